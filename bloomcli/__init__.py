@@ -1,0 +1,41 @@
+"""Show, prove and retrofit Bloom filters in Parquet, ORC and Mosaic files.
+
+    >>> import bloomcli
+    >>> report = bloomcli.inspect("orders.parquet")
+    >>> bloomcli.add("orders.parquet", ["id"], output="out.parquet", fpp=0.01)
+
+Nothing is imported until a name is used, so that ``import bloomcli`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from bloomcli.commands.add import add
+    from bloomcli.commands.dump import dump
+    from bloomcli.commands.fold import fold
+    from bloomcli.commands.inspect import inspect
+    from bloomcli.commands.probe import probe
+    from bloomcli.commands.remove import remove
+    from bloomcli.commands.validate import validate
+    from bloomcli.errors import BloomError
+
+__all__ = ["BloomError", "__version__", "add", "dump", "fold", "inspect", "probe", "remove", "validate"]
+
+_HOMES = {name: f"bloomcli.commands.{name}" for name in __all__ if name.islower() and name[0] != "_"}
+_HOMES["BloomError"] = "bloomcli.errors"
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
