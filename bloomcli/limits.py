@@ -25,3 +25,9 @@ SCHEMA_MAX_DEPTH: Final = 256
 
 ROWS_PER_BATCH: Final = 65_536
 """Rows decoded at a time: enough to amortise a call, small enough for a batch to stay in L2/L3."""
+
+PAGE_MAX_BYTES: Final = 1 << 30
+"""Largest uncompressed page. Writers aim at 1 MiB; single values of hundreds of MB exist."""
+
+PAGE_HEADER_MAX_BYTES: Final = 16 << 20
+"""Page headers may carry whole min and max values; Arrow C++ stops at 16 MiB too."""

@@ -68,9 +68,12 @@ class ColumnChunk:
     null_count: int | None
     """From the statistics; None where they don't say."""
     compressed_bytes: int
+    uncompressed_bytes: int
     codec: str
     data_offset: int
     """Where the chunk's first page (dictionary page included) starts."""
+    dictionary_bytes: int | None = None
+    """Bytes from the dictionary page's start to the first data page; None when there is no dictionary."""
     bloom_filter_offset: int | None
     """None when the metadata names no filter; an offset of 0 or below counts as none (PARQUET-1979)."""
     bloom_filter_length: int | None
@@ -80,6 +83,8 @@ class ColumnChunk:
     """PLAIN-encoded bounds from the statistics, None where they aren't there or can't be trusted."""
     only_dictionary_encoded: bool = False
     """Encoding stats say that every data page is dictionary-encoded."""
+    encrypted: bool = False
+    """The chunk is encrypted with a key of its own: neither its pages nor its filter can be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

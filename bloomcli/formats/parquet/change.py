@@ -1,0 +1,297 @@
+"""Drafts of changes to a Parquet file: filters added, removed, folded. Planned first, carried out later.
+
+A draft knows from the footer alone which bytes of the original the new file keeps, so that they can be
+copied while `build` decodes columns. Filters come after the body in row-group, then schema order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from bloomcli import limits
+from bloomcli.errors import FilterExists, UnsupportedError, UsageError, WriteError
+from bloomcli.filters import sizing
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import Built, SizeRule, Tick
+from bloomcli.formats.parquet import splice, values
+from bloomcli.formats.parquet.describe import present_values
+from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, field_of, load, write_header
+from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
+from bloomcli.model import Column, ColumnChunk, FilterChange
+from bloomcli.source import Source
+
+if TYPE_CHECKING:
+    from bloomcli.formats.parquet.file import ParquetFile
+
+_HEADER_BOUND: Final = 20
+
+_NewFilters = dict[ChunkPlace, SplitBlockFilter]
+
+
+class _Change:
+    """What the three drafts share: the splice, and the proof that the finished file is what was planned."""
+
+    def __init__(self, file: ParquetFile, gone: set[ChunkPlace]) -> None:
+        file.refuse_if_signed()
+        self.file = file
+        self.gone = gone
+        self.lengths = file.filter_lengths if gone else {}
+        self.keep = splice.plan(file.footer, {}, gone, self.lengths).keep
+
+    def finish(self, new: _NewFilters, changes: Iterable[FilterChange], decoded: int) -> Built:
+        """Lay the new file out and check the patched footer before a byte of it is written."""
+        footer = self.file.footer
+        blobs = {place: (write_header(bits.nbytes), bits.bitset) for place, bits in new.items()}
+        plan = splice.plan(footer, blobs, self.gone, self.lengths)
+        moved = len(plan.keep) > 1 or sum(n for _, n in plan.keep) != footer.start
+        splice.check(footer, plan.footer, self.gone | new.keys(), moved)
+
+        def verify(written: Source) -> None:
+            if written.size != plan.total_bytes:
+                raise WriteError(f"{written.size} bytes were written, {plan.total_bytes} were planned")
+            again = read_footer(written)
+            if again.raw != plan.footer:
+                raise WriteError("the footer that was written isn't the one that was planned")
+            for place, offset in plan.offsets.items():
+                chunk = next(
+                    again.chunk(p) for p in again.chunk_places({place.column}) if p.row_group == place.row_group
+                )
+                loaded = load(written, chunk, again.start)
+                if loaded.offset != offset or loaded.bits.bitset != new[place].bitset:
+                    raise WriteError(f"the filter at {offset} isn't the one that was built")
+
+        return Built(
+            tail=(*plan.blobs, plan.tail), changes=tuple(changes), bytes_decoded=decoded, verify=verify
+        )
+
+
+class AddDraft(_Change):
+    """Filters for chosen columns, built from their values."""
+
+    def __init__(self, file: ParquetFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> None:
+        for column in columns:
+            if column.physical == "BOOLEAN":
+                raise UsageError(
+                    f"column {column.path} is BOOLEAN: it has two values, no reader uses a filter on it, and "
+                    "one that is wrongly written loses rows",
+                    path=file.source.path,
+                    hint="leave it out of --columns",
+                )
+        self.rule = rule
+        self.chunks: dict[ChunkPlace, ColumnChunk] = {}
+        gone: set[ChunkPlace] = set()
+        for place in file.footer.chunk_places({c.index for c in columns}):
+            chunk = file.footer.chunk(place)
+            if chunk.encrypted:
+                raise UnsupportedError(
+                    f"column {chunk.column.path} is encrypted in row group {chunk.row_group}",
+                    path=file.source.path,
+                    field=field_of(chunk),
+                    hint="bloom has no keys; leave the column out",
+                )
+            if chunk.bloom_filter_offset is not None:
+                if not replace:
+                    raise FilterExists(
+                        f"column {chunk.column.path} has a filter in row group {chunk.row_group} already",
+                        path=file.source.path,
+                        offset=chunk.bloom_filter_offset,
+                        field=field_of(chunk),
+                        hint="--replace builds new ones in place of all present ones",
+                    )
+                gone.add(place)
+            self.chunks[place] = chunk
+        super().__init__(file, gone)
+        self.estimate = tuple(self._estimate(place) for place in self.chunks)
+        self.bytes_to_decode = sum(_bytes_to_read(c) for c in self.chunks.values())
+        self.tail_bound = (
+            sum((c.bitset_bytes or 0) + _HEADER_BOUND for c in self.estimate)
+            + len(file.footer.raw)
+            + 20 * len(self.chunks)
+        )
+
+    def _upper_bound(self, chunk: ColumnChunk) -> int:
+        if self.rule.ndv is not None:
+            return sizing.bytes_for_ndv(self.rule.ndv, self.rule.fpp)
+        count = present_values(chunk)
+        if chunk.only_dictionary_encoded and chunk.dictionary_bytes is not None and chunk.codec == "UNCOMPRESSED":
+            # no more values than the dictionary page has room for
+            count = min(count, chunk.dictionary_bytes // (values.width_of(chunk.column) or 4))
+        return sizing.upper_bound_bytes(count, self.rule.fpp)
+
+    def _estimate(self, place: ChunkPlace) -> FilterChange:
+        chunk = self.chunks[place]
+        size = self._upper_bound(chunk)
+        cap = _cap(self.rule)
+        return FilterChange(
+            row_group=place.row_group,
+            column=chunk.column.path,
+            action="replace" if place in self.gone else "add",
+            bitset_bytes=min(size, cap),
+            values=present_values(chunk),
+            target_fpp=self.rule.fpp,
+            misses_target=False,
+            source="dictionary" if chunk.only_dictionary_encoded else "pages",
+        )
+
+    def build(self, threads: int, tick: Tick) -> Built:
+        """Hash the columns' values and build their filters, `threads` chunks at a time."""
+
+        def one(item: tuple[ChunkPlace, ColumnChunk]) -> tuple[SplitBlockFilter, int, str]:
+            place, chunk = item
+            built = self._build_one(chunk)
+            tick(_bytes_to_read(chunk))
+            del place
+            return built
+
+        if threads > 1 and len(self.chunks) > 1:
+            with ThreadPoolExecutor(threads, thread_name_prefix="bloom-decode") as pool:
+                try:
+                    results = list(pool.map(one, self.chunks.items()))
+                except BaseException:
+                    pool.shutdown(wait=True, cancel_futures=True)
+                    raise
+        else:
+            results = [one(item) for item in self.chunks.items()]
+        new: _NewFilters = {}
+        changes = []
+        for (place, chunk), (bits, count, source) in zip(self.chunks.items(), results, strict=True):
+            new[place] = bits
+            changes.append(self._changed(place, chunk, bits, count, source))
+        return self.finish(new, changes, self.bytes_to_decode)
+
+    def _changed(
+        self, place: ChunkPlace, chunk: ColumnChunk, bits: SplitBlockFilter, count: int, source: str
+    ) -> FilterChange:
+        old = None
+        if place in self.gone:
+            try:
+                old = self.file.load(chunk).bits.nbytes
+            except FilterProblem:
+                old = None  # it is replaced because it can't be read
+        return FilterChange(
+            row_group=place.row_group,
+            column=chunk.column.path,
+            action="replace" if place in self.gone else "add",
+            bitset_bytes=bits.nbytes,
+            old_bitset_bytes=old,
+            values=count,
+            fpp=bits.fpp,
+            target_fpp=self.rule.fpp,
+            misses_target=bits.fpp > self.rule.fpp,
+            source=source,
+        )
+
+    def _build_one(self, chunk: ColumnChunk) -> tuple[SplitBlockFilter, int, str]:
+        bits: SplitBlockFilter | None = None
+        count = 0
+        zero = False
+        source = "dictionary" if chunk.only_dictionary_encoded else "pages"
+        for page in values.hashed_pages(self.file.source, chunk, self.file.footer.start):
+            if bits is None:
+                # a dictionary that stands for the whole chunk bounds the filter better than the row count
+                only = chunk.only_dictionary_encoded and self.rule.ndv is None
+                size = sizing.upper_bound_bytes(page.count, self.rule.fpp) if only else self._upper_bound(chunk)
+                bits = SplitBlockFilter.empty(size)
+            bits.insert_hashes(page.hashes, page.count)
+            count += page.count
+            zero = zero or page.has_zero
+        if bits is None:
+            bits = SplitBlockFilter.empty(limits.FILTER_MIN_BYTES if self.rule.ndv is None else self._upper_bound(chunk))
+        if zero:
+            for value in values.zero_hashes(chunk.column):
+                bits.insert(value)
+        cap = _cap(self.rule)
+        if self.rule.ndv is None:
+            bits = bits.folded_to(self.rule.fpp, cap)
+        else:
+            while bits.nbytes > cap:
+                bits = bits.fold()
+        return bits, count, source
+
+
+def _cap(rule: SizeRule) -> int:
+    """The largest power of two within --max-bytes and the format's ceiling."""
+    most = limits.FILTER_MAX_BYTES if rule.max_bytes is None else min(rule.max_bytes, limits.FILTER_MAX_BYTES)
+    return 1 << max(most.bit_length() - 1, limits.FILTER_MIN_BYTES.bit_length() - 1)
+
+
+def _bytes_to_read(chunk: ColumnChunk) -> int:
+    if chunk.only_dictionary_encoded and chunk.dictionary_bytes is not None:
+        return chunk.dictionary_bytes
+    return chunk.compressed_bytes if chunk.num_values else 0
+
+
+class RemoveDraft(_Change):
+    """Filters taken out."""
+
+    def __init__(self, file: ParquetFile, columns: set[int] | None) -> None:
+        super().__init__(file, set(file.places(columns)))
+        self.estimate = tuple(
+            FilterChange(
+                row_group=place.row_group,
+                column=file.columns[place.column].path,
+                action="remove",
+                bitset_bytes=None,
+                old_bitset_bytes=_old_size(file, place),
+            )
+            for place in sorted(self.gone)
+        )
+        self.bytes_to_decode = 0
+        self.tail_bound = len(file.footer.raw) + 8
+
+    def build(self, threads: int, tick: Tick) -> Built:
+        """Nothing has to be read."""
+        del threads, tick
+        return self.finish({}, self.estimate, 0)
+
+
+def _old_size(file: ParquetFile, place: ChunkPlace) -> int | None:
+    try:
+        return file.load(file.footer.chunk(place)).bits.nbytes
+    except FilterProblem:
+        return None
+
+
+class FoldDraft(_Change):
+    """Filters halved as often as their measured rate allows. No column is read."""
+
+    def __init__(self, file: ParquetFile, columns: set[int] | None, rule: SizeRule) -> None:
+        self.rule = rule
+        self.folded: _NewFilters = {}
+        estimate = []
+        for place in file.places(columns):
+            loaded = file.load(file.footer.chunk(place))
+            bits = loaded.bits.folded_to(rule.fpp, _cap(rule))
+            if bits.nbytes < loaded.bits.nbytes:
+                self.folded[place] = bits
+            estimate.append(self._changed(file.columns[place.column].path, place, loaded, bits))
+        super().__init__(file, set(self.folded))
+        self.estimate = tuple(estimate)
+        self.bytes_to_decode = 0
+        self.tail_bound = (
+            sum(bits.nbytes + _HEADER_BOUND for bits in self.folded.values())
+            + len(file.footer.raw)
+            + 20 * len(self.folded)
+            + 8
+        )
+
+    def _changed(
+        self, column: str, place: ChunkPlace, loaded: LoadedFilter, bits: SplitBlockFilter
+    ) -> FilterChange:
+        return FilterChange(
+            row_group=place.row_group,
+            column=column,
+            action="fold" if bits.nbytes < loaded.bits.nbytes else "keep",
+            bitset_bytes=bits.nbytes,
+            old_bitset_bytes=loaded.bits.nbytes,
+            fpp=bits.fpp,
+            target_fpp=self.rule.fpp,
+            misses_target=bits.fpp > self.rule.fpp,
+        )
+
+    def build(self, threads: int, tick: Tick) -> Built:
+        """The folded filters are ready; only the footer is left to patch."""
+        del threads, tick
+        return self.finish(self.folded, self.estimate, 0)

@@ -1,0 +1,148 @@
+"""What can be wrong with a Parquet file's filters: structure from the metadata, soundness from the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from bloomcli.formats.base import DeepCheck, Tick
+from bloomcli.formats.parquet import layout, values
+from bloomcli.formats.parquet.describe import present_values
+from bloomcli.formats.parquet.filter_header import HINT_REPLACE, FilterProblem, LoadedFilter
+from bloomcli.literals import render
+from bloomcli.model import ColumnChunk, Finding, Severity
+
+if TYPE_CHECKING:
+    from bloomcli.formats.parquet.file import ParquetFile
+
+_MISSING_SHOWN: Final = 5
+
+
+def structure(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
+    """Headers, lengths, offsets, overlaps, and the wrong filters that known writers leave."""
+    for place in file.places(columns):
+        chunk = file.footer.chunk(place)
+        try:
+            loaded = file.load(chunk)
+        except FilterProblem as problem:
+            yield Finding(
+                id=problem.id,
+                severity=Severity.WARNING if problem.id == "filter-encrypted" else Severity.ERROR,
+                message=problem.reason,
+                row_group=chunk.row_group,
+                column=chunk.column.path,
+                offset=problem.offset,
+                hint=problem.hint,
+            )
+        else:
+            yield from _sound(chunk, loaded)
+    yield from _overlaps(file, columns)
+
+
+def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
+    def finding(id: str, severity: Severity, message: str, hint: str | None) -> Finding:  # noqa: A002
+        return Finding(
+            id=id,
+            severity=severity,
+            message=message,
+            row_group=chunk.row_group,
+            column=chunk.column.path,
+            offset=loaded.offset,
+            hint=hint,
+        )
+
+    if chunk.column.physical == "BOOLEAN":
+        yield finding(
+            "filter-boolean",
+            Severity.ERROR,
+            "a filter on a BOOLEAN column: parquet-java writes it all zero, and a reader that trusts it loses rows",
+            f"`bloom remove --columns {chunk.column.path}` takes it out",
+        )
+    elif loaded.bits.set_bits == 0 and present_values(chunk) > 0 and chunk.null_count is not None:
+        yield finding(
+            "filter-all-zero",
+            Severity.ERROR,
+            f"no bit is set, though the chunk has {present_values(chunk)} values: a reader loses all of them",
+            HINT_REPLACE,
+        )
+    if loaded.bits.nbytes & (loaded.bits.nbytes - 1):
+        yield finding(
+            "filter-not-power-of-two",
+            Severity.WARNING,
+            f"the bitset's {loaded.bits.nbytes} bytes are not a power of two: Arrow C++ and others refuse it",
+            HINT_REPLACE,
+        )
+    if chunk.bloom_filter_length is None:
+        yield finding(
+            "filter-no-length",
+            Severity.NOTE,
+            "bloom_filter_length isn't written: readers need two reads, and parquet-java 1.14.0 to 1.15.2 may lose rows",
+            HINT_REPLACE,
+        )
+
+
+def _overlaps(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
+    claims = layout.regions(file.footer, file.filter_lengths)
+    reach: layout.Region | None = None
+    for region in claims:
+        if reach is not None and region.start < reach.end and layout.FILTER in (region.kind, reach.kind):
+            owner = region if region.kind == layout.FILTER else reach
+            if columns is None or owner.place.column in columns:
+                yield Finding(
+                    id="filter-overlap",
+                    severity=Severity.ERROR,
+                    message=f"the {region.kind} at {region.start} overlaps the {reach.kind} at {reach.start} to {reach.end}"
+                    f" (row group {reach.place.row_group}, column {file.columns[reach.place.column].path})",
+                    row_group=region.place.row_group,
+                    column=file.columns[region.place.column].path,
+                    offset=region.start,
+                    hint=HINT_REPLACE,
+                )
+        if reach is None or region.end > reach.end:
+            reach = region
+
+
+def deep(file: ParquetFile, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
+    """Every value of every chunk that has a readable filter, looked up in it."""
+    for place in file.places(columns):
+        chunk = file.footer.chunk(place)
+        try:
+            loaded = file.load(chunk)
+        except FilterProblem:
+            continue  # structure reports it
+        yield _deep_one(file, chunk, loaded)
+        tick(chunk.compressed_bytes)
+
+
+def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
+    if chunk.column.physical == "BOOLEAN":
+        return DeepCheck(values=0)
+    checked = absent = 0
+    missing: list[str] = []
+    for page in values.hashed_pages(file.source, chunk, file.footer.start):
+        flags = bytearray(page.count)
+        lost = loaded.bits.check_hashes(page.hashes, page.count, flags)
+        checked += page.count
+        absent += lost
+        at = -1
+        while lost and len(missing) < _MISSING_SHOWN and (at := flags.find(0, at + 1)) >= 0:
+            text = render(page.value(at), chunk.column)
+            if text not in missing:
+                missing.append(text)
+    if not absent:
+        return DeepCheck(values=checked)
+    return DeepCheck(
+        values=checked,
+        finding=Finding(
+            id="value-missing",
+            severity=Severity.ERROR,
+            message=f"{absent} of {checked} values are not in their filter: readers lose their rows",
+            row_group=chunk.row_group,
+            column=chunk.column.path,
+            offset=loaded.offset,
+            hint=HINT_REPLACE,
+            missing=tuple(missing),
+        ),
+    )
+
+

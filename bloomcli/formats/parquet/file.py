@@ -1,0 +1,198 @@
+"""A Parquet file as the commands see it: every question about its filters, and every change to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from bloomcli import kernels
+from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Tick, UnitAnswers
+from bloomcli.formats.parquet import change, check, describe
+from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load
+from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
+from bloomcli.literals import Literal, excluded_by
+from bloomcli.model import BitTrail, Column, ColumnChunk, FilterDump, FilterFacts, Finding
+from bloomcli.source import Source
+
+
+class ParquetFile:
+    """An open Parquet file. Opening reads the tail and the footer; filters are read when asked for."""
+
+    format = "parquet"
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.footer = read_footer(source)
+        self.rows = self.footer.rows
+        self.row_group_count = self.footer.row_group_count
+        self.column_count = self.footer.column_count
+        self.created_by = self.footer.created_by
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Leaf columns in schema order."""
+        return self.footer.columns
+
+    def places(self, columns: set[int] | None) -> Iterator[ChunkPlace]:
+        """Chunks whose metadata names a filter."""
+        for place in self.footer.chunk_places(columns):
+            offset, _ = self.footer.filter_claim(place)
+            if offset is not None and offset > 0:
+                yield place
+
+    def filtered_columns(self) -> set[int]:
+        """Ordinals of the columns that have a filter in any row group."""
+        return {place.column for place in self.places(None)}
+
+    def load(self, chunk: ColumnChunk) -> LoadedFilter:
+        """A chunk's filter; raises FilterProblem."""
+        return load(self.source, chunk, self.footer.start)
+
+    def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
+        """Every filter of these columns, in row-group then schema order."""
+        for place in self.places(columns):
+            chunk = self.footer.chunk(place)
+            try:
+                loaded = self.load(chunk)
+            except FilterProblem as problem:
+                yield describe.problem_facts(chunk, problem)
+            else:
+                yield describe.facts(chunk, loaded)
+
+    def dump(self, column: Column, row_group: int) -> FilterDump:
+        """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
+        if not 0 <= row_group < self.row_group_count:
+            raise UsageError(
+                f"there is no row group {row_group}; the file has {self.row_group_count}, counted from 0",
+                path=self.source.path,
+            )
+        chunk = next(c for c in self._chunks(column) if c.row_group == row_group)
+        if chunk.bloom_filter_offset is None:
+            raise UsageError(
+                f"column {column.path} has no filter in row group {row_group}",
+                path=self.source.path,
+                hint=f"`bloom add --columns {column.path}` adds one",
+            )
+        loaded = self.load(chunk)
+        return FilterDump(
+            path=self.source.path,
+            facts=describe.facts(chunk, loaded),
+            header=loaded.header_raw,
+            bitset=bytes(loaded.bits.bitset),
+        )
+
+    def _chunks(self, column: Column) -> Iterator[ColumnChunk]:
+        return (self.footer.chunk(place) for place in self.footer.chunk_places({column.index}))
+
+    def ask(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
+        """Each row group's answers about each literal."""
+        for chunk in self._chunks(column):
+            loaded: LoadedFilter | None = None
+            reason: str | None = None
+            if chunk.bloom_filter_offset is not None:
+                try:
+                    loaded = self.load(chunk)
+                except FilterProblem as problem:
+                    reason = problem.reason
+            yield UnitAnswers(
+                row_group=chunk.row_group,
+                rows=self.footer.row_group(chunk.row_group).rows,
+                chunk_bytes=chunk.compressed_bytes,
+                row_group_bytes=self.footer.row_group_bytes(chunk.row_group),
+                answers=tuple(_answer(chunk, literal, loaded, reason, explain) for literal in literals),
+            )
+
+    def total_bytes(self) -> int:
+        """Compressed bytes of all row groups."""
+        return sum(self.footer.row_group_bytes(i) for i in range(self.row_group_count))
+
+    def structure(self, columns: set[int] | None) -> Iterator[Finding]:
+        """Findings about the filters and where they lie."""
+        return check.structure(self, columns)
+
+    def without_filter(self, column: Column) -> list[int]:
+        """Row groups with values in which a column has no filter."""
+        return [c.row_group for c in self._chunks(column) if c.bloom_filter_offset is None and c.num_values]
+
+    def deep_bytes(self, columns: set[int] | None) -> int:
+        """Compressed bytes of the chunks that have filters."""
+        return sum(self.footer.chunk(place).compressed_bytes for place in self.places(columns))
+
+    def deep(self, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
+        """Look up every value of every readable filter's chunk."""
+        return check.deep(self, columns, tick)
+
+    @cached_property
+    def filter_lengths(self) -> dict[ChunkPlace, int]:
+        """Sizes of the filters whose length the metadata leaves out, from their headers."""
+        lengths: dict[ChunkPlace, int] = {}
+        for place in self.places(None):
+            if self.footer.filter_claim(place)[1] is None:
+                try:
+                    lengths[place] = self.load(self.footer.chunk(place)).length
+                except FilterProblem:
+                    continue  # its extent isn't known, so its bytes are left where they are
+        return lengths
+
+    def refuse_if_signed(self) -> None:
+        """Raise where changing a byte of the footer breaks its signature."""
+        if self.footer.signed:
+            raise UnsupportedError(
+                "the footer is signed: any change to it breaks the signature",
+                path=self.source.path,
+                field="encryption_algorithm",
+                hint="bloom has no keys; let the engine that wrote the file write it with filters",
+            )
+
+    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
+        """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
+        return change.AddDraft(self, columns, rule, replace=replace)
+
+    def draft_remove(self, columns: set[int] | None) -> Draft:
+        """Plan to remove filters."""
+        return change.RemoveDraft(self, columns)
+
+    def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
+        """Plan to shrink filters."""
+        return change.FoldDraft(self, columns, rule)
+
+
+def _answer(
+    chunk: ColumnChunk, literal: Literal, loaded: LoadedFilter | None, problem: str | None, explain: bool
+) -> Answer:
+    skip = excluded_by(literal, chunk.min_value, chunk.max_value, chunk.column)
+    if literal.impossible is not None:
+        return Answer(
+            presence_known=True, present=False, has_filter=loaded is not None, stats_skip=skip,
+            reason=literal.impossible,
+        )  # fmt: skip
+    if chunk.num_values == 0 or (chunk.null_count is not None and chunk.null_count >= chunk.num_values):
+        reason = "no values" if chunk.num_values == 0 else "only nulls"
+        return Answer(
+            presence_known=True, present=False, has_filter=loaded is not None, stats_skip=True, reason=reason
+        )
+    if literal.unknowable is not None:
+        return Answer(
+            presence_known=False, present=False, has_filter=chunk.bloom_filter_offset is not None,
+            stats_skip=skip, reason=literal.unknowable,
+        )  # fmt: skip
+    if loaded is None:
+        return Answer(
+            presence_known=False, present=False, has_filter=problem is not None, stats_skip=skip, reason=problem
+        )
+    hashes = [kernels.xxh64(encoded) for encoded in literal.encodings]
+    trail: tuple[BitTrail, ...] = ()
+    if explain:
+        trail = tuple(
+            _trail(encoded, value, loaded) for encoded, value in zip(literal.encodings, hashes, strict=True)
+        )
+    present = any(loaded.bits.check(value) for value in hashes)
+    return Answer(presence_known=True, present=present, has_filter=True, stats_skip=skip, trail=trail)
+
+
+def _trail(encoded: bytes, value: int, loaded: LoadedFilter) -> BitTrail:
+    block, bits, present = loaded.bits.trail(value)
+    return BitTrail(hashed=encoded, hash=value, block=block, bits=bits, present=present)
+
+

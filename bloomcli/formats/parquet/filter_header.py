@@ -1,0 +1,209 @@
+"""The header in front of a filter's bitset, and reading both.
+
+    BloomFilterHeader (Thrift compact, 12 to 20 bytes) | bitset (numBytes, a multiple of 32)
+
+Whether a filter can be used is decided here and nowhere else: `load` gives a filter, or raises a
+`FilterProblem` that says what is wrong with it and under which stable id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from bloomcli import limits
+from bloomcli.errors import CorruptFile
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.model import ColumnChunk
+from bloomcli.source import Source
+
+HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
+
+
+class FilterProblem(CorruptFile):
+    """A filter that the metadata names but that can't be used. `id` is the finding's stable id."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+        hint: str | None = HINT_REPLACE,
+        id: str = "filter-unreadable",  # noqa: A002  it is the finding's id
+    ) -> None:
+        super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
+        self.id = id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterHeader:
+    """A filter's header: names as in the specification's unions, sizes in bytes."""
+
+    num_bytes: int
+    header_bytes: int
+    algorithm: str
+    hash: str
+    compression: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedFilter:
+    """A filter as it was read: where, its header's own bytes, its bits."""
+
+    offset: int
+    header: FilterHeader
+    header_raw: bytes
+    bits: SplitBlockFilter
+
+    @property
+    def length(self) -> int:
+        """Bytes on disk, header included."""
+        return self.header.header_bytes + self.header.num_bytes
+
+
+def field_of(chunk: ColumnChunk) -> str:
+    """The field path of a chunk's filter offset."""
+    return f"row_groups[{chunk.row_group}].columns[{chunk.column.index}].meta_data.bloom_filter_offset"
+
+
+def parse_header(data: bytes, place: Place) -> FilterHeader:
+    """Parse the header at the start of `data`; the bitset behind it isn't looked at."""
+    walked = Struct("BloomFilterHeader", data, 0, place)
+    return FilterHeader(
+        num_bytes=walked.required_int("numBytes", minimum=-(1 << 31)),
+        header_bytes=walked.end,
+        algorithm=_member(walked, "algorithm", "BloomFilterAlgorithm"),
+        hash=_member(walked, "hash", "BloomFilterHash"),
+        compression=_member(walked, "compression", "BloomFilterCompression"),
+    )
+
+
+def _member(header: Struct, field: str, union: str) -> str:
+    """The set member of a union by name; ``unknown (5)`` for one that the specification doesn't have."""
+    walked = header.struct(field, union)
+    if walked is None:
+        return "missing"
+    names = {number: name for name, number in spec.field_ids(union).items()}
+    ids = list(walked.spans)
+    if len(ids) != 1:
+        return "empty" if not ids else "several"
+    return names.get(ids[0], f"unknown ({ids[0]})")
+
+
+def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
+    """Read a chunk's filter in one read where the length is known, else in two.
+
+    `data_end` is where data must end: the footer's first byte. Raises FilterProblem.
+    """
+    offset = chunk.bloom_filter_offset
+    if offset is None:
+        raise ValueError("the chunk has no filter")
+    field = field_of(chunk)
+
+    def problem(reason: str, id: str, at: int = offset) -> FilterProblem:  # noqa: A002
+        return FilterProblem(reason, path=source.path, offset=at, field=field, id=id)
+
+    if chunk.encrypted:
+        raise FilterProblem(
+            "the filter is encrypted with its column",
+            path=source.path,
+            offset=offset,
+            field=field,
+            hint="bloom has no keys; decrypt the file with the engine that wrote it",
+            id="filter-encrypted",
+        )
+    if offset < len(spec.MAGIC) or offset >= data_end:
+        raise problem(f"the filter's offset, {offset}, is outside the file's data", "filter-offset")
+    room = data_end - offset
+    claimed = chunk.bloom_filter_length
+    if claimed is not None and not 0 < claimed <= room:
+        raise problem(f"bloom_filter_length is {claimed}, but {room} bytes are left before the footer", "filter-length")
+    if claimed is not None and claimed > limits.FILTER_MAX_BYTES + limits.FILTER_HEADER_MAX_BYTES:
+        raise problem(
+            f"bloom_filter_length is {claimed}, more than a filter may have ({limits.FILTER_MAX_BYTES})",
+            "filter-too-large",
+        )
+    first = min(claimed if claimed is not None else limits.FILTER_HEADER_MAX_BYTES, room)
+    data = source.read_at(offset, first)
+    try:
+        header = parse_header(data[: limits.FILTER_HEADER_MAX_BYTES], Place(source.path, offset, field))
+    except CorruptFile as error:
+        raise FilterProblem(
+            f"no filter header at the filter's offset: {error.reason}",
+            path=source.path,
+            offset=error.offset,
+            field=field,
+            id="filter-header",
+        ) from None
+    _check_header(header, chunk, room, problem)
+    end = header.header_bytes + header.num_bytes
+    bitset = data[header.header_bytes : end]
+    if len(bitset) < header.num_bytes:
+        bitset += source.read_at(offset + len(data), end - len(data))
+    return LoadedFilter(
+        offset=offset,
+        header=header,
+        header_raw=data[: header.header_bytes],
+        bits=SplitBlockFilter.from_bytes(bitset),
+    )
+
+
+def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: _Problem) -> None:
+    if header.algorithm != "BLOCK":
+        raise problem(f"the filter's algorithm is {header.algorithm}; only BLOCK is known", "filter-algorithm")
+    if header.compression == "missing":
+        raise problem(
+            "the header has no compression field: a draft of 2018, whose hash is Murmur3; today's readers "
+            "take it for xxHash and lose rows",
+            "filter-draft",
+        )
+    if header.hash != "XXHASH":
+        raise problem(f"the filter's hash is {header.hash}; only XXHASH is known", "filter-hash")
+    if header.compression != "UNCOMPRESSED":
+        raise problem(
+            f"the bitset's compression is {header.compression}; the specification has only UNCOMPRESSED",
+            "filter-compression",
+        )
+    size = header.num_bytes
+    if size <= 0:
+        raise problem(f"the bitset has {size} bytes", "filter-num-bytes")
+    if size % limits.FILTER_MIN_BYTES:
+        raise problem(f"the bitset's {size} bytes are not a multiple of 32", "filter-num-bytes")
+    if size > limits.FILTER_MAX_BYTES:
+        raise problem(f"the bitset's {size} bytes are more than {limits.FILTER_MAX_BYTES}", "filter-too-large")
+    total = header.header_bytes + size
+    if total > room:
+        raise problem(f"header and bitset take {total} bytes, {room} are left before the footer", "filter-num-bytes")
+    claimed = chunk.bloom_filter_length
+    if claimed is not None and claimed != total:
+        raise problem(
+            f"bloom_filter_length is {claimed}, the header says {total} (header included): not to be trusted",
+            "filter-length",
+        )
+
+
+class _Problem(Protocol):
+    """The type of `problem` in `load`, for the checker."""
+
+    def __call__(self, reason: str, id: str, at: int = ...) -> FilterProblem: ...  # noqa: A002
+
+
+def write_header(num_bytes: int) -> bytes:
+    """The header of a bitset of `num_bytes`: BLOCK, XXHASH, UNCOMPRESSED. 12 to 16 bytes."""
+    from thriftpy2.protocol.compact import TCompactProtocol
+    from thriftpy2.transport import TMemoryBuffer
+
+    idl = spec.idl
+    header = idl.BloomFilterHeader(
+        numBytes=num_bytes,
+        algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
+        hash=idl.BloomFilterHash(XXHASH=idl.Empty()),
+        compression=idl.BloomFilterCompression(UNCOMPRESSED=idl.Empty()),
+    )
+    out = TMemoryBuffer()
+    header.write(TCompactProtocol(out))
+    return bytes(out.getvalue())

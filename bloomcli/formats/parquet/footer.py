@@ -1,0 +1,287 @@
+"""A Parquet file's footer: found from the file's end, walked once, decoded only where it is asked for.
+
+    ... | FileMetaData (Thrift compact) | u32 LE footer length | "PAR1" |
+
+The last eight bytes are the tail. A tail of "PARE" means that the footer is encrypted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from bloomcli import limits
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.schema import leaf_columns
+from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.model import Column, ColumnChunk
+from bloomcli.source import Source
+
+_INTEGER_BOUNDS: Final = ("INT32", "INT64")
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The last eight bytes of a Parquet file."""
+
+    footer_length: int
+    magic: bytes
+
+
+class ChunkPlace(NamedTuple):
+    """Where one column chunk's metadata lies in the footer."""
+
+    row_group: int
+    column: int
+    start: int
+
+
+class RowGroup(NamedTuple):
+    """One row group's own figures. `compressed_bytes` is the sum over its chunks."""
+
+    index: int
+    rows: int
+    chunks: tuple[int, ...]
+
+
+class Footer:
+    """The parsed footer of one file. Everything is read lazily from `raw`.
+
+    Attributes:
+        path: the file, as the user named it.
+        file_bytes: its size.
+        start: file offset of FileMetaData's first byte; data can only lie before it.
+        raw: FileMetaData as it is on disk.
+    """
+
+    def __init__(self, path: str, file_bytes: int, start: int, raw: bytes) -> None:
+        self.path = path
+        self.file_bytes = file_bytes
+        self.start = start
+        self.raw = raw
+        self.place = Place(path, start, "")
+        self.top = Struct("FileMetaData", raw, 0, self.place)
+        for field in ("schema", "row_groups"):
+            if self.top.span(field) is None:
+                raise self.place.fault(f"FileMetaData has no {field}", 0, field)
+        self.rows = self.top.required_int("num_rows")
+        self._groups = self.top.list_starts("row_groups")
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The leaf columns, in schema order."""
+        return leaf_columns(self.top)
+
+    @property
+    def created_by(self) -> str | None:
+        """The writer, as it names itself."""
+        return self.top.text("created_by")
+
+    @property
+    def signed(self) -> bool:
+        """The footer is in plain text but signed: changing a byte of it breaks the signature."""
+        return self.top.span("encryption_algorithm") is not None
+
+    @property
+    def row_group_count(self) -> int:
+        """How many row groups there are."""
+        return max(len(self._groups) - 1, 0)
+
+    @cached_property
+    def column_count(self) -> int:
+        """How many leaf columns there are; without decoding the schema where a row group tells."""
+        return len(self.row_group(0).chunks) if self.row_group_count else len(self.columns)
+
+    def group_struct(self, index: int) -> Struct:
+        """One row group's metadata, walked."""
+        return Struct("RowGroup", self.raw, self._groups[index], self.place.at(f"row_groups[{index}]"))
+
+    def row_group(self, index: int) -> RowGroup:
+        """One row group's figures and where its chunks' metadata start."""
+        group = self.group_struct(index)
+        starts = group.list_starts("columns")
+        return RowGroup(index, group.required_int("num_rows"), tuple(starts[:-1]))
+
+    def chunk_places(self, columns: set[int] | None = None) -> Iterator[ChunkPlace]:
+        """Every chunk's metadata in file order, of all columns or of those named by leaf ordinal."""
+        for index in range(self.row_group_count):
+            group = self.row_group(index)
+            if len(group.chunks) != self.column_count:
+                raise self.place.fault(
+                    f"row group {index} has {len(group.chunks)} column chunks, others have {self.column_count}",
+                    self._groups[index],
+                    f"row_groups[{index}].columns",
+                )
+            for ordinal, start in enumerate(group.chunks):
+                if columns is None or ordinal in columns:
+                    yield ChunkPlace(index, ordinal, start)
+
+    def chunk_struct(self, place: ChunkPlace) -> Struct:
+        """One ColumnChunk, walked."""
+        field = f"row_groups[{place.row_group}].columns[{place.column}]"
+        return Struct("ColumnChunk", self.raw, place.start, self.place.at(field))
+
+    def filter_claim(self, place: ChunkPlace) -> tuple[int | None, int | None]:
+        """(bloom_filter_offset, bloom_filter_length) as written, decoding nothing else."""
+        meta = self.chunk_struct(place).struct("meta_data", "ColumnMetaData")
+        if meta is None:
+            return None, None
+        return meta.int("bloom_filter_offset"), meta.int("bloom_filter_length")
+
+    def chunk(self, place: ChunkPlace) -> ColumnChunk:
+        """One column chunk with what a reader or writer of filters has to know of it."""
+        outer = self.chunk_struct(place)
+        if len(self.columns) != self.column_count:
+            raise outer.place.fault(
+                f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)} leaves",
+                outer.start,
+            )
+        column = self.columns[place.column]
+        encrypted = outer.span("crypto_metadata") is not None
+        meta = outer.struct("meta_data", "ColumnMetaData")
+        if meta is None:
+            if not encrypted:
+                raise outer.place.fault("the column chunk has no metadata", outer.start, "meta_data")
+            return ColumnChunk(
+                row_group=place.row_group,
+                column=column,
+                num_values=0,
+                null_count=None,
+                compressed_bytes=0,
+                uncompressed_bytes=0,
+                codec="encrypted",
+                data_offset=0,
+                bloom_filter_offset=None,
+                bloom_filter_length=None,
+                encrypted=True,
+            )
+        return self._chunk(place, outer, meta, column, encrypted)
+
+    def _chunk(
+        self, place: ChunkPlace, outer: Struct, meta: Struct, column: Column, encrypted: bool
+    ) -> ColumnChunk:
+        if (external := outer.text("file_path")) is not None:
+            raise UnsupportedError(
+                f"the data lies in another file, {external!r}",
+                path=self.path,
+                offset=self.start + outer.start,
+                field=outer.place.field + ".file_path",
+                hint="this is a summary file such as _metadata; give the data files themselves",
+            )
+        decoded = meta.decode()
+        physical = spec.enum_name("Type", decoded.type)
+        if physical != column.physical:
+            raise meta.place.fault(f"the chunk is {physical}, the schema says {column.physical}", meta.start, "type")
+        for name in ("num_values", "total_compressed_size", "total_uncompressed_size"):
+            meta.required_int(name)
+        first = [decoded.data_page_offset]
+        if decoded.dictionary_page_offset:  # 0 is written by some for "none"
+            first.append(decoded.dictionary_page_offset)
+        offset = decoded.bloom_filter_offset
+        low, high = self._bounds(decoded.statistics, column)
+        return ColumnChunk(
+            row_group=place.row_group,
+            column=column,
+            num_values=decoded.num_values,
+            null_count=decoded.statistics.null_count if decoded.statistics else None,
+            compressed_bytes=decoded.total_compressed_size,
+            uncompressed_bytes=decoded.total_uncompressed_size,
+            codec=spec.enum_name("CompressionCodec", decoded.codec),
+            data_offset=min(first),
+            dictionary_bytes=first[0] - first[-1] if first[-1] < first[0] else None,
+            # PARQUET-1979: writers that know no filter have written 0 and negative offsets
+            bloom_filter_offset=offset if offset is not None and offset > 0 else None,
+            bloom_filter_length=decoded.bloom_filter_length,
+            min_value=low,
+            max_value=high,
+            only_dictionary_encoded=_only_dictionary(decoded),
+            encrypted=encrypted,
+        )
+
+    @cached_property
+    def _ordered(self) -> bool:
+        return self.top.span("column_orders") is not None
+
+    def _bounds(self, statistics: Any, column: Column) -> tuple[bytes | None, bytes | None]:
+        """min_value and max_value where their order is defined; the deprecated pair for signed integers only."""
+        if statistics is None:
+            return None, None
+        if self._ordered and (statistics.min_value is not None or statistics.max_value is not None):
+            return statistics.min_value, statistics.max_value
+        if column.physical in _INTEGER_BOUNDS and column.signed:
+            return statistics.min, statistics.max
+        return None, None
+
+    def row_group_bytes(self, index: int) -> int:
+        """Compressed bytes of a row group: the sum over its chunks, which is what a reader skips."""
+        group = self.group_struct(index)
+        total = group.int("total_compressed_size")
+        if total:
+            return total
+        return sum(
+            self.chunk(ChunkPlace(index, ordinal, start)).compressed_bytes
+            for ordinal, start in enumerate(self.row_group(index).chunks)
+        )
+
+
+def _only_dictionary(meta: Any) -> bool:
+    """Encoding stats are there and say that every data page is dictionary-encoded."""
+    if not meta.encoding_stats:
+        return False
+    data_pages = {spec.enum_value("PageType", "DATA_PAGE"), spec.enum_value("PageType", "DATA_PAGE_V2")}
+    dictionary = {spec.enum_value("Encoding", "PLAIN_DICTIONARY"), spec.enum_value("Encoding", "RLE_DICTIONARY")}
+    encodings = {s.encoding for s in meta.encoding_stats if s.page_type in data_pages and s.count > 0}
+    return bool(encodings) and encodings <= dictionary
+
+
+def read_tail(source: Source) -> Tail:
+    """Read the tail and check it against the file's size."""
+    smallest = len(spec.MAGIC) + spec.FOOTER_TAIL_BYTES
+    if source.size < smallest:
+        raise CorruptFile(
+            f"not a Parquet file: {source.size} bytes, the shortest has {smallest}",
+            path=source.path,
+            offset=0,
+            hint="an empty or cut-off file; get it from its source again",
+        )
+    at = source.size - spec.FOOTER_TAIL_BYTES
+    raw = source.read_at(at, spec.FOOTER_TAIL_BYTES)
+    tail = Tail(int.from_bytes(raw[:4], "little"), raw[4:])
+    if tail.magic == spec.MAGIC_ENCRYPTED:
+        raise UnsupportedError(
+            "the footer is encrypted",
+            path=source.path,
+            offset=at + 4,
+            hint="bloom has no keys; decrypt the file with the engine that wrote it",
+        )
+    if tail.magic != spec.MAGIC:
+        raise CorruptFile(
+            f"not a Parquet file, or cut off: it ends in {tail.magic!r}, not {spec.MAGIC!r}",
+            path=source.path,
+            offset=at + 4,
+            hint="a writer that was stopped leaves such a file; get it from its source again",
+        )
+    if tail.footer_length > at - len(spec.MAGIC):
+        raise CorruptFile(
+            f"the footer's length, {tail.footer_length}, is beyond the file's {source.size} bytes",
+            path=source.path,
+            offset=at,
+            hint="the file is cut off or damaged; get it from its source again",
+        )
+    if tail.footer_length > limits.FOOTER_MAX_BYTES:
+        raise UnsupportedError(
+            f"the footer has {tail.footer_length} bytes, more than the {limits.FOOTER_MAX_BYTES} that are read",
+            path=source.path,
+            offset=at,
+        )
+    return tail
+
+
+def read_footer(source: Source) -> Footer:
+    """Read and walk the footer: two reads, the tail and FileMetaData."""
+    tail = read_tail(source)
+    start = source.size - spec.FOOTER_TAIL_BYTES - tail.footer_length
+    return Footer(source.path, source.size, start, source.read_at(start, tail.footer_length))

@@ -1,0 +1,66 @@
+"""Which bytes of the file belong to what: pages, filters, page indexes. Every claim the footer makes.
+
+Used twice: `validate` looks for claims that overlap or lie outside the file, and the splice asks which
+part of the file's end consists of nothing but filters and page indexes, because only those can move
+(their offsets are in the footer; a page's offset is also inside the page indexes).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from bloomcli.formats.parquet.footer import ChunkPlace, Footer
+
+PAGES: Final = "pages"
+FILTER: Final = "filter"
+COLUMN_INDEX: Final = "column index"
+OFFSET_INDEX: Final = "offset index"
+
+OFFSET_FIELDS: Final = {COLUMN_INDEX: "column_index_offset", OFFSET_INDEX: "offset_index_offset"}
+LENGTH_FIELDS: Final = {COLUMN_INDEX: "column_index_length", OFFSET_INDEX: "offset_index_length"}
+
+
+class Region(NamedTuple):
+    """One claim: bytes [start, end) hold `kind` of the chunk at `place`."""
+
+    start: int
+    end: int
+    kind: str
+    place: ChunkPlace
+
+
+def regions(footer: Footer, filter_lengths: dict[ChunkPlace, int]) -> list[Region]:
+    """All claims, by start. `filter_lengths` gives filters' sizes where the metadata doesn't.
+
+    A filter whose length is known from neither is left out.
+    """
+    found: list[Region] = []
+    for place in footer.chunk_places():
+        chunk = footer.chunk(place)
+        if chunk.num_values or chunk.compressed_bytes:
+            found.append(Region(chunk.data_offset, chunk.data_offset + chunk.compressed_bytes, PAGES, place))
+        if chunk.bloom_filter_offset is not None:
+            length = filter_lengths.get(place, chunk.bloom_filter_length or 0)
+            if length > 0:
+                found.append(Region(chunk.bloom_filter_offset, chunk.bloom_filter_offset + length, FILTER, place))
+        outer = footer.chunk_struct(place)
+        for kind, field in OFFSET_FIELDS.items():
+            offset, length = outer.int(field), outer.int(LENGTH_FIELDS[kind])
+            if offset is not None and length is not None and offset > 0 and length > 0:
+                found.append(Region(offset, offset + length, kind, place))
+    return sorted(found)
+
+
+def movable_start(claims: list[Region], end: int) -> int:
+    """Where the run of filters and page indexes that ends at `end` (the footer's start) begins.
+
+    Bytes that nobody claims stop the run: what they are isn't known, so they must not move.
+    """
+    start = end
+    pages_end = max((r.end for r in claims if r.kind == PAGES), default=0)
+    for region in sorted((r for r in claims if r.kind != PAGES), key=lambda r: r.end, reverse=True):
+        if region.end == start and region.start >= pages_end:
+            start = region.start
+        elif region.end > start and region.start < start:
+            break  # overlapping claims: nothing here can be trusted to be alone
+    return start

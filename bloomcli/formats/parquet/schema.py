@@ -1,0 +1,164 @@
+"""The schema's flat list of elements, turned into leaf columns with their dotted paths and types."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from bloomcli import limits
+from bloomcli.errors import CorruptFile
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.model import Column
+
+_LOGICAL_OF_CONVERTED: Final = {
+    "UTF8": "STRING",
+    "ENUM": "ENUM",
+    "DATE": "DATE",
+    "JSON": "JSON",
+    "BSON": "BSON",
+    "INTERVAL": "INTERVAL",
+}
+
+
+class Logical(NamedTuple):
+    """A logical type's text and figures, as `Column` has them."""
+
+    text: str | None = None
+    scale: int = 0
+    precision: int = 0
+    bit_width: int = 0
+    signed: bool = True
+    unit: str | None = None
+    utc: bool | None = None
+
+
+class _Group(NamedTuple):
+    path: tuple[str, ...]
+    left: int
+    definition: int
+    repetition: int
+
+
+def leaf_columns(top: Struct) -> tuple[Column, ...]:
+    """Leaf columns of FileMetaData's schema, in schema order. The root's name is no part of a path."""
+    starts = top.list_starts("schema")[:-1]
+    stack: list[_Group] = []
+    leaves: list[Column] = []
+    for index, start in enumerate(starts):
+        element = Struct("SchemaElement", top.data, start, top.place.at(f"schema[{index}]"))
+        children = element.int("num_children") or 0
+        if index == 0:
+            stack.append(_Group((), children, 0, 0))
+            continue
+        while stack and stack[-1].left == 0:
+            stack.pop()
+        if not stack:
+            raise element.place.fault("the schema has more elements than its groups name", start)
+        parent = stack[-1]
+        stack[-1] = parent._replace(left=parent.left - 1)
+        node = _node(element, parent)
+        if children < 0 or children > len(starts):
+            raise element.place.fault(f"num_children is {children}", start, "num_children")
+        if children or element.span("type") is None:
+            if len(stack) >= limits.SCHEMA_MAX_DEPTH:
+                raise element.place.fault(f"the schema nests deeper than {limits.SCHEMA_MAX_DEPTH}", start)
+            stack.append(node._replace(left=children))
+        else:
+            leaves.append(_leaf(element, node, len(leaves)))
+    if any(group.left for group in stack):
+        raise top.place.fault("the schema ends before its groups are full", top.start, "schema")
+    return tuple(leaves)
+
+
+def _node(element: Struct, parent: _Group) -> _Group:
+    name = element.text("name")
+    if name is None:
+        raise element.place.fault("a schema element has no name", element.start, "name")
+    repetition = spec.enum_name("FieldRepetitionType", element.int("repetition_type") or 0)
+    return _Group(
+        (*parent.path, name),
+        0,
+        parent.definition + (repetition != "REQUIRED"),
+        parent.repetition + (repetition == "REPEATED"),
+    )
+
+
+def _leaf(element: Struct, node: _Group, index: int) -> Column:
+    physical = spec.enum_name("Type", element.required_int("type"))
+    length = element.int("type_length")
+    if physical == "FIXED_LEN_BYTE_ARRAY" and (length is None or length <= 0):
+        raise element.place.fault(f"a fixed-length column of {length} bytes", element.start, "type_length")
+    logical = _logical(element)
+    return Column(
+        path=".".join(node.path),
+        index=index,
+        physical=physical,
+        logical=logical.text,
+        type_length=length if physical == "FIXED_LEN_BYTE_ARRAY" else None,
+        scale=logical.scale,
+        precision=logical.precision,
+        bit_width=logical.bit_width,
+        signed=logical.signed,
+        unit=logical.unit,
+        utc=logical.utc,
+        max_definition_level=node.definition,
+        max_repetition_level=node.repetition,
+    )
+
+
+def _logical(element: Struct) -> Logical:
+    raw = element.raw("logicalType")
+    if raw is not None:
+        try:
+            found = _from_union(raw)
+        except CorruptFile as error:
+            raise element.place.fault(error.reason, element.start, "logicalType") from None
+        if found.text is not None:
+            return found
+    converted = element.int("converted_type")
+    if converted is None:
+        return Logical()
+    return _from_converted(
+        spec.enum_name("ConvertedType", converted), element.int("scale") or 0, element.int("precision") or 0
+    )
+
+
+@lru_cache(maxsize=1024)
+def _from_union(raw: bytes) -> Logical:
+    union = Struct("LogicalType", raw, 0, Place("", 0, "")).decode()
+    name, value = next(((n, v) for n, v in vars(union).items() if v is not None), (None, None))
+    if name is None:
+        return Logical()  # a member newer than the IDL: the converted type, if any, still holds
+    if name == "DECIMAL":
+        return _decimal(value.scale, value.precision)
+    if name == "INTEGER":
+        return _integer(value.bitWidth, value.isSigned)
+    if name in {"TIME", "TIMESTAMP"}:
+        unit = next((n for n, v in vars(value.unit).items() if v is not None), None)
+        return Logical() if unit is None else _time(name, unit, value.isAdjustedToUTC)
+    return Logical(name)
+
+
+def _from_converted(name: str, scale: int, precision: int) -> Logical:
+    if name == "DECIMAL":
+        return _decimal(scale, precision)
+    if name.startswith(("INT_", "UINT_")):
+        return _integer(int(name.rpartition("_")[2]), not name.startswith("U"))
+    if name.startswith("TIME"):
+        kind, _, unit = name.partition("_")
+        return _time(kind, unit, True)  # the specification: converted types are UTC-adjusted
+    return Logical(_LOGICAL_OF_CONVERTED.get(name))
+
+
+def _decimal(scale: int, precision: int) -> Logical:
+    return Logical(f"DECIMAL({precision},{scale})", scale=scale, precision=precision)
+
+
+def _integer(width: int, signed: bool) -> Logical:
+    kind = "signed" if signed else "unsigned"
+    return Logical(f"INTEGER({width},{kind})", bit_width=width, signed=signed)
+
+
+def _time(kind: str, unit: str, utc: bool) -> Logical:
+    return Logical(f"{kind}({unit},{'UTC' if utc else 'local'})", unit=unit, utc=utc)

@@ -1,0 +1,273 @@
+"""Filters in and out of a file without touching anything else.
+
+    original:   body                       | footer | length | PAR1
+    with add:   body | filters             | footer'| length | PAR1
+
+The body is copied as it is. The footer is patched on its own bytes: the compact protocol is walked, and
+only fields 14 and 15 (bloom_filter_offset, bloom_filter_length) of the chosen ColumnMetaData are put in,
+replaced or taken out; a following field's header is re-based, since compact headers carry the distance to
+the field before. Whatever else the footer holds, known to our IDL or not, stays as it was, byte for byte.
+
+Filters that go are cut out where they lie at the file's end among filters and page indexes; what follows
+them there moves up, and the page indexes' offsets with it. Elsewhere (between row groups) their bytes
+stay behind, unused: pages can't move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from bloomcli.errors import CorruptFile, WriteError
+from bloomcli.formats.parquet import layout, spec
+from bloomcli.formats.parquet.footer import ChunkPlace, Footer
+from bloomcli.formats.parquet.spec import Struct
+
+OFFSET: Final = "bloom_filter_offset"
+LENGTH: Final = "bloom_filter_length"
+_KINDS: Final = {OFFSET: spec.I64, LENGTH: spec.I32} | dict.fromkeys(layout.OFFSET_FIELDS.values(), spec.I64)
+_SHORT_MAX: Final = 15
+
+
+class Edit(NamedTuple):
+    """Replace raw[start:end] by `new`."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splice:
+    """How to put the new file together: ranges of the old body, then blobs, then the footer and its tail."""
+
+    keep: tuple[tuple[int, int], ...]
+    """(offset, length) of what is copied from the original, in order."""
+    blobs: tuple[bytes | bytearray, ...]
+    """Headers and bitsets of the new filters, in order."""
+    footer: bytes
+    unreclaimed: int = 0
+    """Bytes of filters that are no longer used but could not be cut out."""
+    offsets: dict[ChunkPlace, int] = field(default_factory=dict)
+    """Where each new filter starts in the new file."""
+
+    @property
+    def tail(self) -> bytes:
+        """FileMetaData, its length, the magic."""
+        return self.footer + len(self.footer).to_bytes(4, "little") + spec.MAGIC
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes taken over from the original."""
+        return sum(length for _, length in self.keep)
+
+    @property
+    def total_bytes(self) -> int:
+        """Size of the new file."""
+        return self.copied_bytes + sum(len(b) for b in self.blobs) + len(self.tail)
+
+
+def zigzag(value: int) -> bytes:
+    """A compact-protocol integer: zigzag, then 7 bits a byte, least significant first."""
+    return _varint((value << 1) ^ (value >> 63))
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    value &= (1 << 64) - 1
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -> bytes:
+    delta = number - previous
+    if not long_form and 0 < delta <= _SHORT_MAX:
+        return bytes([delta << 4 | kind])
+    return bytes([kind]) + zigzag(number)
+
+
+def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
+    """Edits that set integer fields of one structure, or with None take them out.
+
+    Headers keep the form they have (a long one stays long), so that taking a field out again restores
+    the bytes that were there before it was put in.
+    """
+    ids = spec.field_ids(struct.name)
+    wanted = {ids[name]: (_KINDS[name], value) for name, value in values.items()}
+    pending = sorted(n for n, (_, value) in wanted.items() if value is not None and n not in struct.spans)
+    edits: list[Edit] = []
+    old_previous = new_previous = 0
+    inserted = b""
+
+    def insert_below(bound: int | None) -> None:
+        nonlocal inserted, new_previous
+        while pending and (bound is None or pending[0] < bound):
+            number = pending.pop(0)
+            kind, value = wanted[number]
+            assert value is not None  # noqa: S101  only fields with a value are pending
+            inserted += _header(kind, number, new_previous) + zigzag(value)
+            new_previous = number
+
+    for number, raw_span in sorted(struct.spans.items(), key=lambda item: item[1][1]):
+        span = spec.Span(*raw_span)
+        inserted = b""
+        insert_below(number)
+        long_form = struct.data[span.header] >> 4 == 0
+        if number in wanted:
+            kind, value = wanted[number]
+            new = b"" if value is None else _header(kind, number, new_previous, long_form=long_form) + zigzag(value)
+            edits.append(Edit(span.header, span.end, inserted + new))
+            if value is not None:
+                new_previous = number
+        else:
+            if inserted or new_previous != old_previous:
+                header = _header(span.kind, number, new_previous, long_form=long_form)
+                edits.append(Edit(span.header, span.start, inserted + header))
+            new_previous = number
+        old_previous = number
+    inserted = b""
+    insert_below(None)
+    if inserted:
+        edits.append(Edit(struct.end - 1, struct.end - 1, inserted))
+    return edits
+
+
+def apply_edits(raw: bytes, edits: list[Edit]) -> bytes:
+    """Apply edits that don't overlap."""
+    out, position = [], 0
+    for edit in sorted(edits):
+        if edit.start < position:
+            raise ValueError("edits overlap")
+        out += [raw[position : edit.start], edit.new]
+        position = edit.end
+    out.append(raw[position:])
+    return b"".join(out)
+
+
+def meta_struct(footer: Footer, place: ChunkPlace) -> Struct:
+    """A chunk's ColumnMetaData, walked; a chunk without one is an error."""
+    outer = footer.chunk_struct(place)
+    meta = outer.struct("meta_data", "ColumnMetaData")
+    if meta is None:
+        raise outer.place.fault("the column chunk has no metadata", outer.start, "meta_data")
+    return meta
+
+
+def strip(footer: Footer, places: set[ChunkPlace]) -> bytes:
+    """The footer with both filter fields of these chunks taken out."""
+    edits: list[Edit] = []
+    for place in places:
+        edits += set_fields(meta_struct(footer, place), {OFFSET: None, LENGTH: None})
+    return apply_edits(footer.raw, edits)
+
+
+def plan(
+    footer: Footer,
+    new: dict[ChunkPlace, tuple[bytes, bytes | bytearray]],
+    gone: set[ChunkPlace],
+    filter_lengths: dict[ChunkPlace, int],
+) -> Splice:
+    """Lay out the new file.
+
+    Args:
+        footer: of the original.
+        new: header and bitset of each filter that is put in, in the order in which they are laid out.
+        gone: chunks whose present filter is removed or replaced.
+        filter_lengths: sizes (header included) of all present filters whose length the metadata doesn't
+            give; a filter in `gone` without a known length stays behind unused.
+
+    Returns the plan; nothing is written.
+    """
+    claims = layout.regions(footer, filter_lengths)
+    movable = layout.movable_start(claims, footer.start) if gone else footer.start
+    cuts, unreclaimed = _cuts(claims, gone, movable)
+    keep, position = [], 0
+    for start, end in cuts:
+        keep.append((position, start - position))
+        position = end
+    keep.append((position, footer.start - position))
+    keep = [(start, length) for start, length in keep if length]
+    edits: list[Edit] = []
+    blobs: list[bytes | bytearray] = []
+    offsets: dict[ChunkPlace, int] = {}
+    end = sum(length for _, length in keep)
+    for place, (header, bitset) in new.items():
+        length = len(header) + len(bitset)
+        edits += set_fields(meta_struct(footer, place), {OFFSET: end, LENGTH: length})
+        offsets[place] = end
+        blobs += [header, bitset]
+        end += length
+    for place in gone - new.keys():
+        edits += set_fields(meta_struct(footer, place), {OFFSET: None, LENGTH: None})
+    edits += _moves(footer, claims, cuts, gone | new.keys())
+    return Splice(
+        keep=tuple(keep),
+        blobs=tuple(blobs),
+        footer=apply_edits(footer.raw, edits),
+        unreclaimed=unreclaimed,
+        offsets=offsets,
+    )
+
+
+def _cuts(
+    claims: list[layout.Region], gone: set[ChunkPlace], movable: int
+) -> tuple[list[tuple[int, int]], int]:
+    """Ranges to leave out, merged, and how many bytes of gone filters stay behind."""
+    kept = [r for r in claims if not (r.kind == layout.FILTER and r.place in gone)]
+    cuts: list[tuple[int, int]] = []
+    unreclaimed = 0
+    for region in claims:
+        if region.kind != layout.FILTER or region.place not in gone:
+            continue
+        shared = any(r.start < region.end and region.start < r.end for r in kept)
+        if region.start < movable or shared:
+            unreclaimed += region.end - region.start
+        elif cuts and region.start <= cuts[-1][1]:
+            cuts[-1] = (cuts[-1][0], max(cuts[-1][1], region.end))
+        else:
+            cuts.append((region.start, region.end))
+    return cuts, unreclaimed
+
+
+def _moves(
+    footer: Footer, claims: list[layout.Region], cuts: list[tuple[int, int]], set_already: set[ChunkPlace]
+) -> list[Edit]:
+    """Offsets of page indexes and kept filters that lie behind a cut."""
+    edits: list[Edit] = []
+    moved: dict[ChunkPlace, dict[str, int | None]] = {}
+    for region in claims:
+        shift = sum(end - start for start, end in cuts if end <= region.start)
+        if not shift or region.kind == layout.PAGES:
+            continue
+        if region.kind == layout.FILTER:
+            if region.place not in set_already:
+                edits += set_fields(meta_struct(footer, region.place), {OFFSET: region.start - shift})
+        else:
+            moved.setdefault(region.place, {})[layout.OFFSET_FIELDS[region.kind]] = region.start - shift
+    for place, values in moved.items():
+        edits += set_fields(footer.chunk_struct(place), values)
+    return edits
+
+
+def check(old: Footer, raw: bytes, touched: set[ChunkPlace], moved: bool) -> Footer:
+    """The new footer, parsed; proves that with the filter fields taken out it is the old one again."""
+    new = Footer(old.path, old.file_bytes, old.start, raw)
+    try:
+        same = moved or strip(new, _translate(new, touched)) == strip(old, touched)
+    except CorruptFile as error:
+        raise WriteError(f"the patched footer can't be read: {error.reason}", path=old.path) from error
+    if not same:
+        raise WriteError(
+            "the patched footer differs from the original in more than its filters; nothing was written",
+            path=old.path,
+            hint="please report this file's footer",
+        )
+    return new
+
+
+def _translate(footer: Footer, places: set[ChunkPlace]) -> set[ChunkPlace]:
+    wanted = {(p.row_group, p.column) for p in places}
+    return {p for p in footer.chunk_places({c for _, c in wanted}) if (p.row_group, p.column) in wanted}

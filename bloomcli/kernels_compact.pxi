@@ -1,0 +1,274 @@
+# Thrift compact protocol, walked without decoding: where each field of a struct starts and ends.
+#
+# Source: Thrift compact protocol encoding (thrift/doc/specs/thrift-compact-protocol.md).
+# Every length is checked against the buffer before it is used, nesting against `max_depth`, so that
+# whatever decodes the same bytes afterwards can neither overrun nor recurse without end.
+
+cdef enum:
+    CT_TRUE = 1
+    CT_FALSE = 2
+    CT_BYTE = 3
+    CT_I16 = 4
+    CT_I32 = 5
+    CT_I64 = 6
+    CT_DOUBLE = 7
+    CT_BINARY = 8
+    CT_LIST = 9
+    CT_SET = 10
+    CT_MAP = 11
+    CT_STRUCT = 12
+    CT_UUID = 13
+
+cdef enum:
+    WALK_TRUNCATED = 1
+    WALK_VARINT = 2
+    WALK_TYPE = 3
+    WALK_DEPTH = 4
+    WALK_SIZE = 5
+    WALK_FIELD_ID = 6
+
+_WALK_REASONS = {
+    WALK_TRUNCATED: "the structure runs past its end",
+    WALK_VARINT: "a variable-length integer does not end",
+    WALK_TYPE: "a type code does not exist in the compact protocol",
+    WALK_DEPTH: "structures are nested too deep",
+    WALK_SIZE: "a length or count is larger than the bytes that are left",
+    WALK_FIELD_ID: "a field id is repeated or out of range",
+}
+
+
+class CompactError(ValueError):
+    """The bytes are not a Thrift compact structure. `offset` is relative to the buffer."""
+
+    def __init__(self, reason, offset):
+        super().__init__(reason)
+        self.reason = reason
+        self.offset = offset
+
+
+cdef struct Walk:
+    const unsigned char* data
+    Py_ssize_t end
+    Py_ssize_t at      # where a fault showed
+    int fault
+
+
+cdef Py_ssize_t _fail(Walk* w, int fault, Py_ssize_t at) noexcept nogil:
+    w.fault = fault
+    w.at = at
+    return -1
+
+
+cdef Py_ssize_t _varint(Walk* w, Py_ssize_t pos, uint64_t* value) noexcept nogil:
+    cdef uint64_t result = 0
+    cdef int shift = 0
+    cdef unsigned char byte
+    cdef Py_ssize_t start = pos
+    while shift < 70:
+        if pos >= w.end:
+            return _fail(w, WALK_TRUNCATED, start)
+        byte = w.data[pos]
+        pos += 1
+        if shift < 64:
+            result |= <uint64_t>(byte & 0x7F) << shift
+        if byte < 0x80:
+            value[0] = result
+            return pos
+        shift += 7
+    return _fail(w, WALK_VARINT, start)
+
+
+cdef Py_ssize_t _list_head(Walk* w, Py_ssize_t pos, int* kind, uint64_t* size) noexcept nogil:
+    cdef Py_ssize_t start = pos
+    if pos >= w.end:
+        return _fail(w, WALK_TRUNCATED, start)
+    kind[0] = w.data[pos] & 0x0F
+    size[0] = w.data[pos] >> 4
+    pos += 1
+    if size[0] == 15:
+        pos = _varint(w, pos, size)
+        if pos < 0:
+            return -1
+    if kind[0] < CT_TRUE or kind[0] > CT_UUID:
+        return _fail(w, WALK_TYPE, start)
+    # every element takes a byte at least, whatever its type
+    if size[0] > <uint64_t>(w.end - pos):
+        return _fail(w, WALK_SIZE, start)
+    return pos
+
+
+cdef Py_ssize_t _field_head(Walk* w, Py_ssize_t pos, int* kind, int* field_id) noexcept nogil:
+    """Reads a field header, or the stop byte (kind 0). field_id carries the last id in and the new one out."""
+    cdef Py_ssize_t start = pos
+    cdef uint64_t raw
+    cdef int delta
+    if pos >= w.end:
+        return _fail(w, WALK_TRUNCATED, start)
+    kind[0] = w.data[pos] & 0x0F
+    delta = w.data[pos] >> 4
+    pos += 1
+    if kind[0] == 0:
+        return pos
+    if kind[0] > CT_UUID:
+        return _fail(w, WALK_TYPE, start)
+    if delta:
+        field_id[0] += delta
+    else:
+        pos = _varint(w, pos, &raw)
+        if pos < 0:
+            return -1
+        if raw > 0xFFFF:
+            return _fail(w, WALK_FIELD_ID, start)
+        field_id[0] = <int>(raw >> 1) ^ -<int>(raw & 1)
+    if field_id[0] < -32768 or field_id[0] > 32767:
+        return _fail(w, WALK_FIELD_ID, start)
+    return pos
+
+
+cdef Py_ssize_t _skip(Walk* w, Py_ssize_t pos, int kind, int depth, bint in_container) noexcept nogil:
+    cdef uint64_t size, i
+    cdef int element, value_kind, field_id
+    cdef Py_ssize_t start = pos
+    if kind == CT_TRUE or kind == CT_FALSE:
+        if not in_container:
+            return pos
+        pos += 1
+    elif kind == CT_BYTE:
+        pos += 1
+    elif kind == CT_I16 or kind == CT_I32 or kind == CT_I64:
+        return _varint(w, pos, &size)
+    elif kind == CT_DOUBLE:
+        pos += 8
+    elif kind == CT_UUID:
+        pos += 16
+    elif kind == CT_BINARY:
+        pos = _varint(w, pos, &size)
+        if pos < 0:
+            return -1
+        if size > <uint64_t>(w.end - pos):
+            return _fail(w, WALK_SIZE, start)
+        pos += <Py_ssize_t>size
+    elif depth <= 0:
+        return _fail(w, WALK_DEPTH, start)
+    elif kind == CT_LIST or kind == CT_SET:
+        pos = _list_head(w, pos, &element, &size)
+        i = 0
+        while pos >= 0 and i < size:
+            pos = _skip(w, pos, element, depth - 1, True)
+            i += 1
+        return pos
+    elif kind == CT_MAP:
+        pos = _varint(w, pos, &size)
+        if pos < 0 or size == 0:
+            return pos
+        if size > <uint64_t>(w.end - pos):
+            return _fail(w, WALK_SIZE, start)
+        element = w.data[pos] >> 4
+        value_kind = w.data[pos] & 0x0F
+        pos += 1
+        if not (CT_TRUE <= element <= CT_UUID and CT_TRUE <= value_kind <= CT_UUID):
+            return _fail(w, WALK_TYPE, start)
+        i = 0
+        while pos >= 0 and i < size:
+            pos = _skip(w, pos, element, depth - 1, True)
+            if pos >= 0:
+                pos = _skip(w, pos, value_kind, depth - 1, True)
+            i += 1
+        return pos
+    elif kind == CT_STRUCT:
+        field_id = 0
+        while True:
+            pos = _field_head(w, pos, &element, &field_id)
+            if pos < 0 or element == 0:
+                return pos
+            pos = _skip(w, pos, element, depth - 1, False)
+            if pos < 0:
+                return -1
+    else:
+        return _fail(w, WALK_TYPE, start)
+    if pos > w.end:
+        return _fail(w, WALK_TRUNCATED, start)
+    return pos
+
+
+cdef _walk_open(Walk* w, const unsigned char[::1] data, Py_ssize_t pos):
+    w.data = &data[0] if data.shape[0] else NULL
+    w.end = data.shape[0]
+    w.fault = 0
+    w.at = 0
+    if pos < 0 or pos > w.end:
+        raise CompactError(_WALK_REASONS[WALK_TRUNCATED], pos)
+
+
+cdef _walk_raise(Walk* w):
+    raise CompactError(_WALK_REASONS[w.fault], w.at)
+
+
+def compact_struct(const unsigned char[::1] data, Py_ssize_t pos, int max_depth):
+    """Walk the struct at `pos`: ({field id: (type, header start, value start, value end)}, end of struct).
+
+    Types are the compact protocol's codes; booleans (1 true, 2 false) have empty values.
+    Raises CompactError for anything that is not such a struct, or nests deeper than `max_depth`.
+    """
+    cdef Walk w
+    cdef int kind, field_id = 0
+    cdef Py_ssize_t header, value
+    cdef dict fields = {}
+    _walk_open(&w, data, pos)
+    while True:
+        header = pos
+        pos = _field_head(&w, pos, &kind, &field_id)
+        if pos < 0:
+            _walk_raise(&w)
+        if kind == 0:
+            return fields, pos
+        value = pos
+        pos = _skip(&w, pos, kind, max_depth - 1, False)
+        if pos < 0:
+            _walk_raise(&w)
+        if field_id in fields:
+            raise CompactError(_WALK_REASONS[WALK_FIELD_ID], header)
+        fields[field_id] = (kind, header, value, pos)
+
+
+def compact_list(const unsigned char[::1] data, Py_ssize_t pos, int max_depth):
+    """Walk the list at `pos`: (element type, [start of each element ..., end of the list])."""
+    cdef Walk w
+    cdef int kind
+    cdef uint64_t size, i
+    cdef list starts
+    _walk_open(&w, data, pos)
+    pos = _list_head(&w, pos, &kind, &size)
+    if pos < 0:
+        _walk_raise(&w)
+    starts = []
+    for i in range(size):
+        starts.append(pos)
+        pos = _skip(&w, pos, kind, max_depth - 1, True)
+        if pos < 0:
+            _walk_raise(&w)
+    starts.append(pos)
+    return kind, starts
+
+
+def compact_int(const unsigned char[::1] data, Py_ssize_t pos):
+    """The zigzag integer (i16, i32 or i64) at `pos`."""
+    cdef Walk w
+    cdef uint64_t raw
+    _walk_open(&w, data, pos)
+    if _varint(&w, pos, &raw) < 0:
+        _walk_raise(&w)
+    return <int64_t>(raw >> 1) ^ -<int64_t>(raw & 1)
+
+
+def compact_bytes(const unsigned char[::1] data, Py_ssize_t pos):
+    """The binary or string at `pos`, as bytes."""
+    cdef Walk w
+    cdef uint64_t size
+    _walk_open(&w, data, pos)
+    pos = _varint(&w, pos, &size)
+    if pos < 0:
+        _walk_raise(&w)
+    if size > <uint64_t>(w.end - pos):
+        raise CompactError(_WALK_REASONS[WALK_SIZE], pos)
+    return bytes(data[pos:pos + <Py_ssize_t>size])

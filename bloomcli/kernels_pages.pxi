@@ -1,0 +1,254 @@
+# Value sections of Parquet data pages, straight to hashes.
+#
+# Source: the Apache Parquet format's Encodings.md. Values are hashed in PLAIN form, so most encodings
+# need no decoding at all: what lies in the page is what gets hashed. Nulls have no bytes in a value
+# section; only their number matters, and `count_levels` tells it. Every length is checked against the
+# page before it is used.
+
+class PageError(ValueError):
+    """A page's bytes contradict its header or its encoding."""
+
+
+cdef const unsigned char* _start(const unsigned char[::1] data, Py_ssize_t pos) except? NULL:
+    if pos < 0 or pos > data.shape[0]:
+        raise PageError("the page's values run past its end")
+    return &data[0] if data.shape[0] else <const unsigned char*>b""
+
+
+cdef uint64_t* _room(unsigned char[::1] out, Py_ssize_t count) except? NULL:
+    if count < 0 or out.shape[0] < count * 8:
+        raise ValueError("the output has no room for the values")
+    return <uint64_t*>&out[0] if out.shape[0] else <uint64_t*><void*>b"\0\0\0\0\0\0\0\0"
+
+
+cdef inline uint32_t _u32(const unsigned char* p) noexcept nogil:
+    return p[0] | (<uint32_t>p[1] << 8) | (<uint32_t>p[2] << 16) | (<uint32_t>p[3] << 24)
+
+
+def count_levels(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t end, int bit_width,
+                 Py_ssize_t count, int target):
+    """How many of `count` RLE/bit-packed hybrid levels in data[pos:end] equal `target`."""
+    cdef Walk w
+    cdef Py_ssize_t seen = 0, hits = 0, groups, i, values
+    cdef uint64_t head
+    cdef int level, width_bytes = (bit_width + 7) // 8, bit
+    cdef uint32_t window
+    if not 1 <= bit_width <= 16:
+        raise ValueError("levels are 1 to 16 bits wide")
+    if end > data.shape[0] or pos > end:
+        raise PageError("the levels run past the page's end")
+    _walk_open(&w, data, pos)
+    w.end = end
+    with nogil:
+        while seen < count:
+            pos = _varint(&w, pos, &head)
+            if pos < 0:
+                break
+            if head & 1:
+                groups = <Py_ssize_t>(head >> 1)
+                # a run may be cut at the page's end where its last groups hold no values
+                if groups > (end - pos) // bit_width + 1:
+                    groups = (end - pos) // bit_width + 1
+                values = min(groups * 8, count - seen)
+                for i in range(values):
+                    bit = <int>((i * bit_width) & 7)
+                    if pos + (i * bit_width + bit_width - 1) // 8 >= end:
+                        pos = -1
+                        break
+                    window = w.data[pos + (i * bit_width) // 8]
+                    if bit + bit_width > 8:
+                        window |= <uint32_t>w.data[pos + (i * bit_width) // 8 + 1] << 8
+                    if bit + bit_width > 16:
+                        window |= <uint32_t>w.data[pos + (i * bit_width) // 8 + 2] << 16
+                    level = <int>((window >> bit) & ((1 << bit_width) - 1))
+                    hits += level == target
+                if pos < 0:
+                    break
+                if values == 0:
+                    pos = -1
+                    break
+                pos += groups * bit_width
+                seen += values
+            else:
+                if pos + width_bytes > end or head >> 1 == 0:
+                    pos = -1
+                    break
+                level = w.data[pos]
+                if width_bytes > 1:
+                    level |= w.data[pos + 1] << 8
+                pos += width_bytes
+                values = <Py_ssize_t>min(head >> 1, <uint64_t>(count - seen))
+                if level == target:
+                    hits += values
+                seen += values
+    if pos < 0 or seen < count:
+        raise PageError("the levels end before the page's last value")
+    return hits
+
+
+def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t count, unsigned char[::1] out):
+    """XXH64 of `count` PLAIN BYTE_ARRAY values (u32 LE length, bytes) from `pos` on."""
+    cdef const unsigned char* p = _start(data, pos)
+    cdef uint64_t* hashes = _room(out, count)
+    cdef Py_ssize_t end = data.shape[0], i
+    cdef uint32_t size
+    cdef bint bad = False
+    with nogil:
+        for i in range(count):
+            if end - pos < 4:
+                bad = True
+                break
+            size = _u32(p + pos)
+            pos += 4
+            if <Py_ssize_t>size > end - pos:
+                bad = True
+                break
+            hashes[i] = _xxh64(p + pos, size)
+            pos += size
+    if bad:
+        raise PageError("a byte array runs past the page's end")
+
+
+def delta_binary_packed(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t limit, unsigned char[::1] out):
+    """Decode DELTA_BINARY_PACKED into int64s: (how many, position after them). At most `limit` of them.
+
+    INT32 columns wrap at 32 bits: their values are the low 32 bits of what is written.
+    """
+    cdef Walk w
+    cdef uint64_t block, minis, total, raw, value, min_delta, delta
+    cdef uint64_t* values = _room(out, limit)
+    cdef Py_ssize_t seen = 0, per_mini, i, m, widths, at
+    cdef int width, have, need, bit
+    cdef bint bad = False
+    _walk_open(&w, data, pos)
+    pos = _varint(&w, pos, &block)
+    if pos >= 0:
+        pos = _varint(&w, pos, &minis)
+    if pos >= 0:
+        pos = _varint(&w, pos, &total)
+    if pos >= 0:
+        pos = _varint(&w, pos, &raw)
+    if pos < 0:
+        raise PageError("the delta header is cut off")
+    if minis == 0 or minis > 4096 or block == 0 or block > (1 << 24) or block % minis or (block // minis) % 8:
+        raise PageError("the delta header's block sizes can't be")
+    if total > <uint64_t>limit:
+        raise PageError("the delta header's count is larger than the page's")
+    per_mini = <Py_ssize_t>(block // minis)
+    value = (raw >> 1) ^ (0 - (raw & 1))
+    with nogil:
+        if total > 0:
+            values[0] = value
+            seen = 1
+        while seen < <Py_ssize_t>total and not bad:
+            pos = _varint(&w, pos, &raw)
+            if pos < 0 or <uint64_t>(w.end - pos) < minis:
+                bad = True
+                break
+            min_delta = (raw >> 1) ^ (0 - (raw & 1))
+            widths = pos
+            pos += <Py_ssize_t>minis
+            for m in range(<Py_ssize_t>minis):
+                if seen >= <Py_ssize_t>total:
+                    break
+                width = w.data[widths + m]
+                if width > 64 or (per_mini // 8) * width > w.end - pos:
+                    bad = True
+                    break
+                for i in range(min(per_mini, <Py_ssize_t>total - seen)):
+                    delta = 0
+                    have = 0
+                    at = pos + (i * width) // 8
+                    bit = <int>((i * width) & 7)
+                    while have < width:
+                        need = min(8 - bit, width - have)
+                        delta |= <uint64_t>((w.data[at] >> bit) & ((1 << need) - 1)) << have
+                        have += need
+                        at += 1
+                        bit = 0
+                    value += min_delta + delta
+                    values[seen] = value
+                    seen += 1
+                pos += (per_mini // 8) * width
+    if bad:
+        raise PageError("a delta block runs past the page's end")
+    return seen, pos
+
+
+def hash_lengths(const unsigned char[::1] data, Py_ssize_t pos, const unsigned char[::1] lengths,
+                 Py_ssize_t count, unsigned char[::1] out):
+    """XXH64 of `count` values that lie back to back from `pos` on, with int64 lengths (DELTA_LENGTH_BYTE_ARRAY)."""
+    cdef const unsigned char* p = _start(data, pos)
+    cdef uint64_t* hashes = _room(out, count)
+    cdef Py_ssize_t end = data.shape[0], i
+    cdef int64_t size
+    cdef bint bad = False
+    if lengths.shape[0] < count * 8:
+        raise ValueError("fewer lengths than values")
+    with nogil:
+        for i in range(count):
+            memcpy(&size, &lengths[i * 8], 8)
+            if size < 0 or size > end - pos:
+                bad = True
+                break
+            hashes[i] = _xxh64(p + pos, size)
+            pos += size
+    if bad:
+        raise PageError("a byte array runs past the page's end")
+
+
+def hash_delta_byte_array(const unsigned char[::1] data, Py_ssize_t pos, const unsigned char[::1] prefixes,
+                          const unsigned char[::1] suffixes, Py_ssize_t count, unsigned char[::1] scratch,
+                          unsigned char[::1] out):
+    """XXH64 of `count` DELTA_BYTE_ARRAY values: int64 prefix and suffix lengths, suffixes from `pos` on.
+
+    `scratch` holds the running value; it needs as many bytes as the suffixes take together.
+    """
+    cdef const unsigned char* p = _start(data, pos)
+    cdef uint64_t* hashes = _room(out, count)
+    cdef Py_ssize_t end = data.shape[0], i, last = 0
+    cdef int64_t prefix, suffix
+    cdef bint bad = False
+    cdef unsigned char nothing = 0
+    cdef unsigned char* value = &scratch[0] if scratch.shape[0] else &nothing
+    if prefixes.shape[0] < count * 8 or suffixes.shape[0] < count * 8:
+        raise ValueError("fewer lengths than values")
+    with nogil:
+        for i in range(count):
+            memcpy(&prefix, &prefixes[i * 8], 8)
+            memcpy(&suffix, &suffixes[i * 8], 8)
+            if (prefix < 0 or prefix > last or suffix < 0 or suffix > end - pos
+                    or prefix + suffix > scratch.shape[0]):
+                bad = True
+                break
+            if suffix:
+                memcpy(value + prefix, p + pos, <size_t>suffix)
+            last = prefix + suffix
+            pos += suffix
+            hashes[i] = _xxh64(value, last)
+    if bad:
+        raise PageError("a byte array runs past the page's end")
+
+
+def byte_stream_split(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t count, Py_ssize_t width,
+                      unsigned char[::1] out):
+    """Put the bytes of `count` BYTE_STREAM_SPLIT values of `width` bytes back together."""
+    cdef Py_ssize_t i, b
+    if pos < 0 or count < 0 or width < 1 or pos > data.shape[0] or (data.shape[0] - pos) // width < count:
+        raise PageError("the byte streams run past the page's end")
+    if out.shape[0] < count * width:
+        raise ValueError("the output has no room for the values")
+    with nogil:
+        for b in range(width):
+            for i in range(count):
+                out[i * width + b] = data[pos + b * count + i]
+
+
+def narrow_int32(const unsigned char[::1] values, Py_ssize_t count, unsigned char[::1] out):
+    """The low 32 bits of `count` int64s: what a delta-encoded INT32 column holds."""
+    cdef Py_ssize_t i
+    if count < 0 or values.shape[0] < count * 8 or out.shape[0] < count * 4:
+        raise ValueError("the buffers have no room for the values")
+    with nogil:
+        for i in range(count):
+            memcpy(&out[i * 4], &values[i * 8], 4)
