@@ -1,4 +1,4 @@
-# Thrift compact protocol, walked without decoding: where each field of a struct starts and ends.
+# Thrift compact protocol, walked but not decoded; where each field of a struct starts and ends.
 #
 # Source: Thrift compact protocol encoding (thrift/doc/specs/thrift-compact-protocol.md).
 # Every length is checked against the buffer before it is used, nesting against `max_depth`, so that
