@@ -86,7 +86,7 @@ cdef uint64_t _xxh64(const unsigned char* p, Py_ssize_t size) noexcept nogil:
     cdef const unsigned char* end = p + size
     cdef uint64_t h, v1, v2, v3, v4
     if size >= 32:
-        v1 = 0x9E3779B185EBCA87ULL + 0xC2B2AE3D27D4EB4FULL
+        v1 = 0x60EA27EEADC0B5D6ULL  # P1 + P2, modulo 2^64
         v2 = 0xC2B2AE3D27D4EB4FULL
         v3 = 0
         v4 = 0 - <uint64_t>0x9E3779B185EBCA87ULL

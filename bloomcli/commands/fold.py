@@ -1,0 +1,48 @@
+"""fold: oversized filters made smaller without reading a column."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from bloomcli.commands.add import size_rule
+from bloomcli.commands.change import Progress, Target, change
+from bloomcli.commands.columns import indexes
+from bloomcli.formats.base import Draft, FilterFile
+from bloomcli.model import ChangeReport
+
+
+def fold(
+    path: str | os.PathLike[str],
+    *,
+    fpp: float = 0.01,
+    columns: Sequence[str] = (),
+    max_bytes: int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> ChangeReport:
+    """Fold filters to the smallest size whose measured false-positive rate still meets `fpp`.
+
+    A split-block filter of z blocks (z even) becomes exactly the filter that z/2 blocks would have given,
+    by ORing neighbouring blocks: block i of the smaller one is chosen by the same hashes as 2i and 2i+1.
+
+    Args:
+        path: a local file.
+        fpp: false-positive rate to keep to, between 0 and 1.
+        columns: leaf paths or globs; none means all.
+        max_bytes: fold further down to this many bytes even where that misses `fpp`.
+        output, in_place, overwrite, dry_run, progress: as for `add`.
+
+    Raises:
+        As `add`; CorruptFile where a filter can't be read.
+    """
+    rule = size_rule(fpp, None, max_bytes)
+
+    def draft(file: FilterFile) -> Draft:
+        return file.draft_fold(indexes(file.columns, columns, path=file.source.path), rule)
+
+    target = Target(output=output, in_place=in_place, overwrite=overwrite, dry_run=dry_run)
+    return change(path, "fold", target, draft, progress=progress)

@@ -1,0 +1,41 @@
+"""inspect: every filter of a file, measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from bloomcli.commands.columns import indexes
+from bloomcli.formats.registry import open_file
+from bloomcli.model import InspectReport
+from bloomcli.source import open_source
+
+
+def inspect(path: str | os.PathLike[str], *, columns: Sequence[str] = ()) -> InspectReport:
+    """Describe a file and every Bloom filter in it.
+
+    Reads the tail, the footer and the filters, nothing else. A filter that can't be read is a row of the
+    report with its `problem`, not an error.
+
+    Args:
+        path: the file, local or a URI.
+        columns: leaf paths or globs; none means all.
+
+    Raises:
+        UnreadableError: the file can't be read, or isn't what it claims to be.
+        UnsupportedError: its footer is encrypted.
+        UnknownColumn: a name matches no leaf column.
+    """
+    with open_source(path) as source:
+        file = open_file(source)
+        chosen = indexes(file.columns, columns, path=source.path) if columns else None
+        return InspectReport(
+            path=source.path,
+            format=file.format,
+            file_bytes=source.size,
+            rows=file.rows,
+            row_groups=file.row_group_count,
+            columns=file.column_count,
+            created_by=file.created_by,
+            filters=tuple(file.facts(chosen)),
+        )

@@ -1,0 +1,96 @@
+"""probe: what the filters say of some values, and what a reader may skip for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from bloomcli.commands.dump import only_column
+from bloomcli.errors import UsageError
+from bloomcli.formats.base import Answer, UnitAnswers
+from bloomcli.formats.registry import open_file
+from bloomcli.literals import parse
+from bloomcli.model import Presence, ProbeReport, ValueTotals, Verdict
+from bloomcli.source import open_source
+
+
+def probe(
+    path: str | os.PathLike[str],
+    values: Sequence[str],
+    *,
+    column: str | None = None,
+    explain: bool = False,
+) -> ProbeReport:
+    """Ask every row group's filter about each value.
+
+    Args:
+        path: the file, local or a URI.
+        values: as a person types them; they are read as the column's logical type.
+        column: leaf path; may be left out where one column only has filters.
+        explain: also tell the hash, the block and the bits that were looked at.
+
+    Raises:
+        UsageError: no values, no or several columns that could be meant.
+        LiteralError: a value can't be read as the column's type at all.
+        UnreadableError, UnsupportedError: as for `inspect`.
+    """
+    if not values:
+        raise UsageError("no values to probe", hint="give them after the file, or in a file with --values-from")
+    with open_source(path) as source:
+        file = open_file(source)
+        chosen = only_column(file, column, purpose="probe")
+        literals = [parse(text, chosen, path=source.path) for text in values]
+        units = list(file.ask(chosen, literals, explain=explain))
+        return ProbeReport(
+            path=source.path,
+            format=file.format,
+            column=chosen.path,
+            physical=chosen.physical,
+            logical=chosen.logical,
+            row_groups=len(units),
+            total_bytes=sum(u.row_group_bytes for u in units),
+            verdicts=tuple(
+                _verdict(unit, unit.answers[i], text) for i, text in enumerate(values) for unit in units
+            ),
+            totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(values)),
+        )
+
+
+def _presence(answer: Answer) -> Presence:
+    if answer.presence_known:
+        return Presence.MAYBE if answer.present else Presence.ABSENT
+    return Presence.UNKNOWN if answer.has_filter else Presence.NO_FILTER
+
+
+def _verdict(unit: UnitAnswers, answer: Answer, text: str) -> Verdict:
+    return Verdict(
+        row_group=unit.row_group,
+        value=text,
+        presence=_presence(answer),
+        rows=unit.rows,
+        chunk_bytes=unit.chunk_bytes,
+        row_group_bytes=unit.row_group_bytes,
+        stats_skip=answer.stats_skip,
+        reason=answer.reason,
+        trail=answer.trail,
+    )
+
+
+def _totals(text: str, index: int, units: list[UnitAnswers], impossible: str | None) -> ValueTotals:
+    pairs = [(unit, unit.answers[index]) for unit in units]
+    skipped = [u for u, a in pairs if _presence(a) is Presence.ABSENT]
+    by_stats = [u for u, a in pairs if a.stats_skip]
+    gain = [u for u, a in pairs if _presence(a) is Presence.ABSENT and not a.stats_skip]
+    seen = {_presence(a) for _, a in pairs}
+    order = (Presence.MAYBE, Presence.UNKNOWN, Presence.NO_FILTER)
+    return ValueTotals(
+        value=text,
+        presence=next((p for p in order if p in seen), Presence.ABSENT),
+        row_groups=len(units),
+        skipped_row_groups=len(skipped),
+        skipped_bytes=sum(u.row_group_bytes for u in skipped),
+        stats_skipped_row_groups=len(by_stats),
+        gain_row_groups=len(gain),
+        gain_bytes=sum(u.row_group_bytes for u in gain),
+        reason=impossible,
+    )
