@@ -1,1 +1,1 @@
-"""filters."""
+"""The filters themselves, apart from any file: bits, rates, sizes."""
