@@ -1,0 +1,269 @@
+"""The only place that replaces a file.
+
+    temp beside the target -> written -> mode, owner, attributes -> fsync -> verified -> source unchanged?
+    -> old checksum sidecar away -> rename -> directory fsync -> new sidecar
+
+Whatever fails, at whatever instant, the target is either what it was or what it was to become. A file left
+without its sidecar for an instant is readable; one with a stale sidecar is not, hence the order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import signal
+import stat
+import struct
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from bloomcli import kernels
+from bloomcli.errors import UsageError, WriteError
+from bloomcli.source import LocalSource
+
+_COPY_BYTES: Final = 64 << 20
+_READ_BYTES: Final = 4 << 20
+_NO_COPY_RANGE: Final = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
+
+CHECKSUM_MAGIC: Final = b"crc\0"
+_CHECKSUM_HEAD: Final = 8
+_BYTES_PER_CHECKSUM: Final = 512
+
+
+class AtomicWriter:
+    """The temporary file while it is being written."""
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self._fd = fd
+        self.position = 0
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Append bytes."""
+        view = memoryview(data).cast("B")
+        while view:
+            count = os.write(self._fd, view)
+            self.position += count
+            view = view[count:]
+
+    def copy_range(
+        self,
+        source: LocalSource,
+        offset: int,
+        length: int,
+        progress: Callable[[int], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> None:
+        """Append a range of the source, within the kernel (reflinked where the file system can).
+
+        Stops early, without an error, once `cancelled()` is true: the caller is unwinding then.
+        """
+        end = offset + length
+        in_kernel = hasattr(os, "copy_file_range")
+        while offset < end and not (cancelled is not None and cancelled()):
+            count = 0
+            if in_kernel:
+                try:
+                    count = os.copy_file_range(
+                        source.fileno(), self._fd, min(end - offset, _COPY_BYTES), offset_src=offset
+                    )
+                except OSError as error:
+                    if error.errno not in _NO_COPY_RANGE:
+                        raise
+                if count == 0:  # some file systems (procfs, FUSE) copy nothing instead of saying no
+                    in_kernel = False
+                    continue
+                self.position += count
+            else:
+                data = source.read_at(offset, min(end - offset, _READ_BYTES))
+                self.write(data)
+                count = len(data)
+            offset += count
+            if progress is not None:
+                progress(count)
+
+
+@contextmanager
+def replacing(
+    target: Path, *, source: LocalSource, overwrite: bool, verify: Callable[[Path], None]
+) -> Iterator[AtomicWriter]:
+    """Write a file that appears under its name only when it is whole and verified.
+
+    A symbolic link is followed: what it points to is replaced. A hard link is broken: the other names keep
+    the old content.
+
+    Args:
+        target: the final name.
+        source: the file that the new one is made from; gives mode and owner, and must not change meanwhile.
+        overwrite: whether the target may exist.
+        verify: looks at the finished temporary file; what it raises stops the replacement.
+
+    Raises:
+        UsageError: the target exists and may not be overwritten.
+        SourceChanged: the source changed meanwhile.
+        WriteError: the system refused to write. Nothing is left behind.
+    """
+    final = target.resolve()
+    if not overwrite and final.exists():
+        raise UsageError("the output exists already", path=str(target), hint="--overwrite replaces it")
+    temporary = final.with_name(f".{final.name}.bloom-{secrets.token_hex(6)}.tmp")
+    with _terminable():
+        try:
+            fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        except OSError as error:
+            raise _write_error(target, error) from None
+        try:
+            try:
+                yield AtomicWriter(temporary, fd)
+                _take_over(fd, source, final)
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            verify(temporary)
+            source.check_unchanged()
+            _commit(temporary, final, overwrite=overwrite)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise _write_error(target, error) from None
+            raise
+
+
+def _commit(temporary: Path, final: Path, *, overwrite: bool) -> None:
+    sidecar = final.with_name(f".{final.name}.crc")
+    checksums = _new_sidecar(temporary, final, sidecar) if overwrite else None
+    if overwrite:
+        if checksums is not None:
+            sidecar.unlink()
+        os.replace(temporary, final)  # noqa: PTH105  the os call is the one with the documented atomicity
+    else:
+        try:
+            os.link(temporary, final)  # fails if somebody created the name meanwhile, unlike a rename
+        except FileExistsError:
+            raise UsageError("the output exists already", path=str(final), hint="--overwrite replaces it") from None
+        except OSError:
+            os.replace(temporary, final)  # noqa: PTH105  the file system has no hard links
+        else:
+            temporary.unlink()
+    _sync_directory(final.parent)
+    if checksums is not None:
+        _write_sidecar(sidecar, checksums)
+
+
+def _take_over(fd: int, source: LocalSource, final: Path) -> None:
+    """Mode, owner and extended attributes: those of the file that is replaced, else of the source."""
+    model: Path | int = final if final.exists() else source.fileno()
+    info = os.stat(model)  # noqa: PTH116  a file descriptor has no Path
+    if hasattr(os, "fchown"):
+        mine = os.fstat(fd)
+        if (mine.st_uid, mine.st_gid) != (info.st_uid, info.st_gid):
+            try:
+                os.fchown(fd, info.st_uid, info.st_gid)
+            except PermissionError:
+                with contextlib.suppress(PermissionError):
+                    os.fchown(fd, -1, info.st_gid)  # the group at least, where we are a member of it
+    os.fchmod(fd, stat.S_IMODE(info.st_mode))
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):
+            for name in os.listxattr(model):
+                with contextlib.suppress(OSError):
+                    os.setxattr(fd, name, os.getxattr(model, name))
+
+
+def _sync_directory(directory: Path) -> None:
+    try:
+        fd = os.open(directory, os.O_RDONLY)
+    except OSError:
+        return  # not every system opens directories; the rename is done either way
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _new_sidecar(temporary: Path, final: Path, sidecar: Path) -> bytes | None:
+    """The Hadoop checksum file that belongs to the new content; None where there was none before.
+
+    Layout (hadoop-common, ChecksumFileSystem): "crc\\0", u32 BE bytes per checksum, then a u32 BE checksum of
+    each chunk of that many bytes. CRC32C unless the old one is recognisably CRC32.
+    """
+    try:
+        old = sidecar.read_bytes()
+    except OSError:
+        return None
+    per_checksum, algorithm = _BYTES_PER_CHECKSUM, kernels.crc32c_chunks
+    if old[:4] == CHECKSUM_MAGIC and len(old) >= _CHECKSUM_HEAD:
+        (claimed,) = struct.unpack(">I", old[4:8])
+        if 1 <= claimed <= _READ_BYTES:
+            per_checksum = claimed
+            with contextlib.suppress(OSError), final.open("rb") as file:
+                first = file.read(per_checksum)
+                if first and old[8:12] == zlib.crc32(first).to_bytes(4, "big"):
+                    algorithm = _crc32_chunks
+    parts = [CHECKSUM_MAGIC, struct.pack(">I", per_checksum)]
+    step = max(_READ_BYTES // per_checksum, 1) * per_checksum
+    with temporary.open("rb") as file:
+        while data := file.read(step):
+            parts.append(algorithm(data, per_checksum))
+    return b"".join(parts)
+
+
+def _crc32_chunks(data: bytes, size: int) -> bytes:
+    return b"".join(
+        zlib.crc32(data[at : at + size]).to_bytes(4, "big") for at in range(0, len(data), size)
+    )
+
+
+def _write_sidecar(sidecar: Path, checksums: bytes) -> None:
+    temporary = sidecar.with_name(f"{sidecar.name}.bloom-{secrets.token_hex(6)}.tmp")
+    try:
+        temporary.write_bytes(checksums)
+        os.replace(temporary, sidecar)  # noqa: PTH105
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM unwinds like Ctrl-C while a temporary file exists, so that it is removed."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del frame
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _write_error(target: Path, error: OSError) -> WriteError:
+    hints = {
+        errno.ENOSPC: "the disk is full; free some room, or write elsewhere with -o",
+        errno.EDQUOT: "the quota is used up; free some room, or write elsewhere with -o",
+        errno.ENOENT: "the output's directory doesn't exist",
+        errno.EACCES: "check who may write to the directory",
+        errno.EROFS: "the file system is read-only; write elsewhere with -o",
+    }
+    return WriteError(
+        f"can't be written: {(error.strerror or str(error)).lower()}",
+        path=str(target),
+        hint=hints.get(error.errno or 0, "the original is whole and nothing was left behind"),
+    )
+
+
