@@ -384,7 +384,7 @@ _crc_tables()
 
 
 cdef uint32_t _crc32c(const unsigned char* p, Py_ssize_t size) noexcept nogil:
-    cdef uint32_t crc = 0xFFFFFFFF, low, high
+    cdef uint32_t crc = ~<uint32_t>0, low, high
     while size >= 8:
         low = _load32(p) ^ crc
         high = _load32(p + 4)
@@ -396,7 +396,7 @@ cdef uint32_t _crc32c(const unsigned char* p, Py_ssize_t size) noexcept nogil:
         crc = CRC[0][(crc ^ p[0]) & 0xFF] ^ (crc >> 8)
         p += 1
         size -= 1
-    return crc ^ 0xFFFFFFFF
+    return ~crc
 
 
 def crc32c_chunks(const unsigned char[::1] data not None, Py_ssize_t size):

@@ -1,0 +1,20 @@
+"""inspect as CSV: a header row always, then one row a filter; an empty field is "not known"."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from typing import Final, TextIO
+
+from bloomcli.model import FilterFacts, InspectReport
+
+HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
+"""The file's path, then the fields of FilterFacts under the names that they have in JSON."""
+
+
+def write(report: InspectReport, stream: TextIO) -> None:
+    """Write the report's filters, lines ended by a newline only."""
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(HEADER)
+    for facts in report.filters:
+        writer.writerow([report.path, *(getattr(facts, name) for name in HEADER[1:])])

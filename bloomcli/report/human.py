@@ -1,0 +1,86 @@
+"""Figures as people read them. Every function is pure and gives one short line."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+_UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+SMALLEST_PERCENT: Final = 1e-4
+"""Rates from here up are given in percent (0.01 %), smaller ones in scientific notation."""
+
+
+def size(count: int) -> str:
+    """Bytes in binary units: ``512 B``, ``1.0 KiB``, ``12.3 MiB``."""
+    if abs(count) < 1024:
+        return f"{count} B"
+    value = float(count)
+    for unit in _UNITS:
+        value /= 1024
+        if abs(value) < 1023.95 or unit == _UNITS[-1]:
+            break
+    return f"{value:.1f} {unit}"
+
+
+def rate(value: float | None) -> str:
+    """A probability in [0, 1]: ``0.98 %``, ``100 %``, ``1.2e-05``; ``-`` when it isn't known."""
+    if value is None:
+        return "-"
+    if value == 0:
+        return "0 %"
+    if value < SMALLEST_PERCENT:
+        return f"{value:.1e}"
+    percent = value * 100
+    if percent >= 99.95:
+        # 100 % is a claim: a filter that can still rule something out does not get it.
+        return "100 %" if value >= 1 else ">99.9 %"
+    return f"{percent:.1f} %" if percent >= 10 else f"{percent:.2f} %"
+
+
+def share(part: int, whole: int) -> str:
+    """``part`` of ``whole`` in percent."""
+    return rate(part / whole) if whole else "0 %"
+
+
+def count(value: float | None) -> str:
+    """A number of things, with thousands separated: ``1,234,567``; ``-`` when it isn't known."""
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 filter``, ``2 filters``, ``1,000 row groups``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def seconds(value: float) -> str:
+    """``4 ms``, ``0.41 s``, ``2 min 5 s``."""
+    if value < 0.1:
+        return f"{value * 1000:.0f} ms"
+    if value < 60:
+        return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest} s"
+
+
+def printable(text: str) -> str:
+    r"""The text with what a terminal would act on, or a line would break at, shown as ``\x1b``.
+
+    Column names, ``created_by`` and probed values come from files and from other people's scripts.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if _shows(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _shows(char: str) -> bool:
+    return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def width(text: str) -> int:
+    """Terminal cells that the text takes: wide East Asian characters take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )

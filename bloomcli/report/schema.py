@@ -1,0 +1,150 @@
+"""The JSON schema, read off the dataclasses of :mod:`bloomcli.model`: fields, properties, their docstrings.
+
+One source for two readers: ``json`` takes the names from here, the manual page takes names, types and texts.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, Final
+
+from bloomcli import model
+
+DOCUMENTS: Final[dict[str, type]] = {
+    "inspect": model.InspectReport,
+    "dump": model.FilterDump,
+    "probe": model.ProbeReport,
+    "add": model.ChangeReport,
+    "remove": model.ChangeReport,
+    "fold": model.ChangeReport,
+    "validate": model.ValidateReport,
+}
+"""The dataclass behind each command's JSON document."""
+
+VERSION: Final = 1
+"""Raised when a key goes or changes its meaning. Keys may be added without raising it."""
+
+HEX_INTEGERS: Final = frozenset({("BitTrail", "hash")})
+"""64-bit integers written as 16 hex digits: as JSON numbers they would lose bits in many readers."""
+
+
+def schema_id(command: str) -> str:
+    """The value of a document's ``schema`` key: ``bloom/inspect/1``."""
+    return f"bloom/{command}/{VERSION}"
+
+
+@cache
+def keys(kind: type) -> tuple[str, ...]:
+    """JSON keys of a dataclass: its fields in order, then its properties."""
+    names = [f.name for f in dataclasses.fields(kind)]
+    return (*names, *_properties(kind))
+
+
+def _properties(kind: type) -> dict[str, property]:
+    return {name: value for name, value in vars(kind).items() if isinstance(value, property)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One documented key of a JSON object."""
+
+    name: str
+    type: str
+    """JSON type as text: ``integer``, ``string or null``, ``array of FilterFacts``, ..."""
+    text: str
+    """From the docstring; empty where the name says it all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectSchema:
+    """One kind of JSON object."""
+
+    name: str
+    text: str
+    keys: tuple[Key, ...]
+
+
+def object_schema(kind: type) -> ObjectSchema:
+    """Document a dataclass's keys."""
+    texts = _docstrings(kind)
+    hints = typing.get_type_hints(kind)
+    properties = _properties(kind)
+    entries = []
+    for name in keys(kind):
+        hint = typing.get_type_hints(properties[name].fget)["return"] if name in properties else hints[name]
+        shown = "string (16 hex digits)" if (kind.__name__, name) in HEX_INTEGERS else _json_type(hint)
+        entries.append(Key(name=name, type=shown, text=texts.get(name, "")))
+    return ObjectSchema(name=kind.__name__, text=_one_line(kind.__doc__ or ""), keys=tuple(entries))
+
+
+def reachable(kinds: typing.Iterable[type]) -> Iterator[type]:
+    """The dataclasses and every dataclass in their fields, outer ones first, each once."""
+    seen: set[type] = set()
+    waiting = list(kinds)
+    while waiting:
+        kind = waiting.pop(0)
+        if kind not in seen:
+            seen.add(kind)
+            yield kind
+            waiting += [t for hint in typing.get_type_hints(kind).values() for t in _dataclasses_in(hint)]
+
+
+def _dataclasses_in(hint: Any) -> Iterator[type]:  # noqa: ANN401  # a type hint has no type of its own
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        yield hint
+    for argument in typing.get_args(hint):
+        yield from _dataclasses_in(argument)
+
+
+_SCALARS: Final[dict[Any, str]] = {
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    str: "string",
+    bytes: "string (hex)",
+    type(None): "null",
+    Ellipsis: "",
+}
+
+
+def _json_type(hint: Any) -> str:  # noqa: ANN401  # a type hint has no type of its own
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    origin = typing.get_origin(hint)
+    if origin in (types.UnionType, typing.Union):
+        return " or ".join(_json_type(a) for a in typing.get_args(hint))
+    if origin is tuple:
+        return f"array of {_json_type(typing.get_args(hint)[0])}"
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return "one of " + ", ".join(f'"{member.value}"' for member in hint)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return hint.__name__
+    raise TypeError(f"no JSON type for {hint!r}")
+
+
+def _docstrings(kind: type) -> dict[str, str]:
+    """The string literal under each field, and each property's docstring."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
+    assert isinstance(tree, ast.ClassDef)  # noqa: S101  # what getsource of a class parses to
+    found = {}
+    for statement, following in zip(tree.body, [*tree.body[1:], None], strict=True):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            match following:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    found[statement.target.id] = _one_line(text)
+        elif isinstance(statement, ast.FunctionDef):
+            found[statement.name] = _one_line(ast.get_docstring(statement) or "")
+    return found
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("``", "").split())
