@@ -286,6 +286,7 @@ def _decompress(packed: memoryview, codec: str, size: int, reader: ChunkReader, 
             body = _hadoop_lz4(packed, size)
         elif codec in _ARROW_CODECS:
             body = pa.Codec(_ARROW_CODECS[codec]).decompress(pa.py_buffer(packed), decompressed_size=size)
+            body = memoryview(body).cast("B")  # Arrow's buffers call themselves signed
         else:
             raise UnsupportedError(
                 f"the codec {codec}",
