@@ -7,6 +7,7 @@
     │   └── FilterExists        a chunk has a filter already and --replace wasn't given
     ├── UnreadableError         the input can't be read (exit 3)
     │   ├── CorruptFile         the bytes contradict the format
+    │   │   └── UnknownFormat   the bytes are of no format that we know
     │   └── SourceChanged       the file changed while it was being worked on
     ├── UnsupportedError        valid, but not something we handle (exit 4)
     └── WriteError              the output could not be written (exit 3)
@@ -104,6 +105,10 @@ class UnreadableError(BloomError):
 
 class CorruptFile(UnreadableError):
     """The bytes of the input contradict its format."""
+
+
+class UnknownFormat(CorruptFile):
+    """Neither the file's start nor its end is of a format that we know."""
 
 
 class SourceChanged(UnreadableError):

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The one compiled module: hashing, split-block filters, and the walks over Parquet's bytes.
 
-Buffers in, buffers out: whatever has the buffer protocol (bytes, bytearray, memoryview, pyarrow.Buffer).
+Buffers in, buffers out: whatever has the buffer protocol and holds bytes (a pyarrow.Buffer calls its bytes
+signed: cast a memoryview of it to "B").
 The loops hold no Python objects and run without the GIL; every bound is checked before they start or
 inside them, so no input can make them read or write outside a buffer.
 """
@@ -144,9 +145,9 @@ def hash_fixed(const unsigned char[::1] values not None, Py_ssize_t width, Py_ss
     Writes uint64s in native order to `out` (8 bytes a value) and returns how many.
     """
     _check_range(offset, length)
-    if width < 1 or values.shape[0] // width < offset + length:
+    if width < 1 or values.shape[0] // width - length < offset:
         raise ValueError("fewer values than asked for")
-    if out.shape[0] < length * 8:
+    if out.shape[0] // 8 < length:
         raise ValueError("the output has no room for the hashes")
     if length == 0:
         return 0
@@ -188,9 +189,9 @@ def hash_binary(const unsigned char[::1] offsets not None, const unsigned char[:
     cdef Py_ssize_t step = 8 if large else 4
     if length == 0:
         return 0
-    if offsets.shape[0] // step < offset + length + 1:
+    if offsets.shape[0] // step - length <= offset:
         raise ValueError("fewer offsets than asked for")
-    if out.shape[0] < length * 8:
+    if out.shape[0] // 8 < length:
         raise ValueError("the output has no room for the hashes")
     cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
     cdef const unsigned char* base = &data[0] if data.shape[0] else <const unsigned char*>b""
@@ -225,7 +226,7 @@ def has_zero(const unsigned char[::1] values not None, Py_ssize_t width, Py_ssiz
              const unsigned char[::1] validity):
     """Whether a floating-point value (2, 4 or 8 bytes wide) that is not null is +0 or -0."""
     _check_range(offset, length)
-    if width not in (2, 4, 8) or values.shape[0] // width < offset + length:
+    if width not in (2, 4, 8) or values.shape[0] // width - length < offset:
         raise ValueError("fewer values than asked for, or not a floating-point width")
     if length == 0:
         return False
@@ -360,62 +361,5 @@ def sbbf_fold(const unsigned char[::1] bitset not None):
 
 include "kernels_compact.pxi"
 include "kernels_pages.pxi"
-
-
-# CRC-32C (Castagnoli), as Hadoop's checksum files have it. Source: RFC 3720, appendix B.4.
-cdef uint32_t[8][256] CRC
-
-
-cdef void _crc_tables() noexcept:
-    cdef uint32_t n, c, k
-    for n in range(256):
-        c = n
-        for k in range(8):
-            c = (c >> 1) ^ (0x82F63B78 if c & 1 else 0)
-        CRC[0][n] = c
-    for n in range(256):
-        c = CRC[0][n]
-        for k in range(1, 8):
-            c = CRC[0][c & 0xFF] ^ (c >> 8)
-            CRC[k][n] = c
-
-
-_crc_tables()
-
-
-cdef uint32_t _crc32c(const unsigned char* p, Py_ssize_t size) noexcept nogil:
-    cdef uint32_t crc = ~<uint32_t>0, low, high
-    while size >= 8:
-        low = _load32(p) ^ crc
-        high = _load32(p + 4)
-        crc = (CRC[7][low & 0xFF] ^ CRC[6][(low >> 8) & 0xFF] ^ CRC[5][(low >> 16) & 0xFF] ^ CRC[4][low >> 24]
-               ^ CRC[3][high & 0xFF] ^ CRC[2][(high >> 8) & 0xFF] ^ CRC[1][(high >> 16) & 0xFF] ^ CRC[0][high >> 24])
-        p += 8
-        size -= 8
-    while size > 0:
-        crc = CRC[0][(crc ^ p[0]) & 0xFF] ^ (crc >> 8)
-        p += 1
-        size -= 1
-    return ~crc
-
-
-def crc32c_chunks(const unsigned char[::1] data not None, Py_ssize_t size):
-    """The CRC-32C of each `size` bytes of `data`, big-endian, one after the other."""
-    if size < 1:
-        raise ValueError("a chunk has a byte at least")
-    cdef Py_ssize_t total = data.shape[0], at = 0, n = 0
-    result = bytearray(((total + size - 1) // size) * 4)
-    if total == 0:
-        return bytes(result)
-    cdef unsigned char[::1] view = result
-    cdef uint32_t crc
-    with nogil:
-        while at < total:
-            crc = _crc32c(&data[at], min(size, total - at))
-            view[n] = crc >> 24
-            view[n + 1] = (crc >> 16) & 0xFF
-            view[n + 2] = (crc >> 8) & 0xFF
-            view[n + 3] = crc & 0xFF
-            n += 4
-            at += size
-    return bytes(result)
+include "kernels_crc.pxi"
+include "kernels_orc.pxi"

@@ -89,7 +89,8 @@ cdef Py_ssize_t _list_head(Walk* w, Py_ssize_t pos, int* kind, uint64_t* size) n
         pos = _varint(w, pos, size)
         if pos < 0:
             return -1
-    if kind[0] < CT_TRUE or kind[0] > CT_UUID:
+    # an empty list may leave its element type out
+    if (kind[0] < CT_TRUE and size[0]) or kind[0] > CT_UUID:
         return _fail(w, WALK_TYPE, start)
     # every element takes a byte at least, whatever its type
     if size[0] > <uint64_t>(w.end - pos):
@@ -254,7 +255,7 @@ def compact_list(const unsigned char[::1] data, Py_ssize_t pos, int max_depth):
 def compact_int(const unsigned char[::1] data, Py_ssize_t pos):
     """The zigzag integer (i16, i32 or i64) at `pos`."""
     cdef Walk w
-    cdef uint64_t raw
+    cdef uint64_t raw = 0
     _walk_open(&w, data, pos)
     if _varint(&w, pos, &raw) < 0:
         _walk_raise(&w)
@@ -264,7 +265,7 @@ def compact_int(const unsigned char[::1] data, Py_ssize_t pos):
 def compact_bytes(const unsigned char[::1] data, Py_ssize_t pos):
     """The binary or string at `pos`, as bytes."""
     cdef Walk w
-    cdef uint64_t size
+    cdef uint64_t size = 0
     _walk_open(&w, data, pos)
     pos = _varint(&w, pos, &size)
     if pos < 0:

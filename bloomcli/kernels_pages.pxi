@@ -16,7 +16,7 @@ cdef const unsigned char* _start(const unsigned char[::1] data, Py_ssize_t pos) 
 
 
 cdef uint64_t* _room(unsigned char[::1] out, Py_ssize_t count) except? NULL:
-    if count < 0 or out.shape[0] < count * 8:
+    if count < 0 or out.shape[0] // 8 < count:
         raise ValueError("the output has no room for the values")
     return <uint64_t*>&out[0] if out.shape[0] else <uint64_t*><void*>b"\0\0\0\0\0\0\0\0"
 
@@ -109,29 +109,48 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t 
         raise PageError("a byte array runs past the page's end")
 
 
+cdef Py_ssize_t _delta_head(Walk* w, Py_ssize_t pos, uint64_t* block, uint64_t* minis, uint64_t* total,
+                            uint64_t* first) except -1:
+    """The header of DELTA_BINARY_PACKED values; its count is checked against the bytes behind it."""
+    pos = _varint(w, pos, block)
+    if pos >= 0:
+        pos = _varint(w, pos, minis)
+    if pos >= 0:
+        pos = _varint(w, pos, total)
+    if pos >= 0:
+        pos = _varint(w, pos, first)
+    if pos < 0:
+        raise PageError("the delta header is cut off")
+    if minis[0] == 0 or block[0] == 0 or block[0] > 8192 or block[0] % minis[0] or (block[0] // minis[0]) % 8:
+        raise PageError("the delta header's block sizes can't be")
+    # a block takes its smallest delta and its bit widths at least: a byte, and one a miniblock
+    if total[0] > 1 + block[0] * (<uint64_t>(w.end - pos) // (1 + minis[0])):
+        raise PageError("the delta header's count is larger than its blocks can hold")
+    return pos
+
+
+def delta_count(const unsigned char[::1] data, Py_ssize_t pos):
+    """How many values a DELTA_BINARY_PACKED section says it has; no more than its bytes can hold."""
+    cdef Walk w
+    cdef uint64_t block = 0, minis = 0, total = 0, first = 0
+    _walk_open(&w, data, pos)
+    _delta_head(&w, pos, &block, &minis, &total, &first)
+    return total
+
+
 def delta_binary_packed(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t limit, unsigned char[::1] out):
     """Decode DELTA_BINARY_PACKED into int64s: (how many, position after them). At most `limit` of them.
 
     INT32 columns wrap at 32 bits: their values are the low 32 bits of what is written.
     """
     cdef Walk w
-    cdef uint64_t block, minis, total, raw, value, min_delta, delta
+    cdef uint64_t block = 0, minis = 0, total = 0, raw = 0, value, min_delta, delta
     cdef uint64_t* values = _room(out, limit)
     cdef Py_ssize_t seen = 0, per_mini, i, m, widths, at
     cdef int width, have, need, bit
     cdef bint bad = False
     _walk_open(&w, data, pos)
-    pos = _varint(&w, pos, &block)
-    if pos >= 0:
-        pos = _varint(&w, pos, &minis)
-    if pos >= 0:
-        pos = _varint(&w, pos, &total)
-    if pos >= 0:
-        pos = _varint(&w, pos, &raw)
-    if pos < 0:
-        raise PageError("the delta header is cut off")
-    if minis == 0 or minis > 4096 or block == 0 or block > (1 << 24) or block % minis or (block // minis) % 8:
-        raise PageError("the delta header's block sizes can't be")
+    pos = _delta_head(&w, pos, &block, &minis, &total, &raw)
     if total > <uint64_t>limit:
         raise PageError("the delta header's count is larger than the page's")
     per_mini = <Py_ssize_t>(block // minis)
@@ -183,7 +202,7 @@ def hash_lengths(const unsigned char[::1] data, Py_ssize_t pos, const unsigned c
     cdef Py_ssize_t end = data.shape[0], i
     cdef int64_t size
     cdef bint bad = False
-    if lengths.shape[0] < count * 8:
+    if lengths.shape[0] // 8 < count:
         raise ValueError("fewer lengths than values")
     with nogil:
         for i in range(count):
@@ -211,7 +230,7 @@ def hash_delta_byte_array(const unsigned char[::1] data, Py_ssize_t pos, const u
     cdef bint bad = False
     cdef unsigned char nothing = 0
     cdef unsigned char* value = &scratch[0] if scratch.shape[0] else &nothing
-    if prefixes.shape[0] < count * 8 or suffixes.shape[0] < count * 8:
+    if prefixes.shape[0] // 8 < count or suffixes.shape[0] // 8 < count:
         raise ValueError("fewer lengths than values")
     with nogil:
         for i in range(count):
@@ -236,7 +255,7 @@ def byte_stream_split(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t 
     cdef Py_ssize_t i, b
     if pos < 0 or count < 0 or width < 1 or pos > data.shape[0] or (data.shape[0] - pos) // width < count:
         raise PageError("the byte streams run past the page's end")
-    if out.shape[0] < count * width:
+    if out.shape[0] // width < count:
         raise ValueError("the output has no room for the values")
     with nogil:
         for b in range(width):
@@ -247,7 +266,7 @@ def byte_stream_split(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t 
 def narrow_int32(const unsigned char[::1] values, Py_ssize_t count, unsigned char[::1] out):
     """The low 32 bits of `count` int64s: what a delta-encoded INT32 column holds."""
     cdef Py_ssize_t i
-    if count < 0 or values.shape[0] < count * 8 or out.shape[0] < count * 4:
+    if count < 0 or values.shape[0] // 8 < count or out.shape[0] // 4 < count:
         raise ValueError("the buffers have no room for the values")
     with nogil:
         for i in range(count):

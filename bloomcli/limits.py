@@ -31,3 +31,34 @@ PAGE_MAX_BYTES: Final = 1 << 30
 
 PAGE_HEADER_MAX_BYTES: Final = 16 << 20
 """Page headers may carry whole min and max values; Arrow C++ stops at 16 MiB too."""
+
+STREAM_MAX_BYTES: Final = 1 << 30
+"""Largest ORC metadata or index stream, uncompressed."""
+
+ORC_BLOCK_MAX_BYTES: Final = 1 << 23
+"""Largest ORC compression chunk: the length in its header has 23 bits."""
+
+ORC_TYPES_MAX: Final = 1 << 20
+"""Most types (columns at any level) of an ORC file."""
+
+MOSAIC_SCHEMA_MAX_BYTES: Final = 64 << 20
+"""Largest Mosaic schema block, uncompressed, and most bytes of all its column names together: names are
+written as "so many bytes of the one before", so a small block could claim any amount."""
+
+MOSAIC_FILTER_MAX_BYTES: Final = 512 << 20
+"""Largest Mosaic bitset: the draft's reader takes up to 2^24 blocks."""
+
+MOSAIC_BUCKET_MAX_BYTES: Final = 512 << 20
+"""Largest uncompressed bucket, or column of a paged one: the writer's own ceiling. The released reader (0.2.0)
+allocates what is claimed, and ends the process where that fails."""
+
+MOSAIC_CELLS_MAX: Final = 1 << 26
+"""Most row groups times buckets of a Mosaic file whose columns are read: the released reader keeps some 40
+bytes for each, used or not."""
+
+MOSAIC_ROWS_MAX: Final = 1 << 28
+"""Most rows of a Mosaic row group whose columns are read: a constant column takes no bytes a row in the file,
+but its full width once decoded."""
+
+ORC_ROW_GROUPS_MAX: Final = 1 << 22
+"""Most row groups of an ORC file: 42 billion rows at the usual stride. Each is a row of a probe's report."""

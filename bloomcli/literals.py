@@ -14,7 +14,7 @@ import struct
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Context, Decimal, InvalidOperation
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final
 
 from bloomcli.errors import LiteralError
@@ -26,7 +26,8 @@ _JULIAN_EPOCH: Final = 2440588
 """Julian day of 1970-01-01, as INT96 timestamps count."""
 _DAY_SECONDS: Final = 86_400
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
-_WIDE: Final = Context(prec=200)
+_WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
+"""More digits than any column holds; what has yet more of them is refused, never rounded."""
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?")
 _ZONE: Final = re.compile(r"\s*(Z|z|UTC|[+-]\d{2}(?::?\d{2})?)$")
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
@@ -57,8 +58,8 @@ class _Malformed(Exception):
 
 
 def type_name(column: Column) -> str:
-    """The type as a person knows it: the logical one, else the physical one."""
-    return column.logical or column.physical
+    """The type as a person knows it: its own name, else the logical one, else the physical one."""
+    return column.type_name or column.logical or column.physical
 
 
 def kind_of(column: Column) -> str:
@@ -90,53 +91,50 @@ def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
     return Literal(text=text, encodings=(encoded,), order_key=decode_bound(encoded, column))
 
 
-def _range(column: Column, low: int, high: int, value: object) -> _Impossible:
-    return _Impossible(f"{type_name(column)} holds {low} to {high}, not {value}")
-
-
 def _integer(text: str, column: Column) -> bytes:
-    match = re.fullmatch(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*", text)
+    match = re.fullmatch(r"\s*([+-]?)(0[xX][0-9a-fA-F]+)\s*", text)
     if match is not None:
-        value = int(match[2], 16 if match[2][:2].lower() == "0x" else 10) * (-1 if match[1] == "-" else 1)
+        value = int(match[2], 16) * (-1 if match[1] == "-" else 1)
     else:
-        number = _decimal_text(text, "42")
+        number = _decimal_text(text, column, "42")
         if number != number.to_integral_value(context=_WIDE):
             raise _Impossible(f"{type_name(column)} holds whole numbers, not {text}")
-        if number.adjusted() > 40:
+        if number.adjusted() > _WIDE.prec:
             raise _Impossible(f"{type_name(column)} can't hold {text}")
         value = int(number)
     width = 4 if column.physical == "INT32" else 8
     bits = column.bit_width or width * 8
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if column.signed else (0, (1 << bits) - 1)
     if not low <= value <= high:
-        raise _range(column, low, high, value)
+        raise _Impossible(f"{type_name(column)} holds {low} to {high}, not {text.strip()}")
     return (value & (1 << width * 8) - 1).to_bytes(width, "little")
 
 
-def _decimal_text(text: str, example: str) -> Decimal:
+def _decimal_text(text: str, column: Column, example: str) -> Decimal:
     try:
         number = _WIDE.create_decimal(text.strip())
     except InvalidOperation:
         raise _Malformed(example) from None
+    except Inexact:
+        raise _Impossible(f"{type_name(column)} can't hold so many digits") from None
     if not number.is_finite() or "_" in text:
         raise _Malformed(example)
-    return number
+    return number or Decimal(0)  # 0E+999 is a zero like any other
 
 
 def _decimal(text: str, column: Column) -> bytes:
-    number = _decimal_text(text, "12.34")
+    number = _decimal_text(text, column, "12.34")
+    if abs(number.adjusted()) + column.scale > _WIDE.prec:
+        raise _Impossible(f"{type_name(column)} can't hold {text}")
     scaled = number.scaleb(column.scale, context=_WIDE)
-    if number.adjusted() > 150 or scaled != scaled.to_integral_value(context=_WIDE):
+    if scaled != scaled.to_integral_value(context=_WIDE):
         raise _Impossible(f"{type_name(column)} can't hold {text}")
     unscaled = int(scaled)
-    if column.precision and abs(unscaled) >= 10**column.precision:
+    if column.precision and len(str(abs(unscaled))) > column.precision:
         raise _Impossible(f"{type_name(column)} has {column.precision} digits, too few for {text}")
-    if column.physical in {"INT32", "INT64"}:
-        width = 4 if column.physical == "INT32" else 8
-        return unscaled.to_bytes(width, "little", signed=True)
-    width = column.type_length or _signed_width(unscaled)
+    width = _fixed_width(column) or _signed_width(unscaled)
     try:
-        return unscaled.to_bytes(width, "big", signed=True)
+        return unscaled.to_bytes(width, "little" if column.physical in {"INT32", "INT64"} else "big", signed=True)
     except OverflowError:
         raise _Impossible(f"{type_name(column)} in {width} bytes can't hold {text}") from None
 
@@ -152,9 +150,7 @@ def _float(text: str, column: Column) -> Literal:
         if "_" in text:
             raise ValueError
     except ValueError:
-        raise LiteralError(
-            f"{text!r} is not a value of column {column.path}, {type_name(column)}", hint="write it like 1.5"
-        ) from None
+        raise _Malformed("1.5") from None
     if math.isnan(value):
         return Literal(text=text, unknowable="NaN has many bit patterns, and each hashes differently")
     width = {"FLOAT": 4, "DOUBLE": 8}.get(column.physical, 2)
@@ -174,7 +170,7 @@ def _float(text: str, column: Column) -> Literal:
     return Literal(text=text, encodings=(encoded,), order_key=held)
 
 
-def _date(text: str, column: Column) -> bytes:
+def _date(text: str, column: Column) -> bytes:  # noqa: ARG001  one signature for all parsers
     try:
         day = dt.date.fromisoformat(text.strip())
     except ValueError:
@@ -217,7 +213,10 @@ def _epoch_nanos(text: str, column: Column) -> int:
         stripped = stripped[: zone.start()]
         if zone[1][0] in "+-":
             digits = zone[1][1:].replace(":", "").ljust(4, "0")
-            offset = (int(digits[:2]) * 60 + int(digits[2:])) * 60 * (-1 if zone[1][0] == "-" else 1)
+            hours, minutes = int(digits[:2]), int(digits[2:])
+            if hours > 23 or minutes > 59:
+                raise _Malformed(example)
+            offset = (hours * 60 + minutes) * 60 * (-1 if zone[1][0] == "-" else 1)
     day_text, separator, time_text = stripped.replace(" ", "T", 1).partition("T")
     try:
         day = dt.date.fromisoformat(day_text).toordinal() - _EPOCH_DAY
@@ -252,8 +251,7 @@ def _hex(text: str, column: Column, length: int | None) -> bytes:
     return value
 
 
-def _uuid(text: str, column: Column) -> bytes:
-    del column
+def _uuid(text: str, column: Column) -> bytes:  # noqa: ARG001  one signature for all parsers
     try:
         return uuid.UUID(text.strip()).bytes
     except ValueError:
@@ -267,7 +265,10 @@ def _interval(text: str, column: Column) -> bytes:
 
 
 def _text(text: str, column: Column) -> bytes:
-    value = text.encode("utf-8", "surrogateescape")
+    try:
+        value = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a surrogate pair, as JSON can write it, is no character
+        raise _Malformed("text") from None
     if column.type_length is not None and len(value) != column.type_length:
         raise _Impossible(f"{type_name(column)} of {column.type_length} bytes can't hold {len(value)} bytes")
     return value
@@ -345,7 +346,7 @@ def render(encoded: bytes, column: Column) -> str:
     """A PLAIN value as text that `parse` reads as the same value again. Never raises: falls back to 0x..."""
     try:
         return _render(encoded, column)
-    except (ValueError, OverflowError, struct.error):
+    except (ValueError, ArithmeticError, struct.error):
         return "0x" + encoded.hex()
 
 
@@ -354,6 +355,8 @@ def _render(encoded: bytes, column: Column) -> str:
     key = decode_bound(encoded, column)
     if kind == "DECIMAL" and key is not None:
         return f"{Decimal(key).scaleb(-column.scale, context=_WIDE):f}"
+    if kind in {"DATE", "TIME", "TIMESTAMP"} and key is None:
+        raise ValueError("not as wide as the type")
     if kind == "DATE":
         return dt.date.fromordinal(key + _EPOCH_DAY).isoformat()
     if kind == "TIME":
@@ -371,7 +374,7 @@ def _render(encoded: bytes, column: Column) -> str:
         return encoded.decode("utf-8", "surrogateescape")
     if isinstance(key, int | float):
         return repr(key)
-    if column.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"} and kind != "INTERVAL":
+    if column.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"} and kind not in {"INTERVAL", "FLOAT16", "DECIMAL"}:
         text = encoded.decode("utf-8")
         if text.isprintable() and text[:2].lower() != "0x":
             return text

@@ -55,6 +55,8 @@ class Column:
     """isAdjustedToUTC of a time or timestamp."""
     max_definition_level: int = 0
     max_repetition_level: int = 0
+    type_name: str | None = None
+    """The type as a person knows it, where that is neither the logical nor the physical one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +117,47 @@ class FilterFacts:
     bits_per_value: float | None = None
     """Bits of the bitset per estimated distinct value."""
     problem: str | None = None
+    stripe: int | None = None
+    """ORC: the stripe, counted from 0; ``row_group`` then counts within it."""
+    hash_functions: int | None = None
+    """ORC: k, the bits that a value sets."""
+    encoding: str | None = None
+    """ORC: the stream's kind, ``BLOOM_FILTER_UTF8`` or ``BLOOM_FILTER``."""
+    asked_fpp: float | None = None
+    """ORC: the rate that its writer asked for, from the filter's size and the row index stride."""
+    untrusted: str | None = None
+    """Why readers must not use the filter; None when they may."""
+    variant: str | None = None
+    """Parquet: ``parquet``, or the draft of 2018 that the filter's header is of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterSummary:
+    """All filters of one column of one kind, where a file has one for each few thousand rows."""
+
+    column: str
+    physical: str
+    logical: str | None
+    filters: int
+    unreadable: int
+    bitset_bytes: int
+    """Bytes of all bitsets together."""
+    fill: float | None
+    """Mean share of bits set."""
+    fpp: float | None
+    """Mean false-positive probability."""
+    max_fpp: float | None
+    ndv_estimate: float | None
+    """Mean number of distinct values of a filter."""
+    bits: int | None = None
+    """m, where all filters have the same."""
+    hash_functions: int | None = None
+    """k, where all filters have the same."""
+    encoding: str | None = None
+    asked_fpp: float | None = None
+    untrusted: str | None = None
+    problem: str | None = None
+    """The first filter's that can't be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +172,12 @@ class InspectReport:
     columns: int
     created_by: str | None
     filters: tuple[FilterFacts, ...]
+    summary: tuple[FilterSummary, ...] = ()
+    """One a column and kind, for formats that have a filter for each few thousand rows; else empty."""
+    stripes: int | None = None
+    """ORC: number of stripes."""
+    details: tuple[tuple[str, str], ...] = ()
+    """What else is known of the file as a whole: names and values. Mosaic: version, schema, buckets."""
 
     @property
     def filter_bytes(self) -> int:
@@ -159,12 +208,12 @@ class BitTrail:
     hashed: bytes
     """The bytes that were hashed (PLAIN encoding)."""
     hash: int
-    block: int
-    """Index of the 32-byte block."""
+    block: int | None
+    """Index of the 32-byte block; None where a filter has no blocks."""
     bits: tuple[int, ...]
-    """For each of the 8 words, the bit (0 to 31) that must be set."""
+    """For each of the block's 8 words the bit (0 to 31), without blocks the k bits, that must be set."""
     present: tuple[bool, ...]
-    """For each of the 8 words, whether it is."""
+    """For each of them, whether it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +232,8 @@ class Verdict:
     """Whether min/max statistics alone rule the value out; None where there are none."""
     reason: str | None = None
     trail: tuple[BitTrail, ...] = ()
+    stripe: int | None = None
+    """ORC: the stripe; ``row_group`` then counts within it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +279,8 @@ class ProbeReport:
 class FilterChange:
     """One filter that was (or, in a dry run, would be) written, folded or removed."""
 
-    row_group: int
+    row_group: int | None
+    """None where the change is about all row groups of a stripe."""
     column: str
     action: str
     """``add``, ``replace``, ``remove``, ``fold`` or ``keep``."""
@@ -244,6 +296,10 @@ class FilterChange:
     """The cap or the format's ceiling kept the filter from meeting the target."""
     source: str | None = None
     """``dictionary``: the dictionary page alone was read; ``pages``: the column was decoded."""
+    stripe: int | None = None
+    """ORC: the stripe; the change is then about all its row groups' filters, and sizes are of one."""
+    filters: int = 1
+    """Filters that the change is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +320,8 @@ class ChangeReport:
     bytes_copied: int
     seconds: float
     changes: tuple[FilterChange, ...]
+    bytes_unreclaimed: int = 0
+    """Bytes of old filters that stay in the file, unused: they lie between row groups, and pages can't move."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +337,8 @@ class Finding:
     hint: str | None = None
     missing: tuple[str, ...] = ()
     """The first missing values, as text (``--deep``)."""
+    stripe: int | None = None
+    """ORC: the stripe; ``row_group`` then counts within it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

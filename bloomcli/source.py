@@ -76,6 +76,10 @@ class Source(ABC):
             raise self._changed("became shorter")
         return data
 
+    @abstractmethod
+    def arrow_file(self) -> Any:
+        """The file as pyarrow reads one, for its decoders. A handle of its own."""
+
     def check_unchanged(self) -> None:
         """Raise SourceChanged if size, modification time or identity differ from when it was opened."""
         if self._current() != self.fingerprint:
@@ -115,6 +119,8 @@ class LocalSource(Source):
             self._fd = os.open(local_path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
         except OSError as error:
             raise _unreadable(path, error) from None
+        except ValueError as error:  # a null byte
+            raise UnreadableError(f"can't be read: {error}", path=path, hint="check the path") from None
         info = os.fstat(self._fd)
         if not stat.S_ISREG(info.st_mode):
             os.close(self._fd)
@@ -127,6 +133,12 @@ class LocalSource(Source):
     def fingerprint(self) -> Fingerprint:
         """As it was when the file was opened."""
         return self._fingerprint
+
+    def arrow_file(self) -> Any:
+        """The file as pyarrow reads one."""
+        import pyarrow as pa
+
+        return pa.OSFile(str(self.local_path))
 
     def fileno(self) -> int:
         """The file descriptor, for copying."""
@@ -192,6 +204,10 @@ class RemoteSource(Source):
         """As it was when the file was opened."""
         return self._fingerprint
 
+    def arrow_file(self) -> Any:
+        """The file as pyarrow reads one."""
+        return self._fs.open_input_file(self._name)
+
     def _current(self) -> Fingerprint | None:
         info = self._fs.get_file_info(self._name)
         return Fingerprint(size=info.size, mtime_ns=info.mtime_ns or 0)
@@ -218,11 +234,14 @@ def open_source(path: str | os.PathLike[str]) -> Source:
     text = os.fspath(path)
     scheme = text.partition("://")[0] if "://" in text else ""
     if text.startswith("file:"):
-        parts = urlsplit(text)
+        try:
+            parts = urlsplit(text)
+        except ValueError as error:
+            raise UnreadableError(f"can't be read: {error}", path=text, hint="check the path") from None
         if parts.netloc not in {"", "localhost"}:
             raise UnsupportedError(f"a file: URI of another machine, {parts.netloc}", path=text)
         return LocalSource(text, Path(unquote(parts.path)))
-    if scheme.isidentifier() and len(scheme) > 1 and not Path(text).exists():
+    if scheme.isidentifier() and len(scheme) > 1 and not os.path.exists(text):  # noqa: PTH110  unlike Path.exists it never raises
         return RemoteSource(text)
     return LocalSource(text, Path(text))
 
@@ -233,5 +252,5 @@ def _fingerprint(info: os.stat_result) -> Fingerprint:
 
 def _unreadable(path: str, error: OSError) -> UnreadableError:
     hint = next((text for kind, text in _HINTS.items() if isinstance(error, kind)), None)
-    reason = (error.strerror or str(error)).lower()
+    reason = (error.strerror or str(error).partition("\n")[0]).lower()
     return UnreadableError(f"can't be read: {reason}", path=path, hint=hint)

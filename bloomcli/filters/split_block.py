@@ -21,7 +21,8 @@ bit for bit the filter that z/2 blocks would have given. A filter can be built l
 
 from __future__ import annotations
 
-from typing import Final
+from array import array
+from typing import Final, Self
 
 from bloomcli import kernels
 from bloomcli.filters import sizing
@@ -53,12 +54,12 @@ class SplitBlockFilter:
         self._stats: tuple[int, float] | None = None
 
     @classmethod
-    def empty(cls, nbytes: int) -> SplitBlockFilter:
+    def empty(cls, nbytes: int) -> Self:
         """A filter of `nbytes`, holding nothing."""
         return cls(bytearray(nbytes))
 
     @classmethod
-    def from_bytes(cls, bitset: bytes | bytearray) -> SplitBlockFilter:
+    def from_bytes(cls, bitset: bytes | bytearray) -> Self:
         """A filter from its bits; bytes stay read-only."""
         return cls(bitset)
 
@@ -91,9 +92,7 @@ class SplitBlockFilter:
         _, _, present = self.trail(value)
         return all(present)
 
-    def check_hashes(
-        self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray | memoryview
-    ) -> int:
+    def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray | memoryview) -> int:
         """Look up `count` hashes; out[i] becomes 1 for "maybe", 0 for "absent". Returns how many are absent."""
         return kernels.sbbf_check(self.bitset, hashes, count, out)
 
@@ -130,11 +129,11 @@ class SplitBlockFilter:
         """Distinct values, estimated from the set bits; None when all are set."""
         return sizing.estimate_ndv(self.set_bits, self.nbytes)
 
-    def fold(self) -> SplitBlockFilter:
+    def fold(self) -> Self:
         """The filter that half as many blocks would have given. Raises ValueError for an odd number."""
-        return SplitBlockFilter(kernels.sbbf_fold(self.bitset))
+        return type(self)(kernels.sbbf_fold(self.bitset))
 
-    def folded_to(self, fpp: float, max_bytes: int | None = None) -> SplitBlockFilter:
+    def folded_to(self, fpp: float, max_bytes: int | None = None) -> Self:
         """The smallest fold of this filter whose measured rate meets `fpp`; itself where none does.
 
         With `max_bytes` it is folded at least down to that, even where it then misses `fpp`.
@@ -148,3 +147,49 @@ class SplitBlockFilter:
                 break
             best = smaller
         return best
+
+
+class MaskedSplitBlockFilter(SplitBlockFilter):
+    """A filter of the 2018 drafts: z is a power of two, and the block is (h >> 32) mod z.
+
+    The bits within a block are the same, so a hash is turned into the one that picks the same block by today's
+    multiply-shift: the block's number in the hash's topmost bits. Folding ORs the bitset's two halves.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, bitset: bytes | bytearray) -> None:
+        super().__init__(bitset)
+        if self.blocks & (self.blocks - 1):
+            raise ValueError(f"a mask needs a power of two of blocks, not {self.blocks}")
+
+    def _moved(self, value: int) -> int:
+        shift = 64 - (self.blocks.bit_length() - 1)
+        return ((value >> 32) % self.blocks) << shift | (value & _LOW)
+
+    def _moved_all(self, hashes: bytes | bytearray | memoryview, count: int) -> array[int]:
+        return array("Q", map(self._moved, memoryview(hashes).cast("B")[: count * 8].cast("Q")))
+
+    def insert(self, value: int) -> None:
+        """Insert one 64-bit hash."""
+        super().insert(self._moved(value))
+
+    def insert_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
+        """Insert `count` hashes: uint64s, little-endian, 8 bytes each."""
+        super().insert_hashes(memoryview(self._moved_all(hashes, count)).cast("B"), count)
+
+    def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray | memoryview) -> int:
+        """Look up `count` hashes; out[i] becomes 1 for "maybe", 0 for "absent". Returns how many are absent."""
+        return super().check_hashes(memoryview(self._moved_all(hashes, count)).cast("B"), count, out)
+
+    def trail(self, value: int) -> tuple[int, tuple[int, ...], tuple[bool, ...]]:
+        """Where a hash lands: (block, the bit in each of its 8 words, whether each is set)."""
+        return super().trail(self._moved(value))
+
+    def fold(self) -> Self:
+        """The filter that half as many blocks would have given. Raises ValueError for a single block."""
+        if self.blocks == 1:
+            raise ValueError("a single block can't be folded")
+        half = self.nbytes // 2
+        low, high = (int.from_bytes(part, "little") for part in (self.bitset[:half], self.bitset[half:]))
+        return type(self)(bytearray((low | high).to_bytes(half, "little")))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from bloomcli import limits
 from bloomcli.literals import Literal
-from bloomcli.model import BitTrail, Column, FilterChange, FilterDump, FilterFacts, Finding
+from bloomcli.model import BitTrail, Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
 from bloomcli.source import Source
 
 
@@ -33,6 +34,7 @@ class UnitAnswers:
     chunk_bytes: int
     row_group_bytes: int
     answers: tuple[Answer, ...]
+    stripe: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,18 @@ class SizeRule:
     fpp: float
     ndv: int | None = None
     max_bytes: int | None = None
+    kind: str | None = None
+    """Which of a format's kinds of filter to write; None for the usual one."""
+    variant: str | None = None
+    """Parquet: the header's variant; None for today's."""
+    mosaic_draft: bool = False
+    """Mosaic: write version 2, which released readers refuse."""
+
+    @property
+    def largest_split_block(self) -> int:
+        """Bytes of the largest split-block filter: a power of two within `max_bytes` and the ceiling of filters."""
+        most = limits.FILTER_MAX_BYTES if self.max_bytes is None else min(self.max_bytes, limits.FILTER_MAX_BYTES)
+        return 1 << max(most.bit_length() - 1, limits.FILTER_MIN_BYTES.bit_length() - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,32 +68,66 @@ class DeepCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """The part of the new file that follows what is copied, and what it changes."""
+    """What a change that was carried out came to."""
 
-    tail: tuple[bytes | bytearray, ...]
     changes: tuple[FilterChange, ...]
     bytes_decoded: int
+    bytes_unreclaimed: int = 0
+    """Bytes of filters that are no longer used but could not be cut out."""
     verify: Callable[[Source], None]
     """Re-reads the finished file; raises WriteError when it isn't what was planned."""
 
+
+class Kept(NamedTuple):
+    """A range of the original that the new file takes over as it is."""
+
+    offset: int
+    length: int
+
+
+Piece = Kept | bytes | bytearray
+"""The new file is its pieces, one after the other."""
+
+Pieces = Generator[Piece, None, None]
 
 Tick = Callable[[int], None]
 """Called with a number of bytes that were just done."""
 
 
 class Draft(Protocol):
-    """A change to a file that was planned from its metadata alone."""
+    """A change to a file that was planned from its metadata alone. Carried out once, by reading its pieces."""
 
-    keep: tuple[tuple[int, int], ...]
-    """(offset, length) of what the new file takes over, in order."""
     estimate: tuple[FilterChange, ...]
     """What would be changed; sizes are upper bounds."""
+    bytes_to_copy: int
     bytes_to_decode: int
-    tail_bound: int
-    """Upper bound of the bytes that follow what is copied."""
+    new_bytes_bound: int
+    """Upper bound of the bytes that the new file has besides what is copied."""
 
-    def build(self, threads: int, tick: Tick) -> Built:
-        """Read columns where the change needs it, and give the rest of the file."""
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The new file, in order. Columns are read meanwhile, where the change needs it, by `threads` threads."""
+
+    def failed(self) -> bool:
+        """Reading a column has failed; the next piece will raise why, so copying may stop."""
+
+    def result(self) -> Built:
+        """What was done; there once all pieces were taken."""
+
+
+class Carried:
+    """What the formats' drafts share: nothing beside the copying that could fail, and the result, once there."""
+
+    _built: Built | None = None
+
+    def failed(self) -> bool:
+        """Nothing runs beside the copying."""
+        return False
+
+    def result(self) -> Built:
+        """What was done."""
+        if self._built is None:
+            raise ValueError("the draft's pieces were not all taken")
+        return self._built
 
 
 class FilterFile(Protocol):
@@ -92,9 +140,25 @@ class FilterFile(Protocol):
     column_count: int
     created_by: str | None
 
+    stripes: int | None
+
+    @property
+    def details(self) -> tuple[tuple[str, str], ...]:
+        """What else is known of the file as a whole, by name, for `inspect`."""
+
     @property
     def columns(self) -> Sequence[Column]:
-        """Leaf columns in schema order."""
+        """Columns that may have a filter, in schema order."""
+
+    @property
+    def leaves(self) -> Sequence[Column]:
+        """Those of them that hold values: filters can be added for these."""
+
+    def literal_column(self, column: Column) -> Column:
+        """The column as `literals.parse` has to read values of it."""
+
+    def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
+        """The facts summed up, for a format that has a filter for each few thousand rows; else nothing."""
 
     def filtered_columns(self) -> set[int]:
         """Ordinals of the columns that have a filter anywhere."""
@@ -102,7 +166,7 @@ class FilterFile(Protocol):
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
         """Every filter of these columns (None: all), in row-group then schema order."""
 
-    def dump(self, column: Column, row_group: int) -> FilterDump:
+    def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
         """One filter's bits."""
 
     def ask(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:

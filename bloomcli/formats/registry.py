@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from bloomcli.errors import CorruptFile
+from bloomcli.errors import CorruptFile, UnknownFormat
 from bloomcli.formats.base import FilterFile
 from bloomcli.source import Source
 
 _PARQUET = (b"PAR1", b"PARE")
+_ORC = b"ORC"
+_MOSAIC = b"MOSA"
+
+
+_SUFFIXES = (".parquet", ".parq", ".pq", ".orc", ".mosaic")
+
+
+def known_suffix(path: str) -> bool:
+    """Whether a file's name says that it is of a format that we know."""
+    return path.lower().endswith(_SUFFIXES)
 
 
 def open_file(source: Source) -> FilterFile:
@@ -16,6 +26,10 @@ def open_file(source: Source) -> FilterFile:
         from bloomcli.formats.parquet.file import ParquetFile
 
         return ParquetFile(source)
+    if tail == _MOSAIC:
+        from bloomcli.formats.mosaic.file import MosaicFile
+
+        return MosaicFile(source)
     head = source.read_at(0, min(source.size, 4))
     if head in _PARQUET:
         raise CorruptFile(
@@ -24,11 +38,21 @@ def open_file(source: Source) -> FilterFile:
             offset=max(source.size - 4, 0),
             hint="a writer that was stopped leaves such a file; get it from its source again",
         )
+    if tail[:3] == _ORC or head[:3] == _ORC:
+        from bloomcli.formats.orc.file import OrcFile
+
+        return OrcFile(source)
+    if source.size:
+        from bloomcli.formats.parquet.bare import BareFilter, is_bare
+
+        if is_bare(source):
+            return BareFilter(source)
     if source.size == 0:
-        raise CorruptFile("the file is empty", path=source.path, offset=0)
-    raise CorruptFile(
-        "not a Parquet file: neither its first nor its last four bytes are b'PAR1'",
+        raise UnknownFormat("the file is empty", path=source.path, offset=0)
+    raise UnknownFormat(
+        "neither a Parquet nor an ORC file, nor a Mosaic one: no b'PAR1' or b'ORC' at its start or end, "
+        "no b'MOSA' at its end",
         path=source.path,
         offset=max(source.size - 4, 0),
-        hint="bloom reads Parquet files",
+        hint="bloom reads Parquet, ORC and Mosaic files",
     )

@@ -1,36 +1,38 @@
 """Drafts of changes to a Parquet file: filters added, removed, folded. Planned first, carried out later.
 
-A draft knows from the footer alone which bytes of the original the new file keeps, so that they can be
-copied while `build` decodes columns. Filters come after the body in row-group, then schema order.
+A draft knows from the footer alone which bytes of the original the new file keeps, so that they are
+copied while columns are decoded in other threads. Filters come after the body in row-group, then schema order.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import limits
 from bloomcli.errors import FilterExists, UnsupportedError, UsageError, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Built, SizeRule, Tick
+from bloomcli.formats.base import Built, Carried, Kept, Pieces, SizeRule, Tick
 from bloomcli.formats.parquet import splice, values
 from bloomcli.formats.parquet.describe import present_values
-from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, field_of, load, write_header
+from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, field_of, load
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
+from bloomcli.formats.parquet.variants import CURRENT, DRAFTS, filter_class, write_header
 from bloomcli.model import Column, ColumnChunk, FilterChange
 from bloomcli.source import Source
 
 if TYPE_CHECKING:
     from bloomcli.formats.parquet.file import ParquetFile
 
-_HEADER_BOUND: Final = 20
+_HEADER_BOUND: Final = 32
 
 _NewFilters = dict[ChunkPlace, SplitBlockFilter]
 
 
-class _Change:
+class _Change(Carried):
     """What the three drafts share: the splice, and the proof that the finished file is what was planned."""
 
     def __init__(self, file: ParquetFile, gone: set[ChunkPlace]) -> None:
@@ -39,12 +41,14 @@ class _Change:
         self.gone = gone
         self.lengths = file.filter_lengths if gone else {}
         self.keep = splice.plan(file.footer, {}, gone, self.lengths).keep
+        self.bytes_to_copy = sum(length for _, length in self.keep)
+        self.variant = CURRENT
 
-    def finish(self, new: _NewFilters, changes: Iterable[FilterChange], decoded: int) -> Built:
-        """Lay the new file out and check the patched footer before a byte of it is written."""
+    def finish(self, new: _NewFilters, changes: Iterable[FilterChange], decoded: int) -> Pieces:
+        """What follows the kept bytes: filters, and a patched footer that was checked before it is given."""
         footer = self.file.footer
-        blobs = {place: (write_header(bits.nbytes), bits.bitset) for place, bits in new.items()}
-        plan = splice.plan(footer, blobs, self.gone, self.lengths)
+        blobs = {place: (write_header(bits.nbytes, self.variant), bits.bitset) for place, bits in new.items()}
+        plan = splice.plan(footer, blobs, self.gone, self.lengths, write_lengths=self.variant == CURRENT)
         moved = len(plan.keep) > 1 or sum(n for _, n in plan.keep) != footer.start
         splice.check(footer, plan.footer, self.gone | new.keys(), moved)
 
@@ -54,16 +58,21 @@ class _Change:
             again = read_footer(written)
             if again.raw != plan.footer:
                 raise WriteError("the footer that was written isn't the one that was planned")
+            places = again.chunk_places({place.column for place in plan.offsets})
+            chunks = {(place.row_group, place.column): place for place in places}
             for place, offset in plan.offsets.items():
-                chunk = next(
-                    again.chunk(p) for p in again.chunk_places({place.column}) if p.row_group == place.row_group
-                )
+                chunk = again.chunk(chunks[place.row_group, place.column])
                 loaded = load(written, chunk, again.start)
                 if loaded.offset != offset or loaded.bits.bitset != new[place].bitset:
                     raise WriteError(f"the filter at {offset} isn't the one that was built")
 
-        return Built(
-            tail=(*plan.blobs, plan.tail), changes=tuple(changes), bytes_decoded=decoded, verify=verify
+        yield from plan.blobs
+        yield plan.tail
+        self._built = Built(
+            changes=tuple(changes),
+            bytes_decoded=decoded,
+            verify=verify,
+            bytes_unreclaimed=plan.unreclaimed,
         )
 
 
@@ -71,6 +80,12 @@ class AddDraft(_Change):
     """Filters for chosen columns, built from their values."""
 
     def __init__(self, file: ParquetFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> None:
+        if rule.kind is not None:
+            raise UsageError(
+                "Parquet has one kind of filter", path=file.source.path, hint="leave --kind out: it is for ORC"
+            )
+        if rule.variant not in {None, CURRENT, *DRAFTS}:
+            raise UsageError(f"no variant is called {rule.variant!r}", hint=", ".join((CURRENT, *DRAFTS)))
         for column in columns:
             if column.physical == "BOOLEAN":
                 raise UsageError(
@@ -80,6 +95,8 @@ class AddDraft(_Change):
                     hint="leave it out of --columns",
                 )
         self.rule = rule
+        self._stopped = False
+        self._running: list[Future[tuple[SplitBlockFilter, int, str]]] = []
         self.chunks: dict[ChunkPlace, ColumnChunk] = {}
         gone: set[ChunkPlace] = set()
         for place in file.footer.chunk_places({c.index for c in columns}):
@@ -103,9 +120,11 @@ class AddDraft(_Change):
                 gone.add(place)
             self.chunks[place] = chunk
         super().__init__(file, gone)
+        self.variant = rule.variant or CURRENT
+        self._filters = filter_class(self.variant)
         self.estimate = tuple(self._estimate(place) for place in self.chunks)
         self.bytes_to_decode = sum(_bytes_to_read(c) for c in self.chunks.values())
-        self.tail_bound = (
+        self.new_bytes_bound = (
             sum((c.bitset_bytes or 0) + _HEADER_BOUND for c in self.estimate)
             + len(file.footer.raw)
             + 20 * len(self.chunks)
@@ -123,7 +142,7 @@ class AddDraft(_Change):
     def _estimate(self, place: ChunkPlace) -> FilterChange:
         chunk = self.chunks[place]
         size = self._upper_bound(chunk)
-        cap = _cap(self.rule)
+        cap = self.rule.largest_split_block
         return FilterChange(
             row_group=place.row_group,
             column=chunk.column.path,
@@ -135,31 +154,33 @@ class AddDraft(_Change):
             source="dictionary" if chunk.only_dictionary_encoded else "pages",
         )
 
-    def build(self, threads: int, tick: Tick) -> Built:
-        """Hash the columns' values and build their filters, `threads` chunks at a time."""
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """Hash the columns' values and build their filters, `threads` chunks at a time, while the body is copied."""
 
-        def one(item: tuple[ChunkPlace, ColumnChunk]) -> tuple[SplitBlockFilter, int, str]:
-            place, chunk = item
+        def one(chunk: ColumnChunk) -> tuple[SplitBlockFilter, int, str]:
             built = self._build_one(chunk)
             tick(_bytes_to_read(chunk))
-            del place
             return built
 
-        if threads > 1 and len(self.chunks) > 1:
-            with ThreadPoolExecutor(threads, thread_name_prefix="bloom-decode") as pool:
-                try:
-                    results = list(pool.map(one, self.chunks.items()))
-                except BaseException:
-                    pool.shutdown(wait=True, cancel_futures=True)
-                    raise
-        else:
-            results = [one(item) for item in self.chunks.items()]
+        with ThreadPoolExecutor(threads, thread_name_prefix="bloom-decode") as pool:
+            self._running = [pool.submit(one, chunk) for chunk in self.chunks.values()]
+            try:
+                yield from itertools.starmap(Kept, self.keep)
+                results = [future.result() for future in self._running]
+            except BaseException:
+                self._stopped = True
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
         new: _NewFilters = {}
         changes = []
         for (place, chunk), (bits, count, source) in zip(self.chunks.items(), results, strict=True):
             new[place] = bits
             changes.append(self._changed(place, chunk, bits, count, source))
-        return self.finish(new, changes, self.bytes_to_decode)
+        yield from self.finish(new, changes, self.bytes_to_decode)
+
+    def failed(self) -> bool:
+        """Some column could not be read."""
+        return any(future.done() and future.exception() is not None for future in self._running)
 
     def _changed(
         self, place: ChunkPlace, chunk: ColumnChunk, bits: SplitBlockFilter, count: int, source: str
@@ -189,32 +210,28 @@ class AddDraft(_Change):
         zero = False
         source = "dictionary" if chunk.only_dictionary_encoded else "pages"
         for page in values.hashed_pages(self.file.source, chunk, self.file.footer.start):
+            if self._stopped:
+                break
             if bits is None:
                 # a dictionary that stands for the whole chunk bounds the filter better than the row count
                 only = chunk.only_dictionary_encoded and self.rule.ndv is None
                 size = sizing.upper_bound_bytes(page.count, self.rule.fpp) if only else self._upper_bound(chunk)
-                bits = SplitBlockFilter.empty(size)
-            bits.insert_hashes(page.hashes, page.count)
+                bits = self._filters.empty(size)
+            bits.insert_hashes(page.hashes if self.variant == CURRENT else page.draft_hashes(), page.count)
             count += page.count
             zero = zero or page.has_zero
         if bits is None:
-            bits = SplitBlockFilter.empty(limits.FILTER_MIN_BYTES if self.rule.ndv is None else self._upper_bound(chunk))
+            bits = self._filters.empty(limits.FILTER_MIN_BYTES if self.rule.ndv is None else self._upper_bound(chunk))
         if zero:
-            for value in values.zero_hashes(chunk.column):
+            for value in values.zero_hashes(chunk.column, draft=self.variant != CURRENT):
                 bits.insert(value)
-        cap = _cap(self.rule)
+        cap = self.rule.largest_split_block
         if self.rule.ndv is None:
             bits = bits.folded_to(self.rule.fpp, cap)
         else:
             while bits.nbytes > cap:
                 bits = bits.fold()
         return bits, count, source
-
-
-def _cap(rule: SizeRule) -> int:
-    """The largest power of two within --max-bytes and the format's ceiling."""
-    most = limits.FILTER_MAX_BYTES if rule.max_bytes is None else min(rule.max_bytes, limits.FILTER_MAX_BYTES)
-    return 1 << max(most.bit_length() - 1, limits.FILTER_MIN_BYTES.bit_length() - 1)
 
 
 def _bytes_to_read(chunk: ColumnChunk) -> int:
@@ -239,12 +256,13 @@ class RemoveDraft(_Change):
             for place in sorted(self.gone)
         )
         self.bytes_to_decode = 0
-        self.tail_bound = len(file.footer.raw) + 8
+        self.new_bytes_bound = len(file.footer.raw) + 8
 
-    def build(self, threads: int, tick: Tick) -> Built:
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
         """Nothing has to be read."""
         del threads, tick
-        return self.finish({}, self.estimate, 0)
+        yield from itertools.starmap(Kept, self.keep)
+        yield from self.finish({}, self.estimate, 0)
 
 
 def _old_size(file: ParquetFile, place: ChunkPlace) -> int | None:
@@ -263,23 +281,22 @@ class FoldDraft(_Change):
         estimate = []
         for place in file.places(columns):
             loaded = file.load(file.footer.chunk(place))
-            bits = loaded.bits.folded_to(rule.fpp, _cap(rule))
+            # filters of the drafts are to be replaced, not kept in use
+            bits = loaded.bits if loaded.header.draft else loaded.bits.folded_to(rule.fpp, rule.largest_split_block)
             if bits.nbytes < loaded.bits.nbytes:
                 self.folded[place] = bits
             estimate.append(self._changed(file.columns[place.column].path, place, loaded, bits))
         super().__init__(file, set(self.folded))
         self.estimate = tuple(estimate)
         self.bytes_to_decode = 0
-        self.tail_bound = (
+        self.new_bytes_bound = (
             sum(bits.nbytes + _HEADER_BOUND for bits in self.folded.values())
             + len(file.footer.raw)
             + 20 * len(self.folded)
             + 8
         )
 
-    def _changed(
-        self, column: str, place: ChunkPlace, loaded: LoadedFilter, bits: SplitBlockFilter
-    ) -> FilterChange:
+    def _changed(self, column: str, place: ChunkPlace, loaded: LoadedFilter, bits: SplitBlockFilter) -> FilterChange:
         return FilterChange(
             row_group=place.row_group,
             column=column,
@@ -291,7 +308,8 @@ class FoldDraft(_Change):
             misses_target=bits.fpp > self.rule.fpp,
         )
 
-    def build(self, threads: int, tick: Tick) -> Built:
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The folded filters are ready; only the footer is left to patch."""
         del threads, tick
-        return self.finish(self.folded, self.estimate, 0)
+        yield from itertools.starmap(Kept, self.keep)
+        yield from self.finish(self.folded, self.estimate, 0)

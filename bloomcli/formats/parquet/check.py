@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING
 
 from bloomcli.formats.base import DeepCheck, Tick
+from bloomcli.formats.lookup import add_missing, lost_values
 from bloomcli.formats.parquet import layout, values
 from bloomcli.formats.parquet.describe import present_values
-from bloomcli.formats.parquet.filter_header import HINT_REPLACE, FilterProblem, LoadedFilter
+from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
 from bloomcli.literals import render
-from bloomcli.model import ColumnChunk, Finding, Severity
+from bloomcli.model import Column, ColumnChunk, Finding, Severity
 
 if TYPE_CHECKING:
     from bloomcli.formats.parquet.file import ParquetFile
-
-_MISSING_SHOWN: Final = 5
 
 
 def structure(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
@@ -55,7 +55,7 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
         yield finding(
             "filter-boolean",
             Severity.ERROR,
-            "a filter on a BOOLEAN column: parquet-java writes it all zero, and a reader that trusts it loses rows",
+            "a filter on a BOOLEAN column: parquet-java writes it all zero; a reader that trusts it loses rows",
             f"`bloom remove --columns {chunk.column.path}` takes it out",
         )
     elif loaded.bits.set_bits == 0 and present_values(chunk) > 0 and chunk.null_count is not None:
@@ -65,6 +65,9 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
             f"no bit is set, though the chunk has {present_values(chunk)} values: a reader loses all of them",
             HINT_REPLACE,
         )
+    if loaded.header.draft:
+        yield finding("filter-draft", Severity.ERROR, DRAFT_REASON, HINT_REPLACE)
+        return
     if loaded.bits.nbytes & (loaded.bits.nbytes - 1):
         yield finding(
             "filter-not-power-of-two",
@@ -76,7 +79,7 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
         yield finding(
             "filter-no-length",
             Severity.NOTE,
-            "bloom_filter_length isn't written: readers need two reads, and parquet-java 1.14.0 to 1.15.2 may lose rows",
+            "bloom_filter_length isn't written: readers need two reads, parquet-java 1.14.0 to 1.15.2 may lose rows",
             HINT_REPLACE,
         )
 
@@ -91,7 +94,8 @@ def _overlaps(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
                 yield Finding(
                     id="filter-overlap",
                     severity=Severity.ERROR,
-                    message=f"the {region.kind} at {region.start} overlaps the {reach.kind} at {reach.start} to {reach.end}"
+                    message=f"the {region.kind} at {region.start} overlaps the {reach.kind} "
+                    f"at {reach.start} to {reach.end}"
                     f" (row group {reach.place.row_group}, column {file.columns[reach.place.column].path})",
                     row_group=region.place.row_group,
                     column=file.columns[region.place.column].path,
@@ -114,6 +118,10 @@ def deep(file: ParquetFile, columns: set[int] | None, tick: Tick) -> Iterator[De
         tick(chunk.compressed_bytes)
 
 
+def _text(page: values.HashedPage, column: Column, index: int) -> str:
+    return render(page.value(index), column)
+
+
 def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     if chunk.column.physical == "BOOLEAN":
         return DeepCheck(values=0)
@@ -121,14 +129,12 @@ def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> De
     missing: list[str] = []
     for page in values.hashed_pages(file.source, chunk, file.footer.start):
         flags = bytearray(page.count)
-        lost = loaded.bits.check_hashes(page.hashes, page.count, flags)
+        found = page.draft_hashes() if loaded.header.draft else page.hashes
+        lost = loaded.bits.check_hashes(found, page.count, flags)
         checked += page.count
         absent += lost
-        at = -1
-        while lost and len(missing) < _MISSING_SHOWN and (at := flags.find(0, at + 1)) >= 0:
-            text = render(page.value(at), chunk.column)
-            if text not in missing:
-                missing.append(text)
+        if lost:
+            add_missing(missing, flags, partial(_text, page, chunk.column))
     if not absent:
         return DeepCheck(values=checked)
     return DeepCheck(
@@ -136,7 +142,7 @@ def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> De
         finding=Finding(
             id="value-missing",
             severity=Severity.ERROR,
-            message=f"{absent} of {checked} values are not in their filter: readers lose their rows",
+            message=lost_values(absent, checked),
             row_group=chunk.row_group,
             column=chunk.column.path,
             offset=loaded.offset,
@@ -144,5 +150,3 @@ def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> De
             missing=tuple(missing),
         ),
     )
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter
+from bloomcli.formats.parquet.filter_header import DRAFT_REASON, FilterProblem, LoadedFilter
 from bloomcli.model import ColumnChunk, FilterFacts
 
 
@@ -33,6 +33,8 @@ def facts(chunk: ColumnChunk, loaded: LoadedFilter) -> FilterFacts:
         fill=bits.fill,
         fpp=bits.fpp,
         bits_per_value=bits.nbytes * 8 / ndv if ndv else None,
+        variant=loaded.header.variant,
+        untrusted=DRAFT_REASON if loaded.header.draft else None,
     )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from bloomcli import kernels
+from bloomcli import hashes, kernels
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Tick, UnitAnswers
 from bloomcli.formats.parquet import change, check, describe
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
 from bloomcli.literals import Literal, excluded_by
-from bloomcli.model import BitTrail, Column, ColumnChunk, FilterDump, FilterFacts, Finding
+from bloomcli.model import BitTrail, Column, ColumnChunk, FilterDump, FilterFacts, FilterSummary, Finding
 from bloomcli.source import Source
 
 
@@ -20,6 +20,8 @@ class ParquetFile:
     """An open Parquet file. Opening reads the tail and the footer; filters are read when asked for."""
 
     format = "parquet"
+    stripes: int | None = None
+    details: tuple[tuple[str, str], ...] = ()
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -33,6 +35,20 @@ class ParquetFile:
     def columns(self) -> Sequence[Column]:
         """Leaf columns in schema order."""
         return self.footer.columns
+
+    @property
+    def leaves(self) -> Sequence[Column]:
+        """The same: Parquet has filters for leaves only."""
+        return self.footer.columns
+
+    def literal_column(self, column: Column) -> Column:
+        """Parquet's own."""
+        return column
+
+    def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
+        """Nothing: a filter a row group isn't too many to show."""
+        del facts
+        return ()
 
     def places(self, columns: set[int] | None) -> Iterator[ChunkPlace]:
         """Chunks whose metadata names a filter."""
@@ -60,8 +76,10 @@ class ParquetFile:
             else:
                 yield describe.facts(chunk, loaded)
 
-    def dump(self, column: Column, row_group: int) -> FilterDump:
+    def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
         """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
+        if stripe:
+            raise UsageError("Parquet files have no stripes", path=self.source.path, hint="leave --stripe out")
         if not 0 <= row_group < self.row_group_count:
             raise UsageError(
                 f"there is no row group {row_group}; the file has {self.row_group_count}, counted from 0",
@@ -179,20 +197,21 @@ def _answer(
         )  # fmt: skip
     if loaded is None:
         return Answer(
-            presence_known=False, present=False, has_filter=problem is not None, stats_skip=skip, reason=problem
+            presence_known=False,
+            present=False,
+            has_filter=problem is not None,
+            stats_skip=skip,
+            reason=problem,
         )
-    hashes = [kernels.xxh64(encoded) for encoded in literal.encodings]
+    function = hashes.parquet_draft if loaded.header.draft else kernels.xxh64
+    found = [function(encoded) for encoded in literal.encodings]
     trail: tuple[BitTrail, ...] = ()
     if explain:
-        trail = tuple(
-            _trail(encoded, value, loaded) for encoded, value in zip(literal.encodings, hashes, strict=True)
-        )
-    present = any(loaded.bits.check(value) for value in hashes)
+        trail = tuple(_trail(encoded, value, loaded) for encoded, value in zip(literal.encodings, found, strict=True))
+    present = any(loaded.bits.check(value) for value in found)
     return Answer(presence_known=True, present=present, has_filter=True, stats_skip=skip, trail=trail)
 
 
 def _trail(encoded: bytes, value: int, loaded: LoadedFilter) -> BitTrail:
     block, bits, present = loaded.bits.trail(value)
     return BitTrail(hashed=encoded, hash=value, block=block, bits=bits, present=present)
-
-

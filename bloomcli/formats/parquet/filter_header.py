@@ -15,10 +15,14 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.formats.parquet.spec import Place
+from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_header
 from bloomcli.model import ColumnChunk
 from bloomcli.source import Source
 
+DRAFT_REASON: Final = (
+    "a filter of the 2018 drafts (Murmur3): today's readers take its hash for XXH64, or can't read it, and lose rows"
+)
 HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
 
 
@@ -40,17 +44,6 @@ class FilterProblem(CorruptFile):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilterHeader:
-    """A filter's header: names as in the specification's unions, sizes in bytes."""
-
-    num_bytes: int
-    header_bytes: int
-    algorithm: str
-    hash: str
-    compression: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedFilter:
     """A filter as it was read: where, its header's own bytes, its bits."""
 
@@ -68,30 +61,6 @@ class LoadedFilter:
 def field_of(chunk: ColumnChunk) -> str:
     """The field path of a chunk's filter offset."""
     return f"row_groups[{chunk.row_group}].columns[{chunk.column.index}].meta_data.bloom_filter_offset"
-
-
-def parse_header(data: bytes, place: Place) -> FilterHeader:
-    """Parse the header at the start of `data`; the bitset behind it isn't looked at."""
-    walked = Struct("BloomFilterHeader", data, 0, place)
-    return FilterHeader(
-        num_bytes=walked.required_int("numBytes", minimum=-(1 << 31)),
-        header_bytes=walked.end,
-        algorithm=_member(walked, "algorithm", "BloomFilterAlgorithm"),
-        hash=_member(walked, "hash", "BloomFilterHash"),
-        compression=_member(walked, "compression", "BloomFilterCompression"),
-    )
-
-
-def _member(header: Struct, field: str, union: str) -> str:
-    """The set member of a union by name; ``unknown (5)`` for one that the specification doesn't have."""
-    walked = header.struct(field, union)
-    if walked is None:
-        return "missing"
-    names = {number: name for name, number in spec.field_ids(union).items()}
-    ids = list(walked.spans)
-    if len(ids) != 1:
-        return "empty" if not ids else "several"
-    return names.get(ids[0], f"unknown ({ids[0]})")
 
 
 def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
@@ -121,7 +90,9 @@ def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
     room = data_end - offset
     claimed = chunk.bloom_filter_length
     if claimed is not None and not 0 < claimed <= room:
-        raise problem(f"bloom_filter_length is {claimed}, but {room} bytes are left before the footer", "filter-length")
+        raise problem(
+            f"bloom_filter_length is {claimed}, but {room} bytes are left before the footer", "filter-length"
+        )
     if claimed is not None and claimed > limits.FILTER_MAX_BYTES + limits.FILTER_HEADER_MAX_BYTES:
         raise problem(
             f"bloom_filter_length is {claimed}, more than a filter may have ({limits.FILTER_MAX_BYTES})",
@@ -148,20 +119,14 @@ def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
         offset=offset,
         header=header,
         header_raw=data[: header.header_bytes],
-        bits=SplitBlockFilter.from_bytes(bitset),
+        bits=filter_class(header.variant).from_bytes(bitset),
     )
 
 
 def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: _Problem) -> None:
     if header.algorithm != "BLOCK":
         raise problem(f"the filter's algorithm is {header.algorithm}; only BLOCK is known", "filter-algorithm")
-    if header.compression == "missing":
-        raise problem(
-            "the header has no compression field: a draft of 2018, whose hash is Murmur3; today's readers "
-            "take it for xxHash and lose rows",
-            "filter-draft",
-        )
-    if header.hash != "XXHASH":
+    if header.hash != ("MURMUR3" if header.draft else "XXHASH"):
         raise problem(f"the filter's hash is {header.hash}; only XXHASH is known", "filter-hash")
     if header.compression != "UNCOMPRESSED":
         raise problem(
@@ -175,6 +140,10 @@ def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: 
         raise problem(f"the bitset's {size} bytes are not a multiple of 32", "filter-num-bytes")
     if size > limits.FILTER_MAX_BYTES:
         raise problem(f"the bitset's {size} bytes are more than {limits.FILTER_MAX_BYTES}", "filter-too-large")
+    if header.draft and size & (size - 1):
+        raise problem(
+            f"the bitset's {size} bytes are not a power of two, as a draft's have to be", "filter-num-bytes"
+        )
     total = header.header_bytes + size
     if total > room:
         raise problem(f"header and bitset take {total} bytes, {room} are left before the footer", "filter-num-bytes")
@@ -190,20 +159,3 @@ class _Problem(Protocol):
     """The type of `problem` in `load`, for the checker."""
 
     def __call__(self, reason: str, id: str, at: int = ...) -> FilterProblem: ...  # noqa: A002
-
-
-def write_header(num_bytes: int) -> bytes:
-    """The header of a bitset of `num_bytes`: BLOCK, XXHASH, UNCOMPRESSED. 12 to 16 bytes."""
-    from thriftpy2.protocol.compact import TCompactProtocol
-    from thriftpy2.transport import TMemoryBuffer
-
-    idl = spec.idl
-    header = idl.BloomFilterHeader(
-        numBytes=num_bytes,
-        algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
-        hash=idl.BloomFilterHash(XXHASH=idl.Empty()),
-        compression=idl.BloomFilterCompression(UNCOMPRESSED=idl.Empty()),
-    )
-    out = TMemoryBuffer()
-    header.write(TCompactProtocol(out))
-    return bytes(out.getvalue())

@@ -42,7 +42,7 @@ class ChunkPlace(NamedTuple):
 class RowGroup(NamedTuple):
     """One row group's own figures. `compressed_bytes` is the sum over its chunks."""
 
-    index: int
+    ordinal: int
     rows: int
     chunks: tuple[int, ...]
 
@@ -129,7 +129,7 @@ class Footer:
         meta = self.chunk_struct(place).struct("meta_data", "ColumnMetaData")
         if meta is None:
             return None, None
-        return meta.int("bloom_filter_offset"), meta.int("bloom_filter_length")
+        return meta.integer("bloom_filter_offset"), meta.integer("bloom_filter_length")
 
     def chunk(self, place: ChunkPlace) -> ColumnChunk:
         """One column chunk with what a reader or writer of filters has to know of it."""
@@ -160,9 +160,7 @@ class Footer:
             )
         return self._chunk(place, outer, meta, column, encrypted)
 
-    def _chunk(
-        self, place: ChunkPlace, outer: Struct, meta: Struct, column: Column, encrypted: bool
-    ) -> ColumnChunk:
+    def _chunk(self, place: ChunkPlace, outer: Struct, meta: Struct, column: Column, encrypted: bool) -> ColumnChunk:
         if (external := outer.text("file_path")) is not None:
             raise UnsupportedError(
                 f"the data lies in another file, {external!r}",
@@ -180,7 +178,7 @@ class Footer:
         first = [decoded.data_page_offset]
         if decoded.dictionary_page_offset:  # 0 is written by some for "none"
             first.append(decoded.dictionary_page_offset)
-        offset = decoded.bloom_filter_offset
+        offset = meta.integer("bloom_filter_offset")
         low, high = self._bounds(decoded.statistics, column)
         return ColumnChunk(
             row_group=place.row_group,
@@ -194,7 +192,7 @@ class Footer:
             dictionary_bytes=first[0] - first[-1] if first[-1] < first[0] else None,
             # PARQUET-1979: writers that know no filter have written 0 and negative offsets
             bloom_filter_offset=offset if offset is not None and offset > 0 else None,
-            bloom_filter_length=decoded.bloom_filter_length,
+            bloom_filter_length=meta.integer("bloom_filter_length"),
             min_value=low,
             max_value=high,
             only_dictionary_encoded=_only_dictionary(decoded),
@@ -218,7 +216,7 @@ class Footer:
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which is what a reader skips."""
         group = self.group_struct(index)
-        total = group.int("total_compressed_size")
+        total = group.integer("total_compressed_size")
         if total:
             return total
         return sum(
@@ -232,7 +230,10 @@ def _only_dictionary(meta: Any) -> bool:
     if not meta.encoding_stats:
         return False
     data_pages = {spec.enum_value("PageType", "DATA_PAGE"), spec.enum_value("PageType", "DATA_PAGE_V2")}
-    dictionary = {spec.enum_value("Encoding", "PLAIN_DICTIONARY"), spec.enum_value("Encoding", "RLE_DICTIONARY")}
+    dictionary = {
+        spec.enum_value("Encoding", "PLAIN_DICTIONARY"),
+        spec.enum_value("Encoding", "RLE_DICTIONARY"),
+    }
     encodings = {s.encoding for s in meta.encoding_stats if s.page_type in data_pages and s.count > 0}
     return bool(encodings) and encodings <= dictionary
 

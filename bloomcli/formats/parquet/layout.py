@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer
 
 PAGES: Final = "pages"
@@ -40,12 +41,12 @@ def regions(footer: Footer, filter_lengths: dict[ChunkPlace, int]) -> list[Regio
         if chunk.num_values or chunk.compressed_bytes:
             found.append(Region(chunk.data_offset, chunk.data_offset + chunk.compressed_bytes, PAGES, place))
         if chunk.bloom_filter_offset is not None:
-            length = filter_lengths.get(place, chunk.bloom_filter_length or 0)
-            if length > 0:
-                found.append(Region(chunk.bloom_filter_offset, chunk.bloom_filter_offset + length, FILTER, place))
+            size = filter_lengths.get(place, chunk.bloom_filter_length or 0)
+            if size > 0:
+                found.append(Region(chunk.bloom_filter_offset, chunk.bloom_filter_offset + size, FILTER, place))
         outer = footer.chunk_struct(place)
         for kind, field in OFFSET_FIELDS.items():
-            offset, length = outer.int(field), outer.int(LENGTH_FIELDS[kind])
+            offset, length = outer.integer(field), outer.integer(LENGTH_FIELDS[kind])
             if offset is not None and length is not None and offset > 0 and length > 0:
                 found.append(Region(offset, offset + length, kind, place))
     return sorted(found)
@@ -57,7 +58,7 @@ def movable_start(claims: list[Region], end: int) -> int:
     Bytes that nobody claims stop the run: what they are isn't known, so they must not move.
     """
     start = end
-    pages_end = max((r.end for r in claims if r.kind == PAGES), default=0)
+    pages_end = max((r.end for r in claims if r.kind == PAGES), default=len(spec.MAGIC))
     for region in sorted((r for r in claims if r.kind != PAGES), key=lambda r: r.end, reverse=True):
         if region.end == start and region.start >= pages_end:
             start = region.start

@@ -20,6 +20,13 @@ _LOGICAL_OF_CONVERTED: Final = {
     "INTERVAL": "INTERVAL",
 }
 
+_PHYSICAL: Final = {
+    "DECIMAL": ("INT32", "INT64", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"),
+    "DATE": ("INT32",),
+    "TIMESTAMP": ("INT64",),
+}
+_LENGTHS: Final = {"FLOAT16": 2, "UUID": 16, "INTERVAL": 12}
+
 
 class Logical(NamedTuple):
     """A logical type's text and figures, as `Column` has them."""
@@ -47,7 +54,7 @@ def leaf_columns(top: Struct) -> tuple[Column, ...]:
     leaves: list[Column] = []
     for index, start in enumerate(starts):
         element = Struct("SchemaElement", top.data, start, top.place.at(f"schema[{index}]"))
-        children = element.int("num_children") or 0
+        children = element.integer("num_children") or 0
         if index == 0:
             stack.append(_Group((), children, 0, 0))
             continue
@@ -75,7 +82,7 @@ def _node(element: Struct, parent: _Group) -> _Group:
     name = element.text("name")
     if name is None:
         raise element.place.fault("a schema element has no name", element.start, "name")
-    repetition = spec.enum_name("FieldRepetitionType", element.int("repetition_type") or 0)
+    repetition = spec.enum_name("FieldRepetitionType", element.integer("repetition_type") or 0)
     return _Group(
         (*parent.path, name),
         0,
@@ -86,10 +93,12 @@ def _node(element: Struct, parent: _Group) -> _Group:
 
 def _leaf(element: Struct, node: _Group, index: int) -> Column:
     physical = spec.enum_name("Type", element.required_int("type"))
-    length = element.int("type_length")
+    length = element.integer("type_length")
     if physical == "FIXED_LEN_BYTE_ARRAY" and (length is None or length <= 0):
         raise element.place.fault(f"a fixed-length column of {length} bytes", element.start, "type_length")
     logical = _logical(element)
+    if not _fits(logical, physical, length):
+        logical = Logical()  # an annotation that can't be meant says nothing: values are the physical type's
     return Column(
         path=".".join(node.path),
         index=index,
@@ -107,6 +116,20 @@ def _leaf(element: Struct, node: _Group, index: int) -> Column:
     )
 
 
+def _fits(logical: Logical, physical: str, length: int | None) -> bool:
+    """Whether the logical type may stand on the physical one. Source: the Parquet format's LogicalTypes.md."""
+    kind = (logical.text or "").partition("(")[0]
+    if kind in _PHYSICAL:
+        return physical in _PHYSICAL[kind] and 0 <= logical.scale <= (logical.precision or logical.scale)
+    if kind in _LENGTHS:
+        return physical == "FIXED_LEN_BYTE_ARRAY" and length == _LENGTHS[kind]
+    if kind == "INTEGER":
+        return logical.bit_width in {8, 16, 32, 64} and physical == ("INT64" if logical.bit_width == 64 else "INT32")
+    if kind == "TIME":
+        return physical == ("INT32" if logical.unit == "MILLIS" else "INT64")
+    return True
+
+
 def _logical(element: Struct) -> Logical:
     raw = element.raw("logicalType")
     if raw is not None:
@@ -116,19 +139,19 @@ def _logical(element: Struct) -> Logical:
             raise element.place.fault(error.reason, element.start, "logicalType") from None
         if found.text is not None:
             return found
-    converted = element.int("converted_type")
+    converted = element.integer("converted_type")
     if converted is None:
         return Logical()
     return _from_converted(
-        spec.enum_name("ConvertedType", converted), element.int("scale") or 0, element.int("precision") or 0
+        spec.enum_name("ConvertedType", converted), element.integer("scale") or 0, element.integer("precision") or 0
     )
 
 
 @lru_cache(maxsize=1024)
 def _from_union(raw: bytes) -> Logical:
     union = Struct("LogicalType", raw, 0, Place("", 0, "")).decode()
-    name, value = next(((n, v) for n, v in vars(union).items() if v is not None), (None, None))
-    if name is None:
+    name, value = next(((n, v) for n, v in vars(union).items() if v is not None), ("", union))
+    if not name:
         return Logical()  # a member newer than the IDL: the converted type, if any, still holds
     if name == "DECIMAL":
         return _decimal(value.scale, value.precision)

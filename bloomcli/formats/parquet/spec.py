@@ -8,12 +8,13 @@ length and the nesting, and `decode` only ever gets bytes that were walked.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import thriftpy2
 from thriftpy2.protocol.compact import TCompactProtocol
+from thriftpy2.thrift import TType
 from thriftpy2.transport import TMemoryBuffer
 
 from bloomcli import kernels, limits
@@ -23,9 +24,7 @@ MAGIC: Final = b"PAR1"
 MAGIC_ENCRYPTED: Final = b"PARE"
 FOOTER_TAIL_BYTES: Final = 8
 
-idl: Final = thriftpy2.load(
-    str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift"
-)
+idl: Final = thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
 
 # wire types of the compact protocol, by the names that its specification gives them
 BOOLEAN_TRUE: Final = 1
@@ -34,7 +33,16 @@ I64: Final = 6
 BINARY: Final = 8
 LIST: Final = 9
 STRUCT: Final = 12
-_KIND_NAMES: Final = {1: "bool", 2: "bool", 3: "i8", 4: "i16", 5: "i32", 6: "i64", 7: "double", 8: "binary"} | {
+_KIND_NAMES: Final = {
+    1: "bool",
+    2: "bool",
+    3: "i8",
+    4: "i16",
+    5: "i32",
+    6: "i64",
+    7: "double",
+    8: "binary",
+} | {
     9: "list",
     10: "set",
     11: "map",
@@ -43,14 +51,20 @@ _KIND_NAMES: Final = {1: "bool", 2: "bool", 3: "i8", 4: "i16", 5: "i32", 6: "i64
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def field_ids(struct: str) -> dict[str, int]:
     """Field ids of a structure, by name."""
     spec = getattr(idl, struct).thrift_spec
     return {entry[1]: number for number, entry in spec.items()}
 
 
-@lru_cache(maxsize=None)
+@cache
+def integer_kind(struct: str, field: str) -> int:
+    """The wire type of an integer field, by the IDL."""
+    return I64 if getattr(idl, struct).thrift_spec[field_ids(struct)[field]][0] == TType.I64 else I32
+
+
+@cache
 def enum_name(enum: str, value: int) -> str:
     """An enum value's name, or ``CODE 17`` where the IDL has none."""
     return str(getattr(idl, enum)._VALUES_TO_NAMES.get(value, f"CODE {value}"))
@@ -121,14 +135,14 @@ class Struct:
             raise self.place.fault(f"{self.name}.{field} is a {got}, not a {want}", span.header, field)
         return span
 
-    def int(self, field: str) -> int | None:
-        """An integer field; None when it isn't there."""
-        span = self._typed(field, I32, I64)
+    def integer(self, field: str) -> int | None:
+        """An integer field; None when it isn't there. Of the IDL's width only, as `decode` takes it."""
+        span = self._typed(field, integer_kind(self.name, field))
         return None if span is None else kernels.compact_int(self.data, span.start)
 
     def required_int(self, field: str, *, minimum: int = 0) -> int:
         """An integer field that has to be there and be at least `minimum`."""
-        value = self.int(field)
+        value = self.integer(field)
         if value is None:
             raise self.place.fault(f"{self.name} has no {field}", self.start, field)
         if value < minimum:
@@ -179,8 +193,18 @@ def decode(name: str, data: bytes, place: Place, at: int = 0) -> Any:
         obj.read(TCompactProtocol(TMemoryBuffer(data), decode_response=False))
     except Exception as error:  # noqa: BLE001  thriftpy2 raises whatever its bytes lead it to
         raise place.fault(f"{name} can't be decoded ({error})", at) from None
-    for field_id, entry in getattr(idl, name).thrift_spec.items():
-        if entry[-1] and getattr(obj, entry[1]) is None:
-            raise place.fault(f"{name} lacks its required field {entry[1]}", at, entry[1])
-        del field_id
+    _require_all(obj, name, place, at)
     return obj
+
+
+def _require_all(obj: Any, name: str, place: Place, at: int) -> None:
+    """Raise where a required field is missing, in the structure itself or in one below it."""
+    for entry in obj.thrift_spec.values():
+        field, value = entry[1], getattr(obj, entry[1])
+        if value is None:
+            if entry[-1]:
+                raise place.fault(f"{name} lacks its required field {field}", at, field)
+            continue
+        for below in value if isinstance(value, list) else (value,):
+            if hasattr(below, "thrift_spec"):
+                _require_all(below, type(below).__name__, place, at)

@@ -169,6 +169,8 @@ def plan(
     new: dict[ChunkPlace, tuple[bytes, bytes | bytearray]],
     gone: set[ChunkPlace],
     filter_lengths: dict[ChunkPlace, int],
+    *,
+    write_lengths: bool = True,
 ) -> Splice:
     """Lay out the new file.
 
@@ -178,10 +180,12 @@ def plan(
         gone: chunks whose present filter is removed or replaced.
         filter_lengths: sizes (header included) of all present filters whose length the metadata doesn't
             give; a filter in `gone` without a known length stays behind unused.
+        write_lengths: write bloom_filter_length; False for the drafts of 2018, which had no such field.
 
     Returns the plan; nothing is written.
     """
-    claims = layout.regions(footer, filter_lengths)
+    # claims behind the data are wrong: there is nothing there to cut or to move
+    claims = [r for r in layout.regions(footer, filter_lengths) if r.kind == layout.PAGES or r.start < footer.start]
     movable = layout.movable_start(claims, footer.start) if gone else footer.start
     cuts, unreclaimed = _cuts(claims, gone, movable)
     keep, position = [], 0
@@ -196,7 +200,7 @@ def plan(
     end = sum(length for _, length in keep)
     for place, (header, bitset) in new.items():
         length = len(header) + len(bitset)
-        edits += set_fields(meta_struct(footer, place), {OFFSET: end, LENGTH: length})
+        edits += set_fields(meta_struct(footer, place), {OFFSET: end, LENGTH: length if write_lengths else None})
         offsets[place] = end
         blobs += [header, bitset]
         end += length
@@ -212,9 +216,7 @@ def plan(
     )
 
 
-def _cuts(
-    claims: list[layout.Region], gone: set[ChunkPlace], movable: int
-) -> tuple[list[tuple[int, int]], int]:
+def _cuts(claims: list[layout.Region], gone: set[ChunkPlace], movable: int) -> tuple[list[tuple[int, int]], int]:
     """Ranges to leave out, merged, and how many bytes of gone filters stay behind."""
     kept = [r for r in claims if not (r.kind == layout.FILTER and r.place in gone)]
     cuts: list[tuple[int, int]] = []
@@ -253,10 +255,16 @@ def _moves(
 
 
 def check(old: Footer, raw: bytes, touched: set[ChunkPlace], moved: bool) -> Footer:
-    """The new footer, parsed; proves that with the filter fields taken out it is the old one again."""
-    new = Footer(old.path, old.file_bytes, old.start, raw)
+    """The new footer, parsed; proves that with the filter fields taken out it is the old one again.
+
+    Where filters were cut out and others, or page indexes, `moved`, their offsets are taken out of both too.
+    """
     try:
-        same = moved or strip(new, _translate(new, touched)) == strip(old, touched)
+        new = Footer(old.path, old.file_bytes, old.start, raw)
+        if moved:
+            same = _strip_movable(new) == _strip_movable(old)
+        else:
+            same = strip(new, _translate(new, touched)) == strip(old, touched)
     except CorruptFile as error:
         raise WriteError(f"the patched footer can't be read: {error.reason}", path=old.path) from error
     if not same:
@@ -266,6 +274,18 @@ def check(old: Footer, raw: bytes, touched: set[ChunkPlace], moved: bool) -> Foo
             hint="please report this file's footer",
         )
     return new
+
+
+def _strip_movable(footer: Footer) -> bytes:
+    """The footer without any field that a cut changes."""
+    edits: list[Edit] = []
+    nothing: dict[str, int | None] = dict.fromkeys(layout.OFFSET_FIELDS.values())
+    for place in footer.chunk_places():
+        outer = footer.chunk_struct(place)
+        if outer.span("meta_data") is not None:
+            edits += set_fields(meta_struct(footer, place), {OFFSET: None, LENGTH: None})
+        edits += set_fields(outer, nothing)
+    return apply_edits(footer.raw, edits)
 
 
 def _translate(footer: Footer, places: set[ChunkPlace]) -> set[ChunkPlace]:

@@ -7,10 +7,12 @@ both signs are given: a reader that hashes its literal's own zero (parquet-java 
 
 from __future__ import annotations
 
+import itertools
+from array import array
 from collections.abc import Iterator
 from typing import Any, Final
 
-from bloomcli import kernels
+from bloomcli import hashes, kernels
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet.pages import Page, read_dictionary, read_pages
 from bloomcli.model import Column, ColumnChunk
@@ -42,16 +44,28 @@ class HashedPage:
         self._page = page
         self._width = width_of(column)
         self.count = page.present
-        self.hashes = bytearray(page.present * 8)
-        self._values: Any = None
+        self._values: Any = b""
         self.has_zero = False
         try:
+            room = self._room(page)
+            if page.present > room:
+                raise kernels.PageError(f"its header says {page.present}, its bytes can hold {room}")
+            self.hashes = bytearray(page.present * 8)
             self._hash(page)
             width = zero_width(column)
             if width is not None and page.present:
-                self.has_zero = kernels.has_zero(self._values, width, 0, page.present, None)
+                if len(self._values):
+                    self.has_zero = kernels.has_zero(self._values, width, 0, page.present, None)
+                else:  # DELTA_BYTE_ARRAY: the values were hashed one by one and not kept
+                    self.has_zero = not set(zero_hashes(column)).isdisjoint(memoryview(self.hashes).cast("Q"))
         except (kernels.PageError, ValueError) as error:
             raise page.place.fault(f"the page's values can't be read: {error}", 0) from None
+
+    def _room(self, page: Page) -> int:
+        """How many values the page's bytes can hold: nothing is allocated by what a header claims."""
+        if page.encoding.startswith("DELTA_"):
+            return kernels.delta_count(page.body, page.start)
+        return int(max(len(page.body) - page.start, 0) // (self._width or 4))
 
     def _hash(self, page: Page) -> None:
         encoding = page.encoding
@@ -69,9 +83,7 @@ class HashedPage:
             prefixes, start = _lengths(page, page.start)
             suffixes, start = _lengths(page, start)
             scratch = bytearray(max(len(page.body) - start, 0))
-            kernels.hash_delta_byte_array(
-                page.body, start, prefixes, suffixes, page.present, scratch, self.hashes
-            )
+            kernels.hash_delta_byte_array(page.body, start, prefixes, suffixes, page.present, scratch, self.hashes)
         elif encoding == "BYTE_STREAM_SPLIT" and self._width is not None:
             if page.present * self._width > len(page.body) - page.start:
                 raise kernels.PageError("the byte streams run past the page's end")
@@ -109,30 +121,39 @@ class HashedPage:
 
     def value(self, index: int) -> bytes:
         """The value behind the hash at `index`, as its bytes. Slow: for the few that are reported."""
+        return next(itertools.islice(self.values(), index, None))
+
+    def values(self) -> Iterator[bytes]:
+        """The values behind the hashes, as their bytes, in order."""
         page = self._page
-        if self._width is not None and self._values is not None:
-            return bytes(self._values[index * self._width : (index + 1) * self._width])
+        if self._width is not None and len(self._values):
+            for at in range(0, self.count * self._width, self._width):
+                yield bytes(self._values[at : at + self._width])
+            return
         body = bytes(memoryview(page.body))
         if page.dictionary or page.encoding == "PLAIN":
             at = page.start
-            for _ in range(index):
-                at += 4 + int.from_bytes(body[at : at + 4], "little")
-            size = int.from_bytes(body[at : at + 4], "little")
-            return body[at + 4 : at + 4 + size]
-        if page.encoding == "DELTA_LENGTH_BYTE_ARRAY":
+            for _ in range(self.count):
+                end = at + 4 + int.from_bytes(body[at : at + 4], "little")
+                yield body[at + 4 : end]
+                at = end
+        elif page.encoding == "DELTA_LENGTH_BYTE_ARRAY":
             lengths, at = _lengths(page, page.start)
-            sizes = memoryview(lengths).cast("q")
-            at += sum(sizes[:index])
-            return body[at : at + sizes[index]]
-        prefixes, at = _lengths(page, page.start)
-        suffixes, at = _lengths(page, at)
-        value = b""
-        for prefix, suffix in zip(
-            memoryview(prefixes).cast("q")[: index + 1], memoryview(suffixes).cast("q")[: index + 1], strict=True
-        ):
-            value = value[:prefix] + body[at : at + suffix]
-            at += suffix
-        return value
+            for size in memoryview(lengths).cast("q"):
+                yield body[at : at + size]
+                at += size
+        else:
+            prefixes, at = _lengths(page, page.start)
+            suffixes, at = _lengths(page, at)
+            value = b""
+            for prefix, size in zip(memoryview(prefixes).cast("q"), memoryview(suffixes).cast("q"), strict=True):
+                value = value[:prefix] + body[at : at + size]
+                at += size
+                yield value
+
+    def draft_hashes(self) -> bytearray:
+        """The hashes that the drafts of 2018 use, one value at a time: few files need them."""
+        return bytearray(array("Q", map(hashes.parquet_draft, self.values())).tobytes())
 
 
 def _lengths(page: Page, start: int) -> tuple[bytearray, int]:
@@ -167,14 +188,8 @@ def hashed_pages(source: Source, chunk: ColumnChunk, data_end: int) -> Iterator[
         yield HashedPage(page, chunk.column)
 
 
-def zero_hashes(column: Column) -> tuple[int, ...]:
+def zero_hashes(column: Column, *, draft: bool = False) -> tuple[int, ...]:
     """The hashes of both zeros of a floating-point column."""
     width = zero_width(column)
-    return () if width is None else tuple(kernels.xxh64(z) for z in _ZEROS[width])
-
-
-def zero_encodings(width: int) -> tuple[bytes, ...]:
-    """Both zeros of a floating-point type of 2, 4 or 8 bytes, +0 first."""
-    return _ZEROS[width]
-
-
+    function = hashes.parquet_draft if draft else kernels.xxh64
+    return () if width is None else tuple(function(z) for z in _ZEROS[width])

@@ -1,0 +1,281 @@
+"""Drafts of changes to a Mosaic file: filters added, removed, folded. Planned first, carried out later.
+
+While one row group is written, the next ones are decoded in other threads; memory is bounded by as many row
+groups of the chosen columns as there are threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from bloomcli.errors import FilterExists, UnsupportedError, UsageError
+from bloomcli.filters import sizing
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
+from bloomcli.formats.mosaic import values
+from bloomcli.formats.mosaic.describe import column_name
+from bloomcli.formats.mosaic.filter_header import HASHED, HEADER_BOUND, FilterProblem
+from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
+from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.splice import Layout, NewFilter
+from bloomcli.model import Column, FilterChange
+
+if TYPE_CHECKING:
+    from bloomcli.formats.mosaic.file import MosaicFile
+
+_ENTRY_BOUND: Final = 18
+"""Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""
+
+
+class _Change(Carried):
+    """What the drafts share: what goes, and how much the new file has besides what is copied."""
+
+    estimate: tuple[FilterChange, ...]
+
+    def __init__(self, file: MosaicFile, gone: set[FilterPlace]) -> None:
+        self.file = file
+        self.footer = file.footer
+        self.gone = gone
+        self.bytes_to_copy = Layout(self.footer, gone).bytes_to_copy
+        self.bytes_to_decode = 0
+
+    def _bound(self, bitsets: Sequence[int]) -> int:
+        footer = self.footer
+        entries = len(bitsets) + sum(len(g.filters) for g in footer.row_groups)
+        index = sum(len(g.raw) + 5 for g in footer.row_groups)
+        return sum(bitsets) + len(bitsets) * HEADER_BOUND + index + entries * _ENTRY_BOUND + len(footer.tail)
+
+    def _finish(self, layout: Layout, changes: Sequence[FilterChange], decoded: int) -> Pieces:
+        yield from layout.tail()
+        self._built = Built(changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify)
+
+    def _old_size(self, place: FilterPlace) -> int | None:
+        try:
+            return self.file.load(place).bits.nbytes
+        except FilterProblem:
+            return None
+
+
+_Filters = list[tuple[NewFilter, FilterChange]]
+
+
+class AddDraft(_Change):
+    """Filters for chosen columns, built from their values."""
+
+    def __init__(self, file: MosaicFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> None:
+        _refuse(file, columns, rule)
+        self.rule = rule
+        self.chosen = [file.footer.columns[c.index] for c in columns]
+        wanted = {c.index for c in self.chosen}
+        gone = {place for place in file.footer.filters if place.column in wanted}
+        if gone and not replace:
+            first = min(gone, key=lambda p: (p.row_group, p.position))
+            raise FilterExists(
+                f"column {column_name(file.footer, first)} has a filter in row group {first.row_group} already",
+                path=file.source.path,
+                offset=first.offset,
+                field=first.field,
+                hint="--replace builds new ones in place of all present ones",
+            )
+        values.package_of(file.source.path)
+        super().__init__(file, gone)
+        self._stopped = False
+        self._local = threading.local()
+        self._readers: list[values.ColumnReader] = []
+        self._running: deque[Future[_Filters]] = deque()
+        self._replaced = {(p.row_group, p.column): p for p in sorted(gone, key=lambda p: -p.position)}
+        self.estimate = tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self.chosen)
+        self.bytes_to_decode = sum(file.bytes_of(g, wanted) for g in self.footer.row_groups)
+        self.new_bytes_bound = self._bound([c.bitset_bytes or 0 for c in self.estimate])
+
+    def _upper_bound(self, group: RowGroup, column: MosaicColumn) -> int:
+        if self.rule.ndv is not None:
+            return sizing.bytes_for_ndv(self.rule.ndv, self.rule.fpp)
+        count = values.distinct_bound(column, group.present(column.index))
+        return sizing.upper_bound_bytes(count, self.rule.fpp)
+
+    def _action(self, group: RowGroup, column: MosaicColumn) -> str:
+        return "replace" if (group.ordinal, column.index) in self._replaced else "add"
+
+    def _estimate(self, group: RowGroup, column: MosaicColumn) -> FilterChange:
+        return FilterChange(
+            row_group=group.ordinal,
+            column=column.name,
+            action=self._action(group, column),
+            bitset_bytes=min(self._upper_bound(group, column), self.rule.largest_split_block),
+            values=group.present(column.index),
+            target_fpp=self.rule.fpp,
+            source="buckets",
+        )
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """Row group by row group: what was there, then its filters."""
+        layout = Layout(self.footer, self.gone)
+        changes: dict[int, list[FilterChange]] = {}
+        waiting = deque(group for _, group in layout.steps)
+        with ThreadPoolExecutor(threads, thread_name_prefix="bloom-decode") as pool:
+            try:
+                for point, group in layout.steps:
+                    while waiting and len(self._running) < threads:
+                        self._running.append(pool.submit(self._build, waiting.popleft(), tick))
+                    yield from layout.before(point)
+                    built = self._running.popleft().result()
+                    yield from layout.add(point, group, [new for new, _ in built])
+                    changes[group.ordinal] = [change for _, change in built]
+            finally:
+                self._stopped = True
+                pool.shutdown(wait=True, cancel_futures=True)
+                for reader in self._readers:
+                    reader.close()
+        ordered = [change for ordinal in sorted(changes) for change in changes[ordinal]]
+        yield from self._finish(layout, ordered, self.bytes_to_decode)
+
+    def failed(self) -> bool:
+        """Some row group could not be decoded."""
+        return any(f.done() and f.exception() is not None for f in list(self._running))
+
+    def _reader(self) -> values.ColumnReader:
+        """This thread's reader."""
+        reader: values.ColumnReader | None = getattr(self._local, "reader", None)
+        if reader is None:
+            reader = values.ColumnReader(self.footer, self.chosen)
+            self._local.reader = reader
+            self._readers.append(reader)
+        return reader
+
+    def _build(self, group: RowGroup, tick: Tick) -> _Filters:
+        if self._stopped:
+            return []
+        hashes = self._reader().row_group(group)
+        built = [self._build_one(group, column, hashes[column.index]) for column in self.chosen]
+        tick(self.file.bytes_of(group, {c.index for c in self.chosen}))
+        return built
+
+    def _build_one(
+        self, group: RowGroup, column: MosaicColumn, hashed: values.Hashed
+    ) -> tuple[NewFilter, FilterChange]:
+        size = self._upper_bound(group, column)
+        if self.rule.ndv is None:  # statistics may be wrong about nulls; what was decoded isn't
+            size = sizing.upper_bound_bytes(values.distinct_bound(column, hashed.count), self.rule.fpp)
+        bits = SplitBlockFilter.empty(size)
+        bits.insert_hashes(hashed.hashes, hashed.count)
+        if hashed.has_zero:
+            for value in values.zero_hashes(column):
+                bits.insert(value)
+        cap = self.rule.largest_split_block
+        if self.rule.ndv is None:
+            bits = bits.folded_to(self.rule.fpp, cap)
+        else:
+            while bits.nbytes > cap:
+                bits = bits.fold()
+        replaced = self._replaced.get((group.ordinal, column.index))
+        change = FilterChange(
+            row_group=group.ordinal,
+            column=column.name,
+            action=self._action(group, column),
+            bitset_bytes=bits.nbytes,
+            old_bitset_bytes=None if replaced is None else self._old_size(replaced),
+            values=hashed.count,
+            fpp=bits.fpp,
+            target_fpp=self.rule.fpp,
+            misses_target=bits.fpp > self.rule.fpp,
+            source="buckets",
+        )
+        return NewFilter(column.index, bits), change
+
+
+def _refuse(file: MosaicFile, columns: Sequence[Column], rule: SizeRule) -> None:
+    """Raise where filters can't be, or aren't meant to be added."""
+    if rule.kind is not None:
+        raise UsageError(
+            "Mosaic has one kind of filter", path=file.source.path, hint="leave --kind out: it is for ORC"
+        )
+    if rule.variant is not None:
+        raise UsageError(
+            "Mosaic has one form of filters", path=file.source.path, hint="leave --variant out: it is for Parquet"
+        )
+    for column in columns:
+        mosaic = file.footer.columns[column.index]
+        if mosaic.family not in HASHED:
+            raise UnsupportedError(
+                f"column {mosaic.name} is {mosaic.type_name}: the draft has no filters for such values",
+                path=file.source.path,
+                field=f"schema.columns[{mosaic.index}]",
+                hint="leave it out of --columns",
+            )
+    if not rule.mosaic_draft:
+        raise UsageError(
+            "filters make this a version 2 file, as a draft has it: released Mosaic readers (paimon-mosaic 0.2.0) "
+            "refuse version 2",
+            path=file.source.path,
+            hint="say --mosaic-draft if only readers with the draft will open it; `bloom remove` makes it version 1",
+        )
+
+
+class RemoveDraft(_Change):
+    """Filters taken out. Where all are, the file is a version 1 file again."""
+
+    def __init__(self, file: MosaicFile, columns: set[int] | None) -> None:
+        super().__init__(file, set(file.places(columns)))
+        self.estimate = tuple(
+            FilterChange(
+                row_group=place.row_group,
+                column=column_name(file.footer, place),
+                action="remove",
+                bitset_bytes=None,
+                old_bitset_bytes=self._old_size(place),
+            )
+            for place in file.places(columns)
+        )
+        self.new_bytes_bound = self._bound(())
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """No column has to be read."""
+        del threads, tick
+        layout = Layout(self.footer, self.gone)
+        for point, group in layout.steps:
+            yield from layout.before(point)
+            yield from layout.add(point, group, ())
+        yield from self._finish(layout, self.estimate, 0)
+
+
+class FoldDraft(_Change):
+    """Filters halved as often as their measured rate allows. No column is read."""
+
+    def __init__(self, file: MosaicFile, columns: set[int] | None, rule: SizeRule) -> None:
+        self.folded: dict[FilterPlace, SplitBlockFilter] = {}
+        changes: list[FilterChange] = []
+        for place in file.places(columns):
+            old = file.load(place).bits
+            bits = old.folded_to(rule.fpp, rule.largest_split_block)
+            if bits.nbytes < old.nbytes:
+                self.folded[place] = bits
+            changes.append(
+                FilterChange(
+                    row_group=place.row_group,
+                    column=column_name(file.footer, place),
+                    action="fold" if bits.nbytes < old.nbytes else "keep",
+                    bitset_bytes=bits.nbytes,
+                    old_bitset_bytes=old.nbytes,
+                    fpp=bits.fpp,
+                    target_fpp=rule.fpp,
+                    misses_target=bits.fpp > rule.fpp,
+                )
+            )
+        super().__init__(file, set(self.folded))
+        self.estimate = tuple(changes)
+        self.new_bytes_bound = self._bound([bits.nbytes for bits in self.folded.values()])
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The folded filters are ready."""
+        del threads, tick
+        layout = Layout(self.footer, self.gone)
+        for point, group in layout.steps:
+            yield from layout.before(point)
+            new = [NewFilter(p.column, self.folded[p], p.position) for p in group.filters if p in self.folded]
+            yield from layout.add(point, group, new)
+        yield from self._finish(layout, self.estimate, 0)

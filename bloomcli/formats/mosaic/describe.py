@@ -1,0 +1,92 @@
+"""Loaded filters as the facts that people and scripts read, and what a Mosaic file has besides."""
+
+from __future__ import annotations
+
+from bloomcli.formats.mosaic import spec
+from bloomcli.formats.mosaic.filter_header import FilterProblem, LoadedFilter, column_of
+from bloomcli.formats.mosaic.footer import Bucket, FilterPlace, Footer, RowGroup
+from bloomcli.model import FilterFacts
+
+ALGORITHM = "BLOCK"
+HASH = "XXHASH"
+COMPRESSION = "UNCOMPRESSED"
+
+
+def column_name(footer: Footer, place: FilterPlace) -> str:
+    """The column of a filter, or its number where there is none such."""
+    column = column_of(footer, place)
+    return f"column {place.column}" if column is None else column.name
+
+
+def facts(footer: Footer, loaded: LoadedFilter) -> FilterFacts:
+    """One filter: measured on its bits, nothing assumed."""
+    place, bits = loaded.place, loaded.bits
+    ndv = bits.ndv_estimate
+    return FilterFacts(
+        row_group=place.row_group,
+        column=column_name(footer, place),
+        physical=footer.columns[place.column].type_name,
+        logical=None,
+        offset=place.offset,
+        length=place.length,
+        header_bytes=len(loaded.header_raw),
+        bitset_bytes=bits.nbytes,
+        blocks=bits.blocks,
+        algorithm=ALGORITHM,
+        hash=HASH,
+        compression=COMPRESSION,
+        values=footer.row_groups[place.row_group].present(place.column),
+        ndv_estimate=ndv,
+        fill=bits.fill,
+        fpp=bits.fpp,
+        bits_per_value=bits.nbytes * 8 / ndv if ndv else None,
+    )
+
+
+def problem_facts(footer: Footer, place: FilterPlace, problem: FilterProblem) -> FilterFacts:
+    """A filter that can't be used, as a row that says why."""
+    column = column_of(footer, place)
+    return FilterFacts(
+        row_group=place.row_group,
+        column=column_name(footer, place),
+        physical="?" if column is None else column.type_name,
+        logical=None,
+        offset=place.offset,
+        length=place.length,
+        problem=problem.reason,
+    )
+
+
+def details(footer: Footer) -> tuple[tuple[str, str], ...]:
+    """Footer, schema in name-sorted order, and each row group's buckets."""
+    schema = footer.schema
+    version = "2, the draft with filters" if footer.version == spec.DRAFT else str(footer.version)
+    names = "plain" if schema.rules is None else f"byte-pair encoded, {schema.rules} rules"
+    written = ", ".join(schema.columns[place].name for place in schema.order)
+    head = (
+        ("version", version),
+        ("compression", footer.compression),
+        ("schema block", f"at {footer.schema_at}, {footer.index_at - footer.schema_at} bytes"),
+        ("row-group index", f"at {footer.index_at}, {footer.footer_at - footer.index_at} bytes"),
+        ("buckets", str(schema.buckets)),
+        ("column names", names),
+        ("columns as written", written),
+    )
+    columns = tuple(
+        (f"column {c.index}", f"{c.name}: {c.type_name}{'' if c.nullable else ' NOT NULL'}, bucket {c.bucket}")
+        for c in schema.columns
+    )
+    groups = tuple((f"row group {g.ordinal}", _row_group(footer, g)) for g in footer.row_groups)
+    return head + columns + groups
+
+
+def _row_group(footer: Footer, group: RowGroup) -> str:
+    parts = [f"{group.rows} rows", *(_bucket(bucket) for bucket in group.buckets)]
+    if group.statistics:
+        parts.append("statistics of " + ", ".join(footer.columns[c].name for c in group.statistics))
+    return "; ".join(parts)
+
+
+def _bucket(bucket: Bucket) -> str:
+    size = f" of {bucket.unpacked}" if bucket.unpacked else ""
+    return f"bucket {bucket.id} {bucket.layout}, {bucket.size}{size} bytes at {bucket.offset}"

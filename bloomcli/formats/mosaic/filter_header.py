@@ -1,0 +1,160 @@
+"""The header in front of a filter's bitset, and reading both.
+
+    u8 version 1 | u8 algorithm 1 | u8 hash 1 | u8 compression 0 | varint bytes | bitset
+
+The algorithm is Parquet's split-block filter, the hash XXH64. The number of blocks is a power of two, at most
+2^24. Whether a filter can be used is decided here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bloomcli import limits
+from bloomcli.errors import CorruptFile
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.mosaic import spec
+from bloomcli.formats.mosaic.footer import FilterPlace, Footer
+from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.spec import Cursor
+
+HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
+
+_HEAD: Final = bytes((1, 1, 1, 0))
+_HEADER_MAX: Final = 9
+HEADER_BOUND: Final = _HEADER_MAX
+
+HASHED: Final = frozenset(
+    ("BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "STRING"),
+)
+"""Families of types that the draft has filters for."""
+
+
+class FilterProblem(CorruptFile):
+    """A filter that the index names but that can't be used. `id` is the finding's stable id."""
+
+    id: str = "filter-unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedFilter:
+    """A filter as it was read: what the index says, its header's own bytes, its bits."""
+
+    place: FilterPlace
+    header_raw: bytes
+    bits: SplitBlockFilter
+
+    @property
+    def trailing(self) -> int:
+        """Bytes that the index counts to the filter and that aren't part of it."""
+        return self.place.length - len(self.header_raw) - self.bits.nbytes
+
+
+def problem(reason: str, footer: Footer, place: FilterPlace, id: str, at: int | None = None) -> FilterProblem:  # noqa: A002
+    """The error about a filter."""
+    error = FilterProblem(
+        reason,
+        path=footer.path,
+        offset=place.offset if at is None else at,
+        field=place.field,
+        hint=HINT_REPLACE,
+    )
+    error.id = id
+    return error
+
+
+def in_data(footer: Footer, place: FilterPlace) -> bool:
+    """Whether the filter's range lies in the data."""
+    return place.end <= footer.schema_at
+
+
+def column_of(footer: Footer, place: FilterPlace) -> MosaicColumn | None:
+    """The column that a filter is of; None where the file has none such."""
+    return footer.columns[place.column] if place.column < len(footer.columns) else None
+
+
+def load(footer: Footer, place: FilterPlace) -> LoadedFilter:
+    """Read a filter in one read. Raises FilterProblem."""
+    column = column_of(footer, place)
+    if column is None:
+        raise problem(
+            f"the filter is of column {place.column}, the file has {len(footer.columns)}",
+            footer,
+            place,
+            "filter-column",
+        )
+    if not in_data(footer, place):
+        raise problem(
+            f"the filter at {place.offset}, {place.length} bytes, runs past the data's end at {footer.schema_at}",
+            footer,
+            place,
+            "filter-offset",
+        )
+    if column.family not in HASHED:
+        raise problem(
+            f"a filter on a column of the type {column.type_name}, whose values the draft doesn't hash",
+            footer,
+            place,
+            "filter-type",
+        )
+    if place.length > limits.MOSAIC_FILTER_MAX_BYTES + _HEADER_MAX:
+        raise problem(
+            f"the filter has {place.length} bytes, more than a filter may ({limits.MOSAIC_FILTER_MAX_BYTES})",
+            footer,
+            place,
+            "filter-too-large",
+        )
+    data = footer.source.read_at(place.offset, place.length)
+    size, start = _parse_header(data, footer, place)
+    if size > len(data) - start:
+        raise problem(
+            f"header and bitset take {start + size} bytes, the index says {place.length}",
+            footer,
+            place,
+            "filter-length",
+        )
+    return LoadedFilter(
+        place=place, header_raw=data[:start], bits=SplitBlockFilter.from_bytes(data[start : start + size])
+    )
+
+
+def _parse_header(data: bytes, footer: Footer, place: FilterPlace) -> tuple[int, int]:
+    """(bytes of the bitset, where it starts)."""
+    cursor = Cursor(data[:_HEADER_MAX], base=place.offset, path=footer.path, field=place.field)
+    try:
+        head = cursor.take(len(_HEAD), "a filter's header")
+        size = cursor.varint("the bitset's bytes")
+    except CorruptFile as error:
+        raise problem(
+            f"no filter header at the filter's offset: {error.reason}", footer, place, "filter-header", error.offset
+        ) from None
+    names = (
+        ("header version", "filter-header"),
+        ("algorithm", "filter-algorithm"),
+        ("hash", "filter-hash"),
+        ("compression", "filter-compression"),
+    )
+    for at, ((name, id_), found, known) in enumerate(zip(names, head, _HEAD, strict=True)):
+        if found != known:
+            raise problem(
+                f"the filter's {name} is {found}; only {known} is known", footer, place, id_, place.offset + at
+            )
+    blocks, rest = divmod(size, limits.FILTER_MIN_BYTES)
+    if rest or not blocks or blocks & (blocks - 1):
+        raise problem(
+            f"a bitset of {size} bytes; it has to be 32 times a power of two", footer, place, "filter-num-bytes"
+        )
+    if size > limits.MOSAIC_FILTER_MAX_BYTES:
+        raise problem(
+            f"the bitset's {size} bytes are more than {limits.MOSAIC_FILTER_MAX_BYTES}",
+            footer,
+            place,
+            "filter-too-large",
+        )
+    return size, cursor.pos
+
+
+def write_header(num_bytes: int) -> bytes:
+    """The header of a bitset of `num_bytes`, 5 to 9 bytes."""
+    return _HEAD + spec.varint(num_bytes)

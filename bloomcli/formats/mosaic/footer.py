@@ -1,0 +1,337 @@
+"""The end of a Mosaic file: footer, schema block, row-group index. All of it is read and checked at once.
+
+    footer, 32 bytes, big-endian:
+    u64 index offset | u64 schema block offset | u32 buckets | u32 row groups | u8 compression | u8 version
+    | 2 reserved bytes | "MOSA"
+
+    schema block: u32 uncompressed size | schema, compressed as the footer says
+
+    row-group index, for each row group:
+    varint rows | varint n | n x { varint bucket | u64 offset | varint bytes | varint bytes unpacked, 0: paged }
+    | varint n | n x { varint column | varint nulls | [minimum | maximum, unless all are null] }
+    | in version 2: varint n | n x { varint column | u64 offset | varint bytes }      (the filters)
+
+The first two parts of an index entry are kept as bytes: a changed file has them again, with other offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from bloomcli import limits
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.mosaic import spec
+from bloomcli.formats.mosaic.schema import MosaicColumn, Schema, read_schema
+from bloomcli.formats.mosaic.spec import Cursor
+from bloomcli.source import Source
+
+_LEAST_BUCKET: Final = 11
+_LEAST_STATISTICS: Final = 2
+_LEAST_FILTER: Final = 10
+_OFFSET_BYTES: Final = 8
+_STEP: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """One bucket of one row group."""
+
+    id: int
+    offset: int
+    size: int
+    unpacked: int
+    """Uncompressed bytes; 0 for a paged bucket, whose columns are compressed one by one."""
+    offset_at: int
+    """Where its offset stands in the index entry."""
+
+    @property
+    def end(self) -> int:
+        """Offset of the first byte behind it."""
+        return self.offset + self.size
+
+    @property
+    def layout(self) -> str:
+        """``empty``, ``monolithic`` or ``paged``."""
+        return "empty" if not self.size else "monolithic" if self.unpacked else "paged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """A column's statistics in a row group; bounds as the file has them, None where all values are null."""
+
+    nulls: int
+    minimum: bytes | None
+    maximum: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterPlace:
+    """What the index says about one filter. Its column and range are not checked yet."""
+
+    row_group: int
+    position: int
+    """Which of the row group's filters it is."""
+    column: int
+    offset: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """Offset of the first byte behind it."""
+        return self.offset + self.length
+
+    @property
+    def field(self) -> str:
+        """Its field path."""
+        return f"row_groups[{self.row_group}].filters[{self.position}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGroup:
+    """One entry of the row-group index."""
+
+    ordinal: int
+    rows: int
+    buckets: tuple[Bucket, ...]
+    statistics: dict[int, Statistics]
+    """By column."""
+    filters: tuple[FilterPlace, ...]
+    raw: bytes
+    """The entry without its filters: all of it in version 1."""
+
+    @property
+    def data_bytes(self) -> int:
+        """Compressed bytes of its buckets."""
+        return sum(b.size for b in self.buckets)
+
+    def bucket_bytes(self, bucket: int) -> int:
+        """Compressed bytes of one bucket; 0 where it is empty."""
+        return sum(b.size for b in self.buckets if b.id == bucket)
+
+    def present(self, column: int) -> int:
+        """Values of a column that are not null; all rows where there are no statistics."""
+        found = self.statistics.get(column)
+        return self.rows - (found.nulls if found is not None else 0)
+
+    def encoded(self, moved: dict[int, int], filters: bytes) -> bytes:
+        """The entry with other bucket offsets (by `offset_at`), and these bytes for its filters."""
+        out = bytearray(self.raw)
+        for at, offset in moved.items():
+            out[at : at + _OFFSET_BYTES] = offset.to_bytes(_OFFSET_BYTES, "big")
+        return bytes(out) + filters
+
+
+class Footer:
+    """A Mosaic file's metadata. Raises CorruptFile, UnsupportedError."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.path = source.path
+        self.footer_at = source.size - spec.FOOTER_BYTES
+        if self.footer_at < 0:
+            raise self._fault(f"a file of {source.size} bytes can't hold a footer of {spec.FOOTER_BYTES}", 0)
+        self.tail = source.read_at(self.footer_at, spec.FOOTER_BYTES)
+        if self.tail[-len(spec.MAGIC) :] != spec.MAGIC:
+            raise self._fault(f"the file ends in {self.tail[-4:]!r}, not in {spec.MAGIC!r}", source.size - 4)
+        self.index_at = int.from_bytes(self.tail[0:8], "big")
+        self.schema_at = int.from_bytes(self.tail[8:16], "big")
+        self.compression = self._compression()
+        self.version = self.tail[spec.VERSION_AT]
+        if self.version not in {spec.RELEASED, spec.DRAFT}:
+            raise UnsupportedError(
+                f"version {self.version} of the format; 1 and 2 (the draft with filters) are known",
+                path=self.path,
+                offset=self.footer_at + spec.VERSION_AT,
+                field="footer.version",
+                hint="write the file with a released writer",
+            )
+        if not self.schema_at + 4 <= self.index_at <= self.footer_at:
+            raise self._fault(
+                f"the schema block at {self.schema_at} and the index at {self.index_at} don't lie in this order "
+                f"before the footer at {self.footer_at}",
+                self.footer_at,
+            )
+        if self.footer_at - self.schema_at > limits.FOOTER_MAX_BYTES:
+            raise UnsupportedError(
+                f"metadata of {self.footer_at - self.schema_at} bytes",
+                path=self.path,
+                offset=self.schema_at,
+                field="footer",
+                hint=f"bloom reads up to {limits.FOOTER_MAX_BYTES} bytes of it; write smaller files",
+            )
+        self.schema = self._read_schema()
+        self.row_groups = self._read_index()
+
+    def _fault(self, reason: str, offset: int, field: str = "footer") -> CorruptFile:
+        return CorruptFile(reason, path=self.path, offset=offset, field=field, hint=spec.HINT_DAMAGED)
+
+    def _compression(self) -> str:
+        name = spec.COMPRESSIONS.get(self.tail[24])
+        if name is None:
+            raise UnsupportedError(
+                f"compression {self.tail[24]}; 0 (none) and 1 (zstd) are known",
+                path=self.path,
+                offset=self.footer_at + 24,
+                field="footer.compression",
+                hint="write the file with a released writer",
+            )
+        return name
+
+    @property
+    def columns(self) -> tuple[MosaicColumn, ...]:
+        """In name-sorted order."""
+        return self.schema.columns
+
+    @cached_property
+    def members(self) -> list[list[MosaicColumn]]:
+        """The columns of each bucket."""
+        found: list[list[MosaicColumn]] = [[] for _ in range(self.schema.buckets)]
+        for column in self.columns:
+            found[column.bucket].append(column)
+        return found
+
+    @property
+    def filters(self) -> Iterator[FilterPlace]:
+        """Every filter that the index names, in its order."""
+        return (place for group in self.row_groups for place in group.filters)
+
+    def _read_schema(self) -> Schema:
+        block = self.source.read_at(self.schema_at, self.index_at - self.schema_at)
+        size = int.from_bytes(block[:4], "big")
+        data = block[4:]
+        if self.compression == "ZSTD":
+            data = self._decompress(data, size)
+        schema = read_schema(
+            Cursor(data, base=self.schema_at + 4, path=self.path, field="schema", packed=self.compression != "NONE")
+        )
+        buckets = int.from_bytes(self.tail[16:20], "big")
+        if buckets != schema.buckets:
+            raise self._fault(
+                f"the footer says {buckets} buckets, the schema {schema.buckets}",
+                self.footer_at + 16,
+                "footer.buckets",
+            )
+        return schema
+
+    def _decompress(self, data: bytes, size: int) -> bytes:
+        if size > limits.MOSAIC_SCHEMA_MAX_BYTES:
+            raise self._fault(
+                f"a schema of {size} bytes; {limits.MOSAIC_SCHEMA_MAX_BYTES} are read", self.schema_at, "schema"
+            )
+        import zstandard
+
+        unpacked = bytearray()
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(data) as stream:
+                # in small steps: what is allocated goes by what is there, not by what is claimed
+                while len(unpacked) <= size and (step := stream.read(_STEP)):
+                    unpacked += step
+        except (zstandard.ZstdError, MemoryError) as error:
+            raise self._fault(f"the schema can't be decompressed ({error})", self.schema_at, "schema") from None
+        if len(unpacked) != size:
+            found = f"{len(unpacked)}" if len(unpacked) < size else "more"
+            raise self._fault(
+                f"the schema decompresses to {found} bytes, {size} are claimed", self.schema_at, "schema"
+            )
+        return bytes(unpacked)
+
+    def _read_index(self) -> tuple[RowGroup, ...]:
+        data = self.source.read_at(self.index_at, self.footer_at - self.index_at)
+        cursor = Cursor(data, base=self.index_at, path=self.path, field="row_groups")
+        count = int.from_bytes(self.tail[20:24], "big")
+        least = 3 if self.version == spec.RELEASED else 4
+        if count * least > len(data):
+            raise self._fault(
+                f"{count} row groups are claimed, the index has {len(data)} bytes",
+                self.footer_at + 20,
+                "footer.row_groups",
+            )
+        groups = tuple(self._read_row_group(cursor, ordinal) for ordinal in range(count))
+        if cursor.left:
+            cursor.field = "row_groups"
+            raise cursor.fault(f"{cursor.left} bytes are left behind the last row group of the index")
+        return groups
+
+    def _read_row_group(self, cursor: Cursor, ordinal: int) -> RowGroup:
+        start = cursor.pos
+        cursor.field = field = f"row_groups[{ordinal}]"
+        rows = cursor.varint("rows")
+        buckets = self._read_buckets(cursor, start, field)
+        statistics = self._read_statistics(cursor, rows, field)
+        raw = cursor.data[start : cursor.pos]
+        filters: list[FilterPlace] = []
+        if self.version == spec.DRAFT:
+            cursor.field = f"{field}.filters"
+            for position in range(cursor.count("filters", _LEAST_FILTER)):
+                column = cursor.varint("a filter's column")
+                offset = cursor.u64("a filter's offset")
+                length = cursor.varint("a filter's bytes")
+                filters.append(
+                    FilterPlace(row_group=ordinal, position=position, column=column, offset=offset, length=length)
+                )
+        return RowGroup(
+            ordinal=ordinal,
+            rows=rows,
+            buckets=buckets,
+            statistics=statistics,
+            filters=tuple(filters),
+            raw=raw,
+        )
+
+    def _read_buckets(self, cursor: Cursor, start: int, field: str) -> tuple[Bucket, ...]:
+        cursor.field = f"{field}.buckets"
+        count = cursor.count("buckets", _LEAST_BUCKET)
+        if count > self.schema.buckets:
+            raise cursor.fault(f"{count} buckets of {self.schema.buckets}")
+        found: dict[int, Bucket] = {}
+        for position in range(count):
+            cursor.field = f"{field}.buckets[{position}]"
+            here = cursor.pos
+            number = cursor.varint("a bucket's number")
+            if number >= self.schema.buckets or number in found:
+                what = "comes twice" if number in found else f"isn't one of {self.schema.buckets}"
+                raise cursor.fault(f"bucket {number} {what}", here)
+            offset_at = cursor.pos - start
+            bucket = Bucket(
+                id=number,
+                offset=cursor.u64("a bucket's offset"),
+                size=cursor.varint("a bucket's bytes"),
+                unpacked=cursor.varint("a bucket's bytes, unpacked"),
+                offset_at=offset_at,
+            )
+            if not bucket.size and bucket.unpacked:
+                raise cursor.fault(f"an empty bucket that unpacks to {bucket.unpacked} bytes", here)
+            if bucket.end > self.schema_at:
+                raise cursor.fault(
+                    f"the bucket at {bucket.offset}, {bucket.size} bytes, runs past the data's end, {self.schema_at}",
+                    here,
+                )
+            found[number] = bucket
+        return tuple(found.values())
+
+    def _read_statistics(self, cursor: Cursor, rows: int, field: str) -> dict[int, Statistics]:
+        cursor.field = f"{field}.statistics"
+        found: dict[int, Statistics] = {}
+        for position in range(cursor.count("statistics", _LEAST_STATISTICS)):
+            cursor.field = f"{field}.statistics[{position}]"
+            here = cursor.pos
+            column = cursor.varint("a column")
+            if column >= len(self.columns):
+                raise cursor.fault(f"statistics of column {column}, the file has {len(self.columns)}", here)
+            nulls = cursor.varint("nulls")
+            if nulls > rows:
+                raise cursor.fault(f"{nulls} nulls in {rows} rows", here)
+            low = high = None
+            if nulls < rows:
+                low = self._bound(cursor, self.columns[column], "a minimum")
+                high = self._bound(cursor, self.columns[column], "a maximum")
+            found.setdefault(column, Statistics(nulls=nulls, minimum=low, maximum=high))
+        return found
+
+    @staticmethod
+    def _bound(cursor: Cursor, column: MosaicColumn, what: str) -> bytes:
+        width = column.width
+        return cursor.take(cursor.varint(f"the length of {what}") if width is None else width, what)

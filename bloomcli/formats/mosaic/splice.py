@@ -1,0 +1,216 @@
+"""Filters in and out of a Mosaic file; buckets and schema block are copied as they are.
+
+    [buckets of a row group][its filters, by column] ... [schema block][row-group index][footer]
+
+A row group's filters go directly behind its last bucket, so that the buckets of later row groups move: their
+offsets in the index are written again, in place, since offsets have a fixed width. Taking the same filters out
+moves everything back. The version byte is 2 as long as there is a filter, else 1.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from bloomcli.errors import WriteError
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import Kept, Piece
+from bloomcli.formats.mosaic import spec
+from bloomcli.formats.mosaic.filter_header import in_data, load, problem, write_header
+from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
+from bloomcli.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """A range that a bucket or a filter takes."""
+
+    start: int
+    end: int
+    what: str
+    filter: FilterPlace | None = None
+
+
+def regions(footer: Footer) -> list[Region]:
+    """All ranges within the data, by where they start; filters outside of it and empty ranges left out."""
+    found = [
+        Region(start=b.offset, end=b.end, what=f"bucket {b.id} of row group {group.ordinal}")
+        for group in footer.row_groups
+        for b in group.buckets
+        if b.size
+    ]
+    found += [
+        Region(start=f.offset, end=f.end, what=f"filter {f.position} of row group {f.row_group}", filter=f)
+        for f in footer.filters
+        if f.length and in_data(footer, f)
+    ]
+    return sorted(found, key=lambda r: (r.start, r.end))
+
+
+def overlaps(footer: Footer) -> Iterator[tuple[Region, Region]]:
+    """Pairs of ranges that overlap, at least one of them a filter's."""
+    reach: Region | None = None
+    for region in regions(footer):
+        if reach is not None and region.start < reach.end and (region.filter or reach.filter):
+            yield reach, region
+        if reach is None or region.end > reach.end:
+            reach = region
+
+
+@dataclass(frozen=True, slots=True)
+class NewFilter:
+    """A filter that was built."""
+
+    column: int
+    bits: SplitBlockFilter
+    position: int = 1 << 32
+    """Where among filters of the same column it comes: one that is folded stays where it was."""
+
+
+class Layout:
+    """The new file as it grows. Raises FilterProblem where a filter that stays can't be moved."""
+
+    def __init__(self, footer: Footer, gone: set[FilterPlace]) -> None:
+        self.footer = footer
+        self.gone = gone
+        entangled = {r.filter for pair in overlaps(footer) for r in pair}
+        self._kept: dict[int, list[FilterPlace]] = {}
+        cuts: list[tuple[int, int]] = []
+        for place in footer.filters:
+            movable = in_data(footer, place) and place not in entangled
+            if movable and place.length:
+                cuts.append((place.offset, place.end))
+            if place in gone:
+                continue  # one that can't be cut out is forgotten, its bytes stay
+            if not movable:
+                raise problem(
+                    "the filter overlaps something else or lies outside the data: it can't stay in a changed file",
+                    footer,
+                    place,
+                    "filter-offset",
+                )
+            self._kept.setdefault(place.row_group, []).append(place)
+        self._cuts = sorted(cuts)
+        self.steps: list[tuple[int, RowGroup]] = self._points()
+        """(where its filters go, row group), in the order of the new file."""
+        self._taken = 0
+        self._next_cut = 0
+        self._position = 0
+        self._moves: list[tuple[int, int]] = []
+        self._entries: dict[int, list[tuple[int, int, int]]] = {}
+        self._written: list[tuple[int, int, bytes]] = []
+        self._index = b""
+
+    @property
+    def bytes_to_copy(self) -> int:
+        """Bytes that the new file takes over."""
+        kept = sum(p.length for places in self._kept.values() for p in places)
+        return self.footer.index_at - sum(end - start for start, end in self._cuts) + kept
+
+    def _points(self) -> list[tuple[int, RowGroup]]:
+        """Behind each row group's last bucket, but never within another's."""
+        buckets = [r for r in regions(self.footer) if r.filter is None]
+        points: list[tuple[int, RowGroup]] = []
+        point = 0
+        for group in self.footer.row_groups:
+            point = max((b.end for b in group.buckets if b.size), default=point)
+            points.append((point, group))
+        points.sort(key=lambda p: (p[0], p[1].ordinal))
+        out: list[tuple[int, RowGroup]] = []
+        at = reach = 0
+        for point, group in points:
+            while at < len(buckets) and buckets[at].start < max(point, reach):
+                reach = max(reach, buckets[at].end)
+                at += 1
+            out.append((max(point, reach), group))
+        return out
+
+    def before(self, point: int) -> Iterator[Piece]:
+        """The body up to `point`, without what is cut out of it."""
+        while self._next_cut < len(self._cuts) and self._cuts[self._next_cut][0] < point:
+            start, end = self._cuts[self._next_cut]
+            yield from self._keep(start)
+            self._taken = end
+            self._next_cut += 1
+            self._moves.append((end, start - end))
+        yield from self._keep(point)
+
+    def _keep(self, until: int) -> Iterator[Piece]:
+        length = until - self._taken
+        if length > 0:
+            yield Kept(self._taken, length)
+            self._position += length
+            self._taken = until
+
+    def add(self, point: int, group: RowGroup, new: Sequence[NewFilter]) -> Iterator[Piece]:
+        """A row group's filters, those that stay and new ones, by column."""
+        ready: list[tuple[int, int, NewFilter | FilterPlace]] = [
+            (place.column, place.position, place) for place in self._kept.get(group.ordinal, ())
+        ]
+        ready += [(item.column, item.position, item) for item in new]
+        entries = self._entries.setdefault(group.ordinal, [])
+        started = self._position
+        for column, _, item in sorted(ready, key=lambda r: r[:2]):
+            offset = self._position
+            if isinstance(item, FilterPlace):
+                self._position += item.length
+                if item.length:
+                    yield Kept(item.offset, item.length)
+            else:
+                header = write_header(item.bits.nbytes)
+                self._written.append((group.ordinal, offset, bytes(item.bits.bitset)))
+                self._position += len(header) + item.bits.nbytes
+                yield header
+                yield item.bits.bitset
+            entries.append((column, offset, self._position - offset))
+        if self._position != started:
+            self._moves.append((point, self._position - started))
+
+    def tail(self) -> Iterator[Piece]:
+        """The rest of the body, the schema block, the new index and footer."""
+        footer = self.footer
+        yield from self.before(footer.schema_at)
+        schema_at = self._position
+        yield Kept(footer.schema_at, footer.index_at - footer.schema_at)
+        index_at = schema_at + footer.index_at - footer.schema_at
+        version = spec.DRAFT if any(self._entries.values()) else spec.RELEASED
+        self._index = self._new_index(version)
+        tail = bytearray(footer.tail)
+        tail[0:8] = index_at.to_bytes(8, "big")
+        tail[8:16] = schema_at.to_bytes(8, "big")
+        tail[spec.VERSION_AT] = version
+        self._position = index_at + len(self._index) + len(tail)
+        yield self._index + bytes(tail)
+
+    def _new_index(self, version: int) -> bytes:
+        moves = sorted(self._moves)
+        points = [at for at, _ in moves]
+        shifts = [0, *accumulate(shift for _, shift in moves)]
+        out = bytearray()
+        for group in self.footer.row_groups:
+            moved = {b.offset_at: b.offset + shifts[bisect_right(points, b.offset)] for b in group.buckets}
+            filters = encode_filters(self._entries.get(group.ordinal, ())) if version == spec.DRAFT else b""
+            out += group.encoded(moved, filters)
+        return bytes(out)
+
+    def verify(self, written: Source) -> None:
+        """Re-read the finished file: its index is the planned one, and the new filters' bits are in it."""
+        if written.size != self._position:
+            raise WriteError(f"{written.size} bytes were written, {self._position} were planned")
+        again = Footer(written)
+        if written.read_at(again.index_at, again.footer_at - again.index_at) != self._index:
+            raise WriteError("the index that was written isn't the one that was planned")
+        for ordinal, offset, bitset in self._written:
+            place = next(f for f in again.row_groups[ordinal].filters if f.offset == offset)
+            if load(again, place).bits.bitset != bitset:
+                raise WriteError(f"the filter at {place.offset} isn't the one that was built")
+
+
+def encode_filters(entries: Sequence[tuple[int, int, int]]) -> bytes:
+    """The filters' part of an index entry, from (column, offset, bytes)."""
+    out = bytearray(spec.varint(len(entries)))
+    for column, offset, length in entries:
+        out += spec.varint(column) + offset.to_bytes(8, "big") + spec.varint(length)
+    return bytes(out)

@@ -1,0 +1,38 @@
+"""Row-group statistics as bounds that literals compare with."""
+
+from __future__ import annotations
+
+import struct
+
+from bloomcli.formats.mosaic.footer import RowGroup
+from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.literals import Literal, excluded_by
+from bloomcli.model import Column
+
+_NANOS_PER_MILLI = 1_000_000
+
+
+def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
+    """A bound as PLAIN bytes of the literal's column; None where it isn't known or can't be said in them."""
+    if bound is None:
+        return None
+    kind = column.family
+    if kind in {"STRING", "BYTES"}:
+        return bound
+    if kind in {"INT8", "INT16"}:  # literals are 32 bits wide
+        return struct.pack("<i", int.from_bytes(bound, "big", signed=True))
+    if column.width == 12:
+        millis, nanos = struct.unpack(">qi", bound)
+        total = millis * _NANOS_PER_MILLI + nanos
+        return struct.pack("<q", total) if -(1 << 63) <= total < 1 << 63 else None
+    return bound[::-1] if column.width in {4, 8} else None
+
+
+def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column) -> bool | None:
+    """Whether statistics alone rule a value out; None where they can't tell."""
+    found = group.statistics.get(column.index)
+    if found is None or column.family == "BOOLEAN":
+        return None
+    if found.nulls >= group.rows:
+        return True
+    return excluded_by(literal, plain(found.minimum, column), plain(found.maximum, column), typed)

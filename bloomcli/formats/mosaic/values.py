@@ -1,0 +1,214 @@
+"""The values of columns as hashes, row group by row group: what goes into filters, and has to be found there.
+
+The released package decodes the columns (`paimon-mosaic`, optional: ``bloomcli[mosaic]``); a file with filters
+is shown to it as the version-1 file that it is apart from them. What is hashed, XXH64 with seed 0:
+
+    bool                        1 byte, 0 or 1
+    int8, int16, int32, int64   little-endian, at their own width
+    float, double, date         little-endian
+    string                      its bytes
+
+Nulls are never hashed. If a zero of either sign occurs in a floating-point column, both are given.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bloomcli import kernels, limits
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.formats.mosaic import buckets, spec
+from bloomcli.formats.mosaic.footer import Footer, RowGroup
+from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.literals import Literal
+
+_WIDTHS: Final = {
+    "BOOLEAN": 1,
+    "INT8": 1,
+    "INT16": 2,
+    "INT32": 4,
+    "INT64": 8,
+    "FLOAT": 4,
+    "DOUBLE": 8,
+    "DATE": 4,
+}
+_FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
+_BOOLEANS: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
+
+HINT_PACKAGE: Final = "pip install 'bloomcli[mosaic]'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hashed:
+    """The hashes of the present values of one column in one row group, and the values on request."""
+
+    count: int
+    hashes: bytearray
+    has_zero: bool
+    values: Any
+    """The Arrow array behind them, nulls included."""
+
+    def value(self, index: int) -> str:
+        """The text of the value behind the hash at `index`. Slow: for the few that are reported."""
+        scalar = self.values.drop_null()[index]
+        try:
+            return str(scalar.as_py())
+        except UnicodeDecodeError:
+            return repr(scalar.as_buffer().to_pybytes())
+        except (OverflowError, ValueError):  # a date that Python's calendar doesn't reach
+            return f"{scalar.value} days after 1970-01-01"
+
+
+def distinct_bound(column: MosaicColumn, count: int) -> int:
+    """The most distinct values that `count` values of a column can be."""
+    if column.family == "BOOLEAN":
+        return min(count, 2)
+    width = _WIDTHS.get(column.family)
+    return count if width is None else min(count, 1 << 8 * width)
+
+
+def zero_hashes(column: MosaicColumn) -> tuple[int, ...]:
+    """The hashes of both zeros of a floating-point column."""
+    form = _FLOATS.get(column.family)
+    return () if form is None else tuple(kernels.xxh64(struct.pack(form, zero)) for zero in (0.0, -0.0))
+
+
+def literal_encodings(literal: Literal, column: MosaicColumn) -> tuple[bytes, ...]:
+    """The bytes that the draft hashes for a typed value; none where no filter can tell."""
+    if column.family == "BOOLEAN":
+        found = _BOOLEANS.get(literal.text.strip().lower())
+        return () if found is None else (found,)
+    width = _WIDTHS.get(column.family)
+    return tuple(encoded[:width] for encoded in literal.encodings)
+
+
+class ColumnReader:
+    """Decodes row groups of chosen columns. Raises UnsupportedError, CorruptFile. Close it."""
+
+    def __init__(self, footer: Footer, columns: Sequence[MosaicColumn]) -> None:
+        self._footer = footer
+        self._columns = columns
+        self._error: BloomError | None = None
+        package = package_of(footer.path)
+        cells = len(footer.row_groups) * footer.schema.buckets
+        if cells > limits.MOSAIC_CELLS_MAX:
+            raise UnsupportedError(
+                f"{len(footer.row_groups)} row groups of {footer.schema.buckets} buckets are too many to decode",
+                path=footer.path,
+                hint="write fewer and larger row groups",
+            )
+        read, size = released_view(footer)
+
+        def read_at(offset: int, length: int) -> bytes:
+            try:
+                return read(offset, length)
+            except BloomError as error:  # the package takes any error for "can't be read": ours says more
+                self._error = error
+                raise
+
+        try:
+            self._reader = package.MosaicReader.from_input_file(read_at, size)
+            self._reader.project([c.name for c in columns])
+        except (RuntimeError, ValueError, OSError) as error:
+            raise self._fault("the file", error, None) from None
+
+    def close(self) -> None:
+        """Release the package's reader."""
+        self._reader.close()
+
+    def _fault(self, what: str, error: Exception, group: RowGroup | None) -> BloomError:
+        if self._error is not None:
+            return self._error
+        return CorruptFile(
+            f"{what} can't be decoded ({error})",
+            path=self._footer.path,
+            offset=min((b.offset for b in group.buckets), default=None) if group is not None else None,
+            field=None if group is None else f"row_groups[{group.ordinal}]",
+            hint="the data is damaged, or of a kind that paimon-mosaic doesn't know",
+        )
+
+    def row_group(self, group: RowGroup) -> dict[int, Hashed]:
+        """The chosen columns' hashes of a row group, by column."""
+        if group.rows > limits.MOSAIC_ROWS_MAX:
+            raise UnsupportedError(
+                f"a row group of {group.rows} rows is too large to decode",
+                path=self._footer.path,
+                field=f"row_groups[{group.ordinal}]",
+                hint="write smaller row groups",
+            )
+        buckets.check(self._footer, group, self._columns)
+        try:
+            batch = self._reader.read_row_group(group.ordinal)
+            batch.validate()
+        except (RuntimeError, ValueError, OSError) as error:
+            raise self._fault("the row group", error, group) from None
+        if batch.num_rows != group.rows:
+            raise self._fault(
+                "the row group", ValueError(f"it has {batch.num_rows} rows, the index says {group.rows}"), group
+            )
+        return {c.index: hashed(batch.column(c.name), c) for c in self._columns}
+
+
+def package_of(path: str) -> Any:
+    """The package that decodes columns. Raises UnsupportedError where it isn't there."""
+    try:
+        import mosaic
+
+        found: Any = mosaic.MosaicReader
+    except (ImportError, AttributeError, OSError):  # not there, another package of this name, no native library
+        raise UnsupportedError(
+            "Mosaic columns are decoded by paimon-mosaic, which isn't installed", path=path, hint=HINT_PACKAGE
+        ) from None
+    del found
+    return mosaic
+
+
+def released_view(footer: Footer) -> tuple[Callable[[int, int], bytes], int]:
+    """The file as a version-1 file: how to read it, and its size. Nothing moves but the index's end."""
+    source = footer.source
+    if footer.version == spec.RELEASED:
+        return source.read_at, source.size
+    index = b"".join(group.raw for group in footer.row_groups)
+    tail = bytearray(footer.tail)
+    tail[spec.VERSION_AT] = spec.RELEASED
+    end = index + bytes(tail)
+    size = footer.index_at + len(end)
+
+    def read_at(offset: int, length: int) -> bytes:
+        kept = max(min(footer.index_at - offset, length), 0)
+        start = max(offset - footer.index_at, 0)
+        return source.read_at(offset, kept) * (kept > 0) + end[start : start + length - kept]
+
+    return read_at, size
+
+
+def _view(buffer: Any) -> memoryview:
+    """An Arrow buffer as unsigned bytes, which is not what Arrow calls them."""
+    return memoryview(b"") if buffer is None else memoryview(buffer).cast("B")
+
+
+def hashed(array: Any, column: MosaicColumn) -> Hashed:
+    """The hashes of a column's present values, in order."""
+    import pyarrow as pa
+
+    shown = array
+    if column.family == "BOOLEAN":
+        array = array.cast(pa.uint8())
+    buffers = [_view(b) for b in array.buffers()]
+    length = len(array)
+    out = bytearray(length * 8)
+    if array.null_count == length:
+        return Hashed(count=0, hashes=out, has_zero=False, values=shown)
+    validity = buffers[0] if array.null_count else None
+    width = _WIDTHS.get(column.family)
+    zero = False
+    if width is None:
+        count = kernels.hash_binary(buffers[1], buffers[2], array.offset, length, False, validity, out)
+    else:
+        count = kernels.hash_fixed(buffers[1], width, array.offset, length, validity, out)
+        if column.family in _FLOATS:
+            zero = kernels.has_zero(buffers[1], width, array.offset, length, validity)
+    return Hashed(count=count, hashes=out, has_zero=zero, values=shown)

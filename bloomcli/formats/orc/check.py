@@ -1,0 +1,165 @@
+"""What can be wrong with an ORC file's filters: structure and trust from the metadata, soundness from the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bloomcli.formats.base import DeepCheck, Tick
+from bloomcli.formats.lookup import add_missing, lost_values
+from bloomcli.formats.orc import values
+from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, HINT_REPLACE, ORIGINAL, FilterProblem, LoadedStream
+from bloomcli.formats.orc.footer import Stream, StripeFooter
+from bloomcli.model import Finding, Severity
+
+if TYPE_CHECKING:
+    from bloomcli.formats.orc.file import OrcFile
+
+
+def _finding(
+    file: OrcFile,
+    streams: StripeFooter,
+    stream: Stream,
+    id: str,  # noqa: A002  it is the finding's id
+    severity: Severity,
+    message: str,
+    *,
+    row_group: int | None = None,
+    hint: str | None = HINT_REPLACE,
+    missing: tuple[str, ...] = (),
+) -> Finding:
+    known = stream.column < len(file.footer.types)
+    return Finding(
+        id=id,
+        severity=severity,
+        message=message,
+        stripe=streams.stripe.ordinal,
+        row_group=row_group,
+        column=(file.footer.types[stream.column].path or "(root)") if known else f"column {stream.column}",
+        offset=stream.offset,
+        hint=hint,
+        missing=missing,
+    )
+
+
+def structure(file: OrcFile, columns: set[int] | None) -> Iterator[Finding]:
+    """Streams, sizes, encodings, and filters that readers must not use."""
+    for streams, stream in file.filter_streams(columns):
+        if stream.column in file.footer.encrypted_columns:
+            yield _finding(
+                file,
+                streams,
+                stream,
+                "filter-encrypted",
+                Severity.WARNING,
+                "the filters are encrypted with their column",
+                hint="bloom has no keys; decrypt the file with the engine that wrote it",
+            )
+            continue
+        try:
+            loaded = file.load(streams, stream)
+        except FilterProblem as problem:
+            yield _finding(file, streams, stream, problem.id, Severity.ERROR, problem.reason)
+        else:
+            yield from _sound(file, streams, loaded)
+
+
+def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterator[Finding]:
+    stream = loaded.stream
+    if loaded.untrusted is not None:
+        yield _finding(
+            file,
+            streams,
+            stream,
+            "filter-untrusted",
+            Severity.WARNING,
+            f"readers must not use these filters, and old ones that do lose rows: {loaded.untrusted}",
+        )
+    if loaded.utf8 and streams.bloom_encoding(stream.column) != BLOOM_ENCODING:
+        yield _finding(
+            file,
+            streams,
+            stream,
+            "filter-encoding",
+            Severity.WARNING,
+            "a BLOOM_FILTER_UTF8 stream without bloomEncoding 1: ORC C++ ignores it",
+        )
+    if streams.find("ROW_INDEX", stream.column) is None:
+        yield _finding(
+            file,
+            streams,
+            stream,
+            "filter-no-row-index",
+            Severity.WARNING,
+            "filters without a row index: readers look at them only together with it",
+            hint="write the file with a row index",
+        )
+        return
+    if file.footer.types[stream.column].kind not in values.READABLE:
+        return
+    index = file.row_index(streams, stream.column)
+    for group, bits in enumerate(loaded.filters):
+        statistics = index[group] if group < len(index) else None
+        count = statistics.number_of_values if statistics is not None else 0
+        if bits.set_bits == 0 and count > 0:
+            yield _finding(
+                file,
+                streams,
+                stream,
+                "filter-all-zero",
+                Severity.ERROR,
+                f"no bit is set, though the row group has {count} values: a reader loses all of them",
+                row_group=group,
+            )
+
+
+def deep(file: OrcFile, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
+    """Every value of every column that has filters which readers use, looked up in them."""
+    for stripe in file.footer.stripes:
+        streams = file.stripe_footer(stripe)
+        found: dict[int, list[LoadedStream]] = {}
+        for stream in streams.streams:
+            if file.checkable(stream, columns):
+                try:
+                    loaded = file.load(streams, stream)
+                except FilterProblem:
+                    continue  # structure reports it
+                if loaded.untrusted is None and not _local_time(file, stream):
+                    found.setdefault(stream.column, []).append(loaded)
+        if found and stripe.rows:
+            yield from _deep_stripe(file, streams, found)
+        tick(file.deep_bytes_of(streams, columns))
+
+
+def _local_time(file: OrcFile, stream: Stream) -> bool:
+    """Old streams hold timestamps in the writer's local time, which its values don't tell."""
+    return stream.kind == ORIGINAL and file.footer.types[stream.column].kind == "TIMESTAMP"
+
+
+def _deep_stripe(file: OrcFile, streams: StripeFooter, found: dict[int, list[LoadedStream]]) -> Iterator[DeepCheck]:
+    reader = values.StripeReader(file.source, file.footer, [file.footer.types[c] for c in found])
+    for group, by_column in enumerate(reader.row_groups(streams.stripe)):
+        for column, hashed in by_column.items():
+            for loaded in found[column]:
+                flags = bytearray(hashed.count)
+                lost = loaded.filters[group].check_hashes(hashed.hashes, hashed.count, flags)
+                if lost and hashed.shifted:
+                    lost = values.found_shifted(hashed, flags, loaded.filters[group])
+                if not lost:
+                    yield DeepCheck(values=hashed.count)
+                    continue
+                missing: list[str] = []
+                add_missing(missing, flags, hashed.value)
+                yield DeepCheck(
+                    values=hashed.count,
+                    finding=_finding(
+                        file,
+                        streams,
+                        loaded.stream,
+                        "value-missing",
+                        Severity.ERROR,
+                        lost_values(lost, hashed.count),
+                        row_group=group,
+                        missing=tuple(missing),
+                    ),
+                )

@@ -1,0 +1,109 @@
+"""Loaded filters as the facts that people and scripts read, one by one and summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TypeVar
+
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, rate_asked_for
+from bloomcli.formats.orc.filter_header import FilterProblem, LoadedStream
+from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.model import FilterFacts, FilterSummary
+
+ALGORITHM = "KIRSCH_MITZENMACHER"
+_TEXTS = ("STRING", "CHAR", "VARCHAR", "BINARY", "DECIMAL")
+
+T = TypeVar("T")
+
+
+def hash_name(orc: OrcType) -> str:
+    """The hash of a type's values."""
+    return "MURMUR3" if orc.kind in _TEXTS else "WANG"
+
+
+def facts(
+    footer: Footer, streams: StripeFooter, loaded: LoadedStream, row_group: int, bits: KirschMitzenmacherFilter
+) -> FilterFacts:
+    """One row group's filter: measured on its bits, nothing assumed. `length` is that of its bits."""
+    orc = footer.types[loaded.stream.column]
+    ndv = bits.ndv_estimate
+    fill = bits.fill
+    return FilterFacts(
+        stripe=streams.stripe.ordinal,
+        row_group=row_group,
+        column=orc.path or "(root)",
+        physical=orc.name,
+        logical=None,
+        offset=loaded.stream.offset,
+        length=len(bits.bitset),
+        bitset_bytes=len(bits.bitset),
+        algorithm=ALGORITHM,
+        hash=hash_name(orc),
+        compression=footer.codec.name,
+        ndv_estimate=ndv,
+        fill=fill,
+        fpp=fill**bits.k,
+        bits_per_value=bits.bits / ndv if ndv else None,
+        hash_functions=bits.k,
+        encoding=loaded.stream.kind,
+        asked_fpp=rate_asked_for(footer.stride, bits.bits),
+        untrusted=loaded.untrusted,
+    )
+
+
+def problem_facts(footer: Footer, streams: StripeFooter, stream: Stream, problem: FilterProblem) -> FilterFacts:
+    """A stream that can't be used, as a row that says why."""
+    known = stream.column < len(footer.types)
+    orc = footer.types[stream.column] if known else None
+    return FilterFacts(
+        stripe=streams.stripe.ordinal,
+        row_group=0,
+        column=(orc.path or "(root)") if orc else f"column {stream.column}",
+        physical=orc.name if orc else "?",
+        logical=None,
+        offset=stream.offset,
+        length=stream.length,
+        encoding=stream.kind,
+        problem=problem.reason,
+    )
+
+
+def summary(found: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
+    """Facts summed up by column and kind, in the order in which columns first appear."""
+    order = {key: rank for rank, key in enumerate(dict.fromkeys((f.column, f.encoding) for f in found))}
+    ordered = sorted(found, key=lambda f: order[f.column, f.encoding])
+    return tuple(_sum(list(group)) for _, group in groupby(ordered, key=lambda f: (f.column, f.encoding)))
+
+
+def _sum(group: list[FilterFacts]) -> FilterSummary:
+    first = group[0]
+    good = [f for f in group if f.problem is None]
+    return FilterSummary(
+        column=first.column,
+        physical=first.physical,
+        logical=first.logical,
+        filters=len(good),
+        unreadable=len(group) - len(good),
+        bitset_bytes=sum(f.bitset_bytes or 0 for f in good),
+        fill=_mean([f.fill for f in good]),
+        fpp=_mean([f.fpp for f in good]),
+        max_fpp=max((f.fpp for f in good if f.fpp is not None), default=None),
+        ndv_estimate=_mean([f.ndv_estimate for f in good]),
+        bits=_same([f.bitset_bytes * 8 for f in good if f.bitset_bytes]),
+        hash_functions=_same([f.hash_functions for f in good]),
+        encoding=first.encoding,
+        asked_fpp=_same([f.asked_fpp for f in good]),
+        untrusted=next((f.untrusted for f in good if f.untrusted), None),
+        problem=next((f.problem for f in group if f.problem), None),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _same(values: Sequence[T]) -> T | None:
+    return values[0] if values and all(v == values[0] for v in values) else None

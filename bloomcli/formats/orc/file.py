@@ -1,0 +1,298 @@
+"""An ORC file as the commands see it: every question about its filters, and every change to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Tick, UnitAnswers
+from bloomcli.formats.orc import change, check, describe, spec, statistics, values
+from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, FilterProblem, LoadedStream, load, problem
+from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
+from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
+from bloomcli.literals import Literal
+from bloomcli.model import BitTrail, Column, FilterDump, FilterFacts, FilterSummary, Finding
+from bloomcli.source import Source
+
+_PROBED: Final = values.READABLE | {"BOOLEAN", "UNION"}
+"""Kinds whose filters can be asked; a union's holds its tags, and a boolean's has no answer."""
+
+
+class OrcFile:
+    """An open ORC file. Opening reads the tail; stripe footers and filters are read when asked for."""
+
+    format = "orc"
+    details: tuple[tuple[str, str], ...] = ()
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.footer = Footer(source)
+        self.rows = self.footer.rows
+        self.row_group_count = sum(self.footer.row_groups(s) for s in self.footer.stripes)
+        self.stripes: int | None = len(self.footer.stripes)
+        self.column_count = sum(t.kind not in COMPOUND for t in self.footer.types)
+        self.created_by: str | None = self.footer.created_by
+        self._footers: dict[int, StripeFooter] = {}
+
+    @cached_property
+    def columns(self) -> Sequence[Column]:
+        """Every column but structs: lists, maps and unions have filters of their own."""
+        return [column_of(t) for t in self.footer.types if t.kind != "STRUCT"]
+
+    @cached_property
+    def leaves(self) -> Sequence[Column]:
+        """Columns that hold values."""
+        return [column_of(t) for t in self.footer.types if t.kind not in COMPOUND]
+
+    def literal_column(self, column: Column) -> Column:
+        """The Parquet type that holds the same values."""
+        return literal_column(self.footer.types[column.index])
+
+    def stripe_footer(self, stripe: Stripe) -> StripeFooter:
+        """A stripe's footer, read once."""
+        if stripe.ordinal not in self._footers:
+            self._footers[stripe.ordinal] = self.footer.stripe_footer(stripe)
+        return self._footers[stripe.ordinal]
+
+    def filter_streams(self, columns: set[int] | None) -> Iterator[tuple[StripeFooter, Stream]]:
+        """Every filter stream of these columns, stripe by stripe."""
+        for stripe in self.footer.stripes:
+            streams = self.stripe_footer(stripe)
+            for stream in streams.streams:
+                if stream.kind in KINDS and (columns is None or stream.column in columns):
+                    yield streams, stream
+
+    def load(self, streams: StripeFooter, stream: Stream) -> LoadedStream:
+        """A stream's filters; raises FilterProblem."""
+        if stream.column >= len(self.footer.types):
+            raise problem(
+                f"the stream is of column {stream.column}, the file has {len(self.footer.types)}",
+                self.footer,
+                stream,
+                streams.stripe.ordinal,
+                "filter-column",
+            )
+        if stream.column in self.footer.encrypted_columns:
+            raise problem(
+                "the filters are encrypted with their column",
+                self.footer,
+                stream,
+                streams.stripe.ordinal,
+                "filter-encrypted",
+            )
+        return load(self.footer, streams, stream)
+
+    def bitset_bytes(self, streams: StripeFooter, stream: Stream) -> int | None:
+        """Size of a stream's filters; None where it can't be read or they differ."""
+        try:
+            sizes = {len(f.bitset) for f in self.load(streams, stream).filters}
+        except FilterProblem:
+            return None
+        return sizes.pop() if len(sizes) == 1 else None
+
+    def row_index(self, streams: StripeFooter, column: int) -> list[Any]:
+        """The statistics of each row group of a column; empty where there is no (readable) row index."""
+        stream = streams.find("ROW_INDEX", column)
+        if stream is None:
+            return []
+        try:
+            data = self.footer.read_stream(stream, streams.stripe)
+            index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
+        except CorruptFile:
+            return []  # statistics are of use, not of need
+        return [entry.statistics for entry in index.entry]
+
+    def filtered_columns(self) -> set[int]:
+        """Ids of the columns that have filters in any stripe; not of structs, whose filters hold nothing."""
+        found = {stream.column for _, stream in self.filter_streams(None)}
+        return found & {c.index for c in self.columns}
+
+    def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
+        """Every filter of these columns: by stripe, column and row group."""
+        for streams, stream in self.filter_streams(columns):
+            try:
+                loaded = self.load(streams, stream)
+            except FilterProblem as error:
+                yield describe.problem_facts(self.footer, streams, stream, error)
+            else:
+                for group, bits in enumerate(loaded.filters):
+                    yield describe.facts(self.footer, streams, loaded, group, bits)
+
+    def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
+        """By column and kind."""
+        return describe.summary(facts)
+
+    def _preferred(self, streams: StripeFooter, column: int) -> Stream | None:
+        """The stream that readers use."""
+        return next((s for kind in KINDS if (s := streams.find(kind, column)) is not None), None)
+
+    def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
+        """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
+        if not 0 <= stripe < len(self.footer.stripes):
+            raise UsageError(
+                f"there is no stripe {stripe}; the file has {len(self.footer.stripes)}, counted from 0",
+                path=self.source.path,
+            )
+        streams = self.stripe_footer(self.footer.stripes[stripe])
+        groups = self.footer.row_groups(streams.stripe)
+        if not 0 <= row_group < groups:
+            raise UsageError(
+                f"there is no row group {row_group} in stripe {stripe}; it has {groups}, counted from 0",
+                path=self.source.path,
+            )
+        stream = self._preferred(streams, column.index)
+        if stream is None:
+            raise UsageError(
+                f"column {column.path} has no filters in stripe {stripe}",
+                path=self.source.path,
+                hint=f"`bloom add --columns {column.path}` adds some",
+            )
+        loaded = self.load(streams, stream)
+        bits = loaded.filters[row_group]
+        return FilterDump(
+            path=self.source.path,
+            facts=describe.facts(self.footer, streams, loaded, row_group, bits),
+            header=b"",
+            bitset=bytes(bits.bitset),
+        )
+
+    def ask(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
+        """Each row group's answers about each literal. A row group's bytes are its share of its stripe's."""
+        orc = self.footer.types[column.index]
+        typed = literal_column(orc)
+        hashes = [values.literal_hashes(literal, orc, typed) if orc.kind in _PROBED else [] for literal in literals]
+        for stripe in self.footer.stripes:
+            streams = self.stripe_footer(stripe)
+            loaded, reason = self._usable(streams, orc)
+            index = self.row_index(streams, orc.id)
+            chunk = sum(s.length for s in streams.streams if s.column == orc.id and s.kind not in KINDS)
+            for group in range(self.footer.row_groups(stripe)):
+                rows = self.footer.rows_in(stripe, group)
+                stats = index[group] if group < len(index) else None
+                bits = loaded.filters[group] if loaded is not None else None
+                yield UnitAnswers(
+                    stripe=stripe.ordinal,
+                    row_group=group,
+                    rows=rows,
+                    chunk_bytes=chunk * rows // stripe.rows,
+                    row_group_bytes=stripe.data_length * rows // stripe.rows,
+                    answers=tuple(
+                        _answer(
+                            literal, found, bits, reason, statistics.skips(stats, literal, orc, typed), stats, explain
+                        )
+                        for literal, found in zip(literals, hashes, strict=True)
+                    ),
+                )
+
+    def _usable(self, streams: StripeFooter, orc: OrcType) -> tuple[LoadedStream | None, str | None]:
+        """The filters that a reader would use in a stripe, or why it must not."""
+        stream = self._preferred(streams, orc.id)
+        if stream is None:
+            return None, None
+        try:
+            loaded = self.load(streams, stream)
+        except FilterProblem as error:
+            return None, error.reason
+        if loaded.untrusted is not None:
+            return None, loaded.untrusted
+        if orc.kind not in _PROBED:
+            return None, f"how values of {orc.name} are hashed isn't known"
+        if stream.kind == ORIGINAL and orc.kind == "TIMESTAMP":
+            return None, "a BLOOM_FILTER stream holds timestamps in the writer's local time"
+        return loaded, None
+
+    def total_bytes(self) -> int:
+        """Data bytes of all stripes."""
+        return sum(s.data_length for s in self.footer.stripes)
+
+    def structure(self, columns: set[int] | None) -> Iterator[Finding]:
+        """Findings about the filters and who may trust them."""
+        return check.structure(self, columns)
+
+    def without_filter(self, column: Column) -> list[int]:
+        """Stripes with rows in which a column has no filters."""
+        return [
+            s.ordinal
+            for s in self.footer.stripes
+            if s.rows and self._preferred(self.stripe_footer(s), column.index) is None
+        ]
+
+    def checkable(self, stream: Stream, columns: set[int] | None) -> bool:
+        """Whether a stream's filters can be held against the column's values."""
+        return (
+            stream.kind in KINDS
+            and (columns is None or stream.column in columns)
+            and stream.column < len(self.footer.types)
+            and stream.column not in self.footer.encrypted_columns
+            and self.footer.types[stream.column].kind in values.READABLE
+        )
+
+    def deep_bytes_of(self, streams: StripeFooter, columns: set[int] | None) -> int:
+        """Compressed bytes that `deep` reads of one stripe."""
+        wanted = {s.column for s in streams.streams if self.checkable(s, columns)}
+        return sum(s.length for s in streams.streams if s.column in wanted and s.kind not in KINDS)
+
+    def deep_bytes(self, columns: set[int] | None) -> int:
+        """Compressed bytes that `deep` reads."""
+        return sum(self.deep_bytes_of(self.stripe_footer(s), columns) for s in self.footer.stripes)
+
+    def deep(self, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
+        """Look up every value of every column with filters that readers use."""
+        return check.deep(self, columns, tick)
+
+    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
+        """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
+        return change.AddDraft(self, columns, rule, replace=replace)
+
+    def draft_remove(self, columns: set[int] | None) -> Draft:
+        """Plan to remove filters."""
+        return change.RemoveDraft(self, columns)
+
+    def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
+        """ORC's filters are sized by the row index stride, and small: nothing to fold. Raises UnsupportedError."""
+        del columns, rule
+        raise UnsupportedError(
+            "ORC's filters are sized by the row index stride and can't be folded",
+            path=self.source.path,
+            hint="`bloom add --replace` builds them at another --fpp",
+        )
+
+
+def _answer(
+    literal: Literal,
+    hashes: list[int],
+    bits: KirschMitzenmacherFilter | None,
+    reason: str | None,
+    skip: bool | None,
+    stats: Any,
+    explain: bool,
+) -> Answer:
+    there = bits is not None
+    if literal.impossible is not None:
+        return Answer(
+            presence_known=True, present=False, has_filter=there, stats_skip=skip, reason=literal.impossible
+        )
+    if stats is not None and stats.HasField("number_of_values") and stats.number_of_values == 0:
+        return Answer(presence_known=True, present=False, has_filter=there, stats_skip=True, reason="only nulls")
+    if literal.unknowable is not None or bits is None:
+        why = literal.unknowable if literal.unknowable is not None and (there or reason) else reason
+        return Answer(
+            presence_known=False,
+            present=False,
+            has_filter=there or reason is not None,
+            stats_skip=skip,
+            reason=why,
+        )
+    trail: tuple[BitTrail, ...] = ()
+    if explain:
+        trail = tuple(_trail(e, h, bits) for e, h in zip(literal.encodings, hashes, strict=True))
+    present = any(bits.check(h) for h in hashes)
+    return Answer(presence_known=True, present=present, has_filter=True, stats_skip=skip, trail=trail)
+
+
+def _trail(encoded: bytes, value: int, bits: KirschMitzenmacherFilter) -> BitTrail:
+    places, present = bits.trail(value)
+    return BitTrail(hashed=encoded, hash=value, block=None, bits=places, present=present)

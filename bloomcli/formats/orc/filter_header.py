@@ -1,0 +1,144 @@
+"""One BLOOM_FILTER or BLOOM_FILTER_UTF8 stream: a filter for each row group, and whether to trust them.
+
+    BloomFilterIndex { BloomFilter { numHashFunctions, bitset (longs) | utf8bitset (the same longs, LE) } ... }
+
+Whether a filter can be used is decided here and nowhere else. A filter that is well-formed may still be one
+that readers must ignore; `distrust` says why (orc-core's StripePlanner and RecordReaderImpl, BloomFilterIO).
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bloomcli.errors import CorruptFile
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.formats.orc import spec
+from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.schema import OrcType
+
+UTF8: Final = "BLOOM_FILTER_UTF8"
+ORIGINAL: Final = "BLOOM_FILTER"
+KINDS: Final = (UTF8, ORIGINAL)
+"""Filter streams, the one that readers prefer first."""
+
+BLOOM_ENCODING: Final = 1
+"""ColumnEncoding.bloomEncoding beside a BLOOM_FILTER_UTF8 stream: UTF-8 strings, UTC timestamps."""
+
+_BAD_CPP: Final = frozenset(("1.7.0", *(f"1.6.{patch}" for patch in range(12))))
+_HIVE_12055: Final = 3
+_ORC_135: Final = 6
+_FUNCTIONS_MAX: Final = 1024
+HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
+
+
+class FilterProblem(CorruptFile):
+    """A filter stream, or one of its filters, that can't be read. `id` is the finding's stable id."""
+
+    id: str = "filter-unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedStream:
+    """The filters of one column in one stripe."""
+
+    stream: Stream
+    filters: tuple[KirschMitzenmacherFilter, ...]
+    """One a row group."""
+    untrusted: str | None
+    """Why readers must not use them; None when they may."""
+
+    @property
+    def utf8(self) -> bool:
+        """It is a BLOOM_FILTER_UTF8 stream."""
+        return self.stream.kind == UTF8
+
+
+def problem(reason: str, footer: Footer, stream: Stream, stripe: int, id: str) -> FilterProblem:  # noqa: A002
+    """The error about a filter stream."""
+    error = FilterProblem(
+        reason,
+        path=footer.path,
+        offset=stream.offset,
+        field=f"stripes[{stripe}].streams[{stream.position}]",
+        hint=HINT_REPLACE,
+    )
+    error.id = id
+    return error
+
+
+def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedStream:
+    """Read a filter stream. Raises FilterProblem."""
+    stripe = stripe_footer.stripe
+    try:
+        data = footer.read_stream(stream, stripe)
+        index = spec.parse("BloomFilterIndex", data, footer.path, stream.offset, stripe.field)
+    except CorruptFile as error:
+        raise problem(
+            f"the stream can't be read: {error.reason}", footer, stream, stripe.ordinal, "filter-header"
+        ) from None
+    wanted = footer.row_groups(stripe)
+    if len(index.bloom_filter) != wanted:
+        raise problem(
+            f"{len(index.bloom_filter)} filters for {wanted} row groups",
+            footer,
+            stream,
+            stripe.ordinal,
+            "filter-count",
+        )
+    filters = tuple(_filter(item, footer, stream, stripe.ordinal) for item in index.bloom_filter)
+    orc = footer.types[stream.column]
+    return LoadedStream(stream=stream, filters=filters, untrusted=distrust(footer, stripe_footer, orc, stream.kind))
+
+
+def _filter(item: Any, footer: Footer, stream: Stream, stripe: int) -> KirschMitzenmacherFilter:
+    if stream.kind == UTF8:
+        bits = item.utf8bitset
+    else:
+        longs = array("Q", item.bitset)
+        bits = longs.tobytes()
+    if not bits or len(bits) % 8:
+        raise problem(
+            f"a bitset of {len(bits)} bytes; it has to be a positive multiple of 8",
+            footer,
+            stream,
+            stripe,
+            "filter-num-bytes",
+        )
+    if not 1 <= item.num_hash_functions <= _FUNCTIONS_MAX:
+        raise problem(
+            f"{item.num_hash_functions} hash functions can't be", footer, stream, stripe, "filter-hash-functions"
+        )
+    return KirschMitzenmacherFilter(bits, item.num_hash_functions)
+
+
+def bad_writer(footer: Footer) -> bool:
+    """The file is by an ORC C++ that hashed wrongly: readers ignore every filter in it, whoever put it there."""
+    message = footer.message
+    if message.writer != spec.ORC_CPP:
+        return False
+    version = spec.text(message.software_version).partition("-")[0]
+    return not message.HasField("software_version") or version in _BAD_CPP
+
+
+def distrust(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: str) -> str | None:
+    """Why readers must not use the filters of a column; None when they may."""
+    if bad_writer(footer):
+        shown = spec.text(footer.message.software_version) or "of an unknown version, before 1.6.11"
+        return f"ORC C++ {shown} hashed values wrongly"
+    writer = footer.postscript.writer_version
+    if kind == ORIGINAL:
+        if orc.kind in {"STRING", "CHAR", "VARCHAR"} and writer < _HIVE_12055:
+            return "strings were hashed in the writer's own character set before HIVE-12055"
+        if orc.kind == "DECIMAL":
+            return "decimals in BLOOM_FILTER streams were hashed wrongly before ORC-101"
+        if orc.kind == "TIMESTAMP" and writer < _ORC_135:
+            return "timestamps were hashed in the writer's local time before ORC-135"
+        return None
+    encoding = stripe_footer.bloom_encoding(orc.id)
+    if encoding is not None and encoding > BLOOM_ENCODING:
+        return f"bloomEncoding {encoding} is not known"
+    if not encoding and orc.kind == "TIMESTAMP":
+        return "without bloomEncoding 1 timestamps are in the writer's local time"
+    return None

@@ -1,0 +1,224 @@
+"""An ORC file's tail, and its stripes' footers.
+
+    "ORC" | stripes | [stripe statistics] | metadata | footer | postscript | u8 postscript length
+
+Footer and metadata are compressed as the postscript says; the postscript itself never is. A stripe is its
+index streams, its data streams and its footer, and where a stream lies follows from the lengths of those
+before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from bloomcli import limits
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc import spec
+from bloomcli.formats.orc.compression import Codec, codec_of
+from bloomcli.formats.orc.schema import OrcType, read_types
+from bloomcli.source import Source
+
+_HINT: Final = "the file is cut off or damaged; get it from its source again"
+
+INDEX_KINDS: Final = ("ROW_INDEX", "DICTIONARY_COUNT", "BLOOM_FILTER", "BLOOM_FILTER_UTF8", "ENCRYPTED_INDEX")
+"""Streams that lie in a stripe's index area (orc-core, StreamName.getArea)."""
+
+
+class Stripe(NamedTuple):
+    """One stripe's place. Lengths are bytes on disk."""
+
+    ordinal: int
+    offset: int
+    index_length: int
+    data_length: int
+    footer_length: int
+    rows: int
+
+    @property
+    def end(self) -> int:
+        """The first byte after the stripe."""
+        return self.offset + self.index_length + self.data_length + self.footer_length
+
+    @property
+    def field(self) -> str:
+        """The stripe as a field path."""
+        return f"stripes[{self.ordinal}]"
+
+
+class Stream(NamedTuple):
+    """One stream of a stripe."""
+
+    kind: str
+    column: int
+    offset: int
+    length: int
+    position: int
+    """Its place in the stripe footer's list."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripeFooter:
+    """A stripe's footer: the message itself, and where its streams lie."""
+
+    stripe: Stripe
+    message: Any
+    streams: tuple[Stream, ...]
+
+    def find(self, kind: str, column: int) -> Stream | None:
+        """The stream of a kind of a column."""
+        return next((s for s in self.streams if s.column == column and s.kind == kind), None)
+
+    def bloom_encoding(self, column: int) -> int | None:
+        """ColumnEncoding.bloomEncoding; None where it isn't written."""
+        if column >= len(self.message.columns):
+            return None
+        encoding = self.message.columns[column]
+        return int(encoding.bloom_encoding) if encoding.HasField("bloom_encoding") else None
+
+
+class Footer:
+    """The parsed tail of one file.
+
+    Attributes:
+        postscript, message: the PostScript and Footer messages.
+        codec: how every other part is compressed.
+        tail_start: where the metadata section starts; stripes lie before it.
+        metadata_raw: what lies between the stripes' area and the footer, as it is on disk.
+        types: the type tree, by column id.
+        stripes: in file order.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.path = source.path
+        self.file_bytes = source.size
+        self.postscript, postscript_at = _read_postscript(source)
+        self.codec: Codec = codec_of(self.postscript, source.path, postscript_at)
+        self.footer_at = postscript_at - self.postscript.footer_length
+        extra = self.postscript.metadata_length + self.postscript.stripe_statistics_length
+        self.tail_start = self.footer_at - extra
+        if self.footer_at < 0 or self.tail_start < 0:
+            raise self._fault("footer and metadata are longer than the file", postscript_at, "footerLength")
+        if self.postscript.footer_length > limits.FOOTER_MAX_BYTES:
+            raise UnsupportedError(
+                f"a footer of {self.postscript.footer_length} bytes", path=self.path, offset=self.footer_at
+            )
+        raw = source.read_at(self.footer_at, self.postscript.footer_length)
+        data = self.codec.decompress(raw, self.footer_at, "footer", limits.FOOTER_MAX_BYTES)
+        self.message = spec.parse("Footer", data, self.path, self.footer_at, "footer")
+        self.types: tuple[OrcType, ...] = read_types(self.message.types, self.path, self.footer_at)
+        self.stripes = tuple(self._stripe(i, s) for i, s in enumerate(self.message.stripes))
+        groups = sum(map(self.row_groups, self.stripes))
+        if groups > limits.ORC_ROW_GROUPS_MAX:
+            raise self._fault(f"{groups} row groups are more than a file has", self.footer_at, "stripes")
+
+    def _fault(self, reason: str, offset: int, field: str) -> CorruptFile:
+        return CorruptFile(reason, path=self.path, offset=offset, field=field, hint=_HINT)
+
+    def _stripe(self, ordinal: int, info: Any) -> Stripe:
+        stripe = Stripe(
+            ordinal, info.offset, info.index_length, info.data_length, info.footer_length, info.number_of_rows
+        )
+        if stripe.offset < len(spec.MAGIC) or stripe.end > self.tail_start:
+            raise self._fault(
+                f"stripe {ordinal} lies at {stripe.offset} to {stripe.end}, outside the file's data",
+                self.footer_at,
+                stripe.field,
+            )
+        return stripe
+
+    @property
+    def rows(self) -> int:
+        """Rows of the file."""
+        return int(self.message.number_of_rows)
+
+    @property
+    def stride(self) -> int:
+        """Rows of a row group; 0 when the file has no row index."""
+        return int(self.message.row_index_stride)
+
+    def row_groups(self, stripe: Stripe) -> int:
+        """How many row groups a stripe has."""
+        return -(-stripe.rows // self.stride) if self.stride else 0
+
+    def rows_in(self, stripe: Stripe, row_group: int) -> int:
+        """Rows of one row group of a stripe."""
+        return min(self.stride, stripe.rows - row_group * self.stride)
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The file version, (0, 12) for ORC v1."""
+        return tuple(self.postscript.version) or (0, 11)
+
+    @property
+    def created_by(self) -> str:
+        """The writer by name, with its version."""
+        name = spec.WRITERS.get(self.message.writer, f"writer {self.message.writer}")
+        software = f" {spec.text(self.message.software_version)}" if self.message.HasField("software_version") else ""
+        return f"{name}{software}, writer version {self.postscript.writer_version}"
+
+    @cached_property
+    def encrypted_columns(self) -> frozenset[int]:
+        """Ids of the columns below an encrypted root."""
+        if not self.message.HasField("encryption"):
+            return frozenset()
+        encryption = spec.parse("Encryption", self.message.encryption, self.path, self.footer_at, "encryption")
+        roots = {v.root for v in encryption.variants}
+        return frozenset(i for t in self.types if t.id in roots for i in range(t.id, t.last + 1))
+
+    def stripe_footer(self, stripe: Stripe) -> StripeFooter:
+        """Read a stripe's footer. Raises CorruptFile where its streams don't fill the stripe."""
+        at = stripe.offset + stripe.index_length + stripe.data_length
+        field = f"{stripe.field}.footer"
+        data = self.codec.decompress(self._source.read_at(at, stripe.footer_length), at, field)
+        message = spec.parse("StripeFooter", data, self.path, at, field)
+        streams = []
+        offset = stripe.offset
+        for position, stream in enumerate(message.streams):
+            kind = spec.name_of("StreamKind", stream.kind)
+            streams.append(Stream(kind, stream.column, offset, stream.length, position))
+            offset += stream.length
+            if offset > at:
+                raise self._fault(
+                    f"the streams take {offset - stripe.offset} bytes or more, the stripe has {at - stripe.offset}",
+                    at,
+                    f"{field}.streams[{position}]",
+                )
+        once = [(s.kind, s.column) for s in streams if not s.kind.startswith(("ENCRYPTED", "CODE"))]
+        if len(set(once)) < len(once):
+            kind, column = next(k for i, k in enumerate(once) if k in once[:i])
+            raise self._fault(f"column {column} has two {kind} streams", at, f"{field}.streams")
+        return StripeFooter(stripe, message, tuple(streams))
+
+    def read_stream(self, stream: Stream, stripe: Stripe) -> bytes:
+        """A stream's bytes, decompressed."""
+        field = f"{stripe.field}.streams[{stream.position}]"
+        if stream.length > limits.STREAM_MAX_BYTES:
+            raise UnsupportedError(
+                f"a stream of {stream.length} bytes", path=self.path, offset=stream.offset, field=field
+            )
+        raw = self._source.read_at(stream.offset, stream.length)
+        return self.codec.decompress(raw, stream.offset, field)
+
+
+def _read_postscript(source: Source) -> tuple[Any, int]:
+    """The PostScript and its offset, from one read of the file's last 256 bytes."""
+    size = min(source.size, spec.POSTSCRIPT_MAX_BYTES + 1)
+    tail = source.read_at(source.size - size, size)
+    length = tail[-1] if tail else 0
+    at = source.size - 1 - length
+    if length == 0 or at < len(spec.MAGIC):
+        raise CorruptFile(
+            f"the postscript's length, {length}, can't be in a file of {source.size} bytes",
+            path=source.path,
+            offset=max(source.size - 1, 0),
+            hint=_HINT,
+        )
+    message = spec.parse("PostScript", tail[-1 - length : -1], source.path, at, "postscript")
+    if message.magic not in {"", "ORC"}:
+        raise CorruptFile(
+            f"the postscript's magic is {message.magic!r}, not 'ORC'", path=source.path, offset=at, hint=_HINT
+        )
+    return message, at

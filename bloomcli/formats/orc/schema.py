@@ -1,0 +1,154 @@
+"""ORC's list of types, as columns with their dotted paths, and as what literals are parsed by.
+
+Paths are orc-core's (TypeDescription.findSubtype): struct fields by name, a list's ``_elem``, a map's ``_key``
+and ``_value``, a union's members by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from bloomcli import limits
+from bloomcli.errors import CorruptFile
+from bloomcli.formats.orc import spec
+from bloomcli.model import Column
+
+_NAMES: Final = {"BYTE": "tinyint", "SHORT": "smallint", "LONG": "bigint", "TIMESTAMP_INSTANT": "timestamp with tz"}
+_INTEGER_BITS: Final = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}
+_PRIMITIVE_CHILDREN: Final = {"LIST": 1, "MAP": 2}
+COMPOUND: Final = ("LIST", "MAP", "STRUCT", "UNION")
+
+
+@dataclass(frozen=True, slots=True)
+class OrcType:
+    """One type of the tree.
+
+    Attributes:
+        id: column id, the position in the preorder of the tree.
+        last: id of the last type below it; its own for a primitive one.
+        kind: ``LONG``, ``STRUCT``, ...
+        path: dotted path; empty for the root.
+        top: name of the top-level column that it belongs to; empty for the root.
+    """
+
+    id: int
+    last: int
+    kind: str
+    path: str
+    steps: tuple[str, ...]
+    children: tuple[int, ...]
+    precision: int = 0
+    scale: int = 0
+    maximum_length: int = 0
+
+    @property
+    def name(self) -> str:
+        """The type as SQL writes it."""
+        base = _NAMES.get(self.kind, self.kind.lower())
+        if self.kind == "DECIMAL":
+            return f"decimal({self.precision},{self.scale})"
+        return f"{base}({self.maximum_length})" if self.kind in {"CHAR", "VARCHAR"} else base
+
+
+def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, ...]:
+    """Check that the footer's types are one tree in preorder, and give them their paths."""
+
+    def fault(reason: str, index: int) -> CorruptFile:
+        return CorruptFile(
+            reason,
+            path=path,
+            offset=offset,
+            field=f"types[{index}]",
+            hint="the footer is damaged; get the file from its source again",
+        )
+
+    if not types or len(types) > limits.ORC_TYPES_MAX:
+        raise fault(f"the file has {len(types)} types", 0)
+    found: list[OrcType] = []
+    # (id, steps) still to be visited; a preorder hands out ids in the order of the visits
+    waiting: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+    while waiting:
+        index, steps = waiting.pop()
+        if index != len(found) or index >= len(types):
+            raise fault(f"type {index} is not where a preorder has it", min(index, len(types) - 1))
+        if len(steps) > limits.SCHEMA_MAX_DEPTH:
+            raise fault(f"the types nest deeper than {limits.SCHEMA_MAX_DEPTH}", index)
+        item = types[index]
+        kind = spec.name_of("TypeKind", item.kind)
+        children = tuple(item.subtypes)
+        if kind not in COMPOUND and children:
+            raise fault(f"a {kind} with {len(children)} children", index)
+        if len(children) != _PRIMITIVE_CHILDREN.get(kind, len(children)):
+            raise fault(f"a {kind} with {len(children)} children", index)
+        if kind == "STRUCT" and len(item.field_names) != len(children):
+            raise fault(f"a struct of {len(children)} fields with {len(item.field_names)} names", index)
+        if not all(isinstance(n, str) for n in item.field_names):
+            raise fault("a name that is no UTF-8", index)
+        found.append(
+            OrcType(
+                id=index,
+                last=index,
+                kind=kind,
+                path=".".join(steps),
+                steps=steps,
+                children=children,
+                precision=item.precision,
+                scale=item.scale,
+                maximum_length=item.maximum_length,
+            )
+        )
+        names = _child_names(kind, item, len(children))
+        waiting += [(c, (*steps, n)) for c, n in reversed(list(zip(children, names, strict=True)))]
+    if len(found) != len(types):
+        raise fault(f"{len(types) - len(found)} types belong to no column", len(found))
+    last = list(range(len(found)))
+    for item in reversed(found):
+        for child in item.children:
+            last[item.id] = max(last[item.id], last[child])
+    return tuple(replace(t, last=last[t.id]) for t in found)
+
+
+def _child_names(kind: str, item: Any, count: int) -> tuple[str, ...]:
+    if kind == "STRUCT":
+        return tuple(item.field_names)
+    return {"LIST": ("_elem",), "MAP": ("_key", "_value")}.get(kind) or tuple(map(str, range(count)))
+
+
+def column_of(orc: OrcType) -> Column:
+    """A type as reports name it."""
+    return Column(
+        path=orc.path or "(root)",
+        index=orc.id,
+        physical=orc.name,
+        scale=orc.scale,
+        precision=orc.precision,
+    )
+
+
+def literal_column(orc: OrcType) -> Column:
+    """The type as `literals` reads and compares values of it: a Parquet type that holds the same ones."""
+    column = replace(column_of(orc), type_name=orc.name)
+    kind = orc.kind
+    if kind in _INTEGER_BITS:
+        bits = _INTEGER_BITS[kind]
+        return replace(
+            column,
+            physical="INT64" if bits == 64 else "INT32",
+            logical=f"INTEGER({bits},signed)",
+            bit_width=bits,
+        )
+    if kind in {"LIST", "MAP", "UNION"}:  # their filters hold lengths, or a union's tags
+        return replace(column, physical="INT64", logical="INTEGER(64,signed)", bit_width=64)
+    if kind in {"FLOAT", "DOUBLE", "BOOLEAN"}:
+        return replace(column, physical=kind)
+    if kind == "DATE":
+        return replace(column, physical="INT32", logical="DATE")
+    if kind in {"TIMESTAMP", "TIMESTAMP_INSTANT"}:
+        utc = kind == "TIMESTAMP_INSTANT"
+        return replace(column, physical="INT64", logical="TIMESTAMP(NANOS)", unit="NANOS", utc=utc)
+    if kind == "DECIMAL":
+        return replace(column, physical="BYTE_ARRAY", logical=f"DECIMAL({orc.precision},{orc.scale})")
+    logical = "STRING" if kind in {"STRING", "CHAR", "VARCHAR"} else None
+    return replace(column, physical="BYTE_ARRAY", logical=logical)

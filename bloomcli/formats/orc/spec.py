@@ -1,0 +1,80 @@
+"""ORC's metadata messages (protobuf, described by orc.proto beside this file), and their names.
+
+protobuf keeps the fields that it doesn't know, so a message that is read, changed and written again loses
+nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+
+from bloomcli.errors import CorruptFile
+
+MAGIC: Final = b"ORC"
+PACKAGE: Final = "bloomcli.orc"
+POSTSCRIPT_MAX_BYTES: Final = 255
+"""Its length is one byte, the file's last."""
+
+VERSIONS: Final = ((0, 11), (0, 12))
+"""File versions that released writers write; a later one may mean something else by the same bytes."""
+
+WRITERS: Final = {0: "ORC Java", 1: "ORC C++", 2: "Presto", 3: "Go", 4: "Trino", 5: "CUDF"}
+ORC_CPP: Final = 1
+
+
+@cache
+def _pool() -> descriptor_pool.DescriptorPool:
+    files = descriptor_pb2.FileDescriptorSet()
+    files.ParseFromString(Path(__file__).with_name("orc.desc").read_bytes())
+    pool = descriptor_pool.DescriptorPool()
+    for file in files.file:
+        pool.Add(file)
+    return pool
+
+
+@cache
+def message(name: str) -> Any:
+    """The class of a message."""
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
+
+
+@cache
+def value_of(enum: str, name: str) -> int:
+    """An enum's value by its name."""
+    return int(_pool().FindEnumTypeByName(f"{PACKAGE}.{enum}").values_by_name[name].number)
+
+
+@cache
+def name_of(enum: str, value: int) -> str:
+    """An enum value's name, or ``CODE 17`` where the specification has none."""
+    found = _pool().FindEnumTypeByName(f"{PACKAGE}.{enum}").values_by_number.get(value)
+    return f"CODE {value}" if found is None else str(found.name)
+
+
+def text(value: str | bytes) -> str:
+    """A string field's text. protobuf gives bytes for what is no UTF-8."""
+    return value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
+
+
+def parse(name: str, data: bytes, path: str, offset: int, field: str) -> Any:
+    """Parse a message. `offset` is where its bytes (or their compressed form) start in the file.
+
+    Raises CorruptFile for bytes that are no such message.
+    """
+    result = message(name)()
+    try:
+        result.ParseFromString(data)
+    except (DecodeError, RecursionError) as error:
+        raise CorruptFile(
+            f"no valid {name} message: {error}",
+            path=path,
+            offset=offset,
+            field=field,
+            hint="the metadata is damaged; get the file from its source again",
+        ) from None
+    return result

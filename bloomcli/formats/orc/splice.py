@@ -1,0 +1,171 @@
+"""Filters in and out of an ORC file's stripes; every other stream is copied as it is.
+
+    stripe:   index streams | data streams | stripe footer
+
+A new filter stream goes beside its column's ROW_INDEX, as orc-core orders streams (by column, then kind).
+Data moves, but row-index positions are relative to each stream, so no other stream changes. Stripe footers,
+the file footer's stripe list and the postscript are written again, with every field that we don't know kept;
+metadata (stripe statistics) is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bloomcli.errors import CorruptFile
+from bloomcli.formats.base import Kept, Piece
+from bloomcli.formats.orc import spec
+from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, KINDS, UTF8
+from bloomcli.formats.orc.footer import INDEX_KINDS, Footer, Stripe, StripeFooter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewStream:
+    """A filter stream to put in, still uncompressed."""
+
+    kind: str
+    column: int
+    data: bytes
+
+
+@dataclass(slots=True)
+class NewStripe:
+    """A stripe of the new file."""
+
+    pieces: list[Piece]
+    index_length: int
+    data_length: int
+    footer_length: int
+
+    @property
+    def length(self) -> int:
+        """Bytes of the whole stripe."""
+        return self.index_length + self.data_length + self.footer_length
+
+
+def rebuild(footer: Footer, old: StripeFooter, gone: set[int], new: Sequence[NewStream]) -> NewStripe:
+    """A stripe without the streams at the positions in `gone`, and with the `new` ones beside their row indexes."""
+    message = spec.message("StripeFooter")()
+    message.CopyFrom(old.message)
+    del message.streams[:]
+    pieces: list[Piece] = []
+    index_length = data_length = 0
+    waiting = sorted(new, key=lambda s: (s.column, spec.value_of("StreamKind", s.kind)))
+
+    def put_in(before: int | None) -> None:
+        """Streams of columns before this one (None: all that are left)."""
+        nonlocal index_length
+        while waiting and (before is None or waiting[0].column < before):
+            stream = waiting.pop(0)
+            packed = footer.codec.compress(stream.data)
+            message.streams.add(
+                kind=spec.value_of("StreamKind", stream.kind), column=stream.column, length=len(packed)
+            )
+            pieces.append(packed)
+            index_length += len(packed)
+
+    in_index = True
+    for stream in old.streams:
+        if in_index and stream.kind not in INDEX_KINDS:
+            put_in(None)
+            in_index = False
+        elif in_index:
+            put_in(stream.column)
+        if stream.position in gone:
+            continue
+        message.streams.append(old.message.streams[stream.position])
+        _keep(pieces, stream.offset, stream.length)
+        if in_index:
+            index_length += stream.length
+        else:
+            data_length += stream.length
+    put_in(None)
+    # what the stripe's lengths claim beyond its streams (other variants' streams) stays where it was: at the end
+    stripe = old.stripe
+    rest = stripe.index_length + stripe.data_length - sum(s.length for s in old.streams)
+    if rest:
+        _keep(pieces, stripe.offset + stripe.index_length + stripe.data_length - rest, rest)
+        data_length += rest
+    _set_encodings(message, {old.streams[p].column for p in gone}, new)
+    packed = footer.codec.compress(message.SerializeToString())
+    return NewStripe([*pieces, packed], index_length, data_length, len(packed))
+
+
+def _keep(pieces: list[Piece], offset: int, length: int) -> None:
+    """Append a range of the original, joined to the one before where they touch."""
+    last = pieces[-1] if pieces else None
+    if isinstance(last, Kept) and last.offset + last.length == offset:
+        pieces[-1] = Kept(last.offset, last.length + length)
+    elif length:
+        pieces.append(Kept(offset, length))
+
+
+def _set_encodings(message: Any, gone: set[int], new: Sequence[NewStream]) -> None:
+    """bloomEncoding is there for exactly the columns that have a BLOOM_FILTER_UTF8 stream of ours, or had one."""
+    written = {s.column for s in new if s.kind == UTF8}
+    left = {s.column for s in message.streams if spec.name_of("StreamKind", s.kind) in KINDS}
+    for column in gone - left:
+        if column < len(message.columns):  # a stream may be of a column that isn't there
+            message.columns[column].ClearField("bloom_encoding")
+    for column in written:
+        message.columns[column].bloom_encoding = BLOOM_ENCODING
+
+
+@dataclass(slots=True)
+class Layout:
+    """The new file as it grows, stripe by stripe."""
+
+    footer: Footer
+    software_version: str | None = None
+    """What the new footer says there; None leaves it as it is."""
+    position: int = 0
+    stripes: list[tuple[int, NewStripe]] = field(default_factory=list)
+    _taken: int = 0
+    """How much of the original is dealt with."""
+
+    def before(self, stripe: Stripe) -> list[Piece]:
+        """What lies between the stripe and the one before it: the file's header, padding."""
+        gap = Kept(self._taken, stripe.offset - self._taken)
+        self._taken = stripe.end
+        self.position += gap.length
+        return [gap] if gap.length else []
+
+    def add(self, stripe: NewStripe) -> list[Piece]:
+        """The next stripe's pieces."""
+        self.stripes.append((self.position, stripe))
+        self.position += stripe.length
+        return stripe.pieces
+
+    def tail(self) -> list[Piece]:
+        """What follows the last stripe: the rest of the old body, metadata, the new footer and postscript."""
+        footer = self.footer
+        rest = Kept(self._taken, footer.footer_at - self._taken)
+        message = spec.message("Footer")()
+        message.CopyFrom(footer.message)
+        for info, (offset, stripe) in zip(message.stripes, self.stripes, strict=True):
+            info.offset = offset
+            info.index_length = stripe.index_length
+            info.data_length = stripe.data_length
+            info.footer_length = stripe.footer_length
+        if message.HasField("content_length"):
+            length = message.content_length + self.position - self._taken
+            message.content_length = min(max(length, 0), (1 << 64) - 1)  # what it said need not be so
+        if self.software_version is not None:
+            message.software_version = self.software_version
+        packed = footer.codec.compress(message.SerializeToString())
+        postscript = spec.message("PostScript")()
+        postscript.CopyFrom(footer.postscript)
+        postscript.footer_length = len(packed)
+        raw = postscript.SerializeToString()
+        if len(raw) > spec.POSTSCRIPT_MAX_BYTES:
+            raise CorruptFile("the postscript has no room for the footer's length", path=footer.path)
+        pieces: list[Piece] = [rest] if rest.length else []
+        return [*pieces, packed + raw + bytes([len(raw)])]
+
+
+def kept_bytes(footer: Footer, gone: Iterable[tuple[int, int]]) -> int:
+    """Bytes that the new file takes over, when the streams in `gone` (offset, length) are left out."""
+    footers = sum(s.footer_length for s in footer.stripes)
+    return int(footer.footer_at - footers - sum(length for _, length in gone))

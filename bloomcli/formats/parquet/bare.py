@@ -1,0 +1,191 @@
+"""A filter alone in a file: header and bitset, nothing else. Parquet's test data has such files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bloomcli import hashes, limits
+from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
+from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Tick, UnitAnswers
+from bloomcli.formats.parquet import variants
+from bloomcli.formats.parquet.filter_header import DRAFT_REASON
+from bloomcli.formats.parquet.spec import Place
+from bloomcli.literals import Literal
+from bloomcli.model import (
+    BitTrail,
+    Column,
+    FilterDump,
+    FilterFacts,
+    FilterSummary,
+    Finding,
+    Severity,
+)
+from bloomcli.source import Source
+
+_COLUMN = Column(path="(filter)", index=0, physical="BYTE_ARRAY")
+
+
+def is_bare(source: Source) -> bool:
+    """Whether the file is a filter header, of whatever variant, and exactly its bitset."""
+    if not limits.FILTER_MIN_BYTES < source.size <= limits.FILTER_MAX_BYTES + limits.FILTER_HEADER_MAX_BYTES:
+        return False
+    head = source.read_at(0, min(source.size, limits.FILTER_HEADER_MAX_BYTES))
+    try:
+        header = variants.parse_header(head, Place(source.path, 0, "header"))
+    except CorruptFile:
+        return False
+    return header.algorithm == "BLOCK" and header.header_bytes + header.num_bytes == source.size
+
+
+class BareFilter:
+    """One filter whose column isn't known: values are probed as the bytes of their text, or 0x..."""
+
+    format = "parquet-filter"
+    stripes: int | None = None
+    details: tuple[tuple[str, str], ...] = ()
+    rows = 0
+    row_group_count = 1
+    column_count = 1
+    created_by: str | None = None
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        data = source.read_at(0, source.size)
+        self.header = variants.parse_header(data, Place(source.path, 0, "header"))
+        self.raw = data[: self.header.header_bytes]
+        bitset = data[self.header.header_bytes :]
+        try:
+            self.bits = variants.filter_class(self.header.variant).from_bytes(bitset)
+        except ValueError as error:
+            raise CorruptFile(str(error), path=source.path, offset=0, field="header.numBytes") from None
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """One, of unknown name and type."""
+        return [_COLUMN]
+
+    @property
+    def leaves(self) -> Sequence[Column]:
+        """The same."""
+        return [_COLUMN]
+
+    def literal_column(self, column: Column) -> Column:
+        """Bytes."""
+        return column
+
+    def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
+        """Nothing to sum up."""
+        del facts
+        return ()
+
+    def filtered_columns(self) -> set[int]:
+        """The one."""
+        return {0}
+
+    def _facts(self) -> FilterFacts:
+        ndv = self.bits.ndv_estimate
+        return FilterFacts(
+            row_group=0,
+            column=_COLUMN.path,
+            physical=_COLUMN.physical,
+            logical=None,
+            offset=0,
+            length=self.source.size,
+            header_bytes=self.header.header_bytes,
+            bitset_bytes=self.bits.nbytes,
+            blocks=self.bits.blocks,
+            algorithm=self.header.algorithm,
+            hash=self.header.hash,
+            compression=self.header.compression,
+            ndv_estimate=ndv,
+            fill=self.bits.fill,
+            fpp=self.bits.fpp,
+            bits_per_value=self.bits.nbytes * 8 / ndv if ndv else None,
+            variant=self.header.variant,
+            untrusted=DRAFT_REASON if self.header.draft else None,
+        )
+
+    def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
+        """The filter's facts."""
+        del columns
+        yield self._facts()
+
+    def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
+        """The filter's bits."""
+        del column
+        if row_group or stripe:
+            raise UsageError("a bare filter has no row groups", path=self.source.path)
+        return FilterDump(path=self.source.path, facts=self._facts(), header=self.raw, bitset=bytes(self.bits.bitset))
+
+    def ask(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
+        """The filter's answers."""
+        del column
+        yield UnitAnswers(
+            row_group=0,
+            rows=0,
+            chunk_bytes=0,
+            row_group_bytes=0,
+            answers=tuple(self._answer(literal, explain=explain) for literal in literals),
+        )
+
+    def _answer(self, literal: Literal, *, explain: bool) -> Answer:
+        function = hashes.parquet_draft if self.header.draft else hashes.parquet
+        trail = []
+        for encoded in literal.encodings:
+            value = function(encoded)
+            block, bits, present = self.bits.trail(value)
+            trail.append(BitTrail(hashed=encoded, hash=value, block=block, bits=bits, present=present))
+        return Answer(
+            presence_known=True,
+            present=any(all(t.present) for t in trail),
+            has_filter=True,
+            stats_skip=None,
+            trail=tuple(trail) if explain else (),
+        )
+
+    def total_bytes(self) -> int:
+        """There is no data."""
+        return 0
+
+    def structure(self, columns: set[int] | None) -> Iterator[Finding]:
+        """A draft is the only thing that can be wrong with a filter that was read."""
+        del columns
+        if self.header.draft:
+            yield Finding(
+                id="filter-draft", severity=Severity.ERROR, message=DRAFT_REASON, column=_COLUMN.path, offset=0
+            )
+
+    def without_filter(self, column: Column) -> list[int]:
+        """None."""
+        del column
+        return []
+
+    def deep(self, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
+        """Raises UnsupportedError: the values are elsewhere."""
+        del columns, tick
+        raise self._alone("no values to check it against")
+
+    def deep_bytes(self, columns: set[int] | None) -> int:
+        """There is no data."""
+        del columns
+        return 0
+
+    def _alone(self, what: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"a bare filter: there are {what}", path=self.source.path, hint="give the Parquet file itself"
+        )
+
+    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
+        """Raises UnsupportedError."""
+        del columns, rule, replace
+        raise self._alone("no columns to add filters for")
+
+    def draft_remove(self, columns: set[int] | None) -> Draft:
+        """Raises UnsupportedError."""
+        del columns
+        raise self._alone("no data to leave")
+
+    def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
+        """Raises UnsupportedError."""
+        del columns, rule
+        raise self._alone("no data beside it")

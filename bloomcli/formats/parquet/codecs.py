@@ -1,0 +1,109 @@
+"""Pages decompressed, into no more memory than the page's header was allowed to claim.
+
+Each codec by the library that does it without much to load (importing pyarrow takes longer than filtering a
+column of a small file): GZIP by zlib, SNAPPY and LZ4 by cramjam, ZSTD by zstandard, and BROTLI by pyarrow. All
+let other threads run meanwhile. What they can't do exactly, such as several ZSTD frames, pyarrow is asked for.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+_GZIP_WINDOW: Final = 31
+"""zlib's 15 bits, plus 16 for the gzip format."""
+
+Buffer = bytes | bytearray | memoryview
+
+
+class CodecError(ValueError):
+    """The bytes aren't what the codec makes, or not of the size that was announced."""
+
+
+def supported(codec: str) -> bool:
+    """Whether `decompress` knows a codec by this name."""
+    return codec in _CODECS
+
+
+def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
+    """Exactly `size` bytes. Raises CodecError."""
+    if size == 0:
+        return b""
+    try:
+        found = _CODECS[codec](packed, size)
+    except CodecError:
+        raise
+    except Exception as error:  # noqa: BLE001  each library has its own errors, and some say nothing of them
+        raise CodecError(str(error) or type(error).__name__) from None
+    if len(found) != size:
+        raise CodecError(f"{len(found)} bytes came out, {size} were announced")
+    return found
+
+
+def _snappy(packed: memoryview, size: int) -> Buffer:
+    import cramjam
+
+    out = bytearray(size)
+    return out[: cramjam.snappy.decompress_raw_into(packed, out)]
+
+
+def _lz4_block(packed: memoryview, size: int) -> Buffer:
+    import cramjam
+
+    out = bytearray(size)
+    return out[: cramjam.lz4.decompress_block_into(packed, out)]
+
+
+def _hadoop_lz4(packed: memoryview, size: int) -> Buffer:
+    """The codec named LZ4: Hadoop's frames (u32 BE sizes before each raw block), else one raw block."""
+    out, position = bytearray(), 0
+    while len(packed) - position >= 8:
+        want = int.from_bytes(packed[position : position + 4], "big")
+        have = int.from_bytes(packed[position + 4 : position + 8], "big")
+        position += 8
+        if want > size - len(out) or have > len(packed) - position:
+            break
+        block = packed[position : position + have]
+        out += _lz4_block(block, want) if want else b""
+        position += have
+    if len(out) == size and position == len(packed):
+        return out
+    return _lz4_block(packed, size)
+
+
+def _zstd(packed: memoryview, size: int) -> Buffer:
+    import zstandard
+
+    content = zstandard.frame_content_size(packed)
+    if content > size:  # -1 where the frame doesn't say
+        raise CodecError(f"{content} bytes are in the frame, {size} were announced")
+    found = zstandard.ZstdDecompressor().decompress(packed, max_output_size=size)
+    return found if len(found) == size else _arrow("zstd", packed, size)
+
+
+def _gzip(packed: memoryview, size: int) -> Buffer:
+    unpacker = zlib.decompressobj(_GZIP_WINDOW)
+    found = unpacker.decompress(packed, size)
+    return found if len(found) == size else _arrow("gzip", packed, size)
+
+
+def _brotli(packed: memoryview, size: int) -> Buffer:
+    return _arrow("brotli", packed, size)
+
+
+def _arrow(name: str, packed: memoryview, size: int) -> Buffer:
+    import pyarrow as pa
+
+    found: Any = pa.Codec(name).decompress(pa.py_buffer(packed), decompressed_size=size)
+    return memoryview(found).cast("B")  # Arrow's buffers call themselves signed
+
+
+_CODECS: Final[dict[str, Callable[[memoryview, int], Buffer]]] = {
+    "SNAPPY": _snappy,
+    "GZIP": _gzip,
+    "BROTLI": _brotli,
+    "ZSTD": _zstd,
+    "LZ4_RAW": _lz4_block,
+    "LZ4": _hadoop_lz4,
+}

@@ -1,0 +1,84 @@
+"""Scalar definitions of every hash that a filter in some format uses: the readable reference.
+
+    parquet         XXH64, seed 0                              xxHash specification
+    parquet_draft   MurmurHash3 x64_128, its first 64 bits     parquet-mr's bloom-filter branch, 2018
+    orc_bytes       ORC's own one-lane 64-bit Murmur3          orc-core, Murmur3.hash64
+    orc_long        Thomas Wang's 64-bit mix, signed shifts    orc-core, BloomFilter.getLongHash
+
+One value at a time and slow; `kernels` has what runs over columns, and tests hold the two against each other.
+All results are unsigned 64-bit integers.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+DRAFT_SEED: Final = 1361930890
+"""Seed of the 2018 drafts. No draft's text names it; parquet-mr and parquet-cpp shared it."""
+
+ORC_SEED: Final = 104729
+
+_MASK: Final = (1 << 64) - 1
+_C1: Final = 0x87C37B91114253D5
+_C2: Final = 0x4CF5AD432745937F
+
+
+def parquet(data: bytes) -> int:
+    """The hash of a value's PLAIN bytes in Parquet's filters: XXH64 with seed 0."""
+    import xxhash
+
+    return xxhash.xxh64_intdigest(data, seed=0)
+
+
+def parquet_draft(data: bytes) -> int:
+    """The hash of the 2018 drafts: the first (least significant) 64 bits of MurmurHash3 x64_128."""
+    import mmh3
+
+    return int(mmh3.hash64(data, DRAFT_SEED, signed=False)[0])
+
+
+def orc_bytes(data: bytes, seed: int = ORC_SEED) -> int:
+    """ORC's 64-bit Murmur3 of strings, binaries and decimals' text.
+
+    It runs one lane only, so it isn't half of MurmurHash3 x64_128, whatever the specification says.
+    """
+    value = seed
+    whole = len(data) & ~7
+    for at in range(0, whole, 8):
+        value ^= _scrambled(int.from_bytes(data[at : at + 8], "little"))
+        value = (_rotated(value, 27) * 5 + 0x52DCE729) & _MASK
+    if len(data) > whole:
+        value ^= _scrambled(int.from_bytes(data[whole:], "little"))
+    return _finished(value ^ len(data))
+
+
+def orc_long(value: int) -> int:
+    """ORC's hash of integers, dates, timestamps and doubles' bits: Wang's mix with sign-extending shifts.
+
+    `value` is a signed 64-bit integer.
+    """
+    key = _signed((~value + (value << 21)) & _MASK)
+    key ^= key >> 24
+    key = _signed((key + (key << 3) + (key << 8)) & _MASK)
+    key ^= key >> 14
+    key = _signed((key + (key << 2) + (key << 4)) & _MASK)
+    key ^= key >> 28
+    return (key + (key << 31)) & _MASK
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _rotated(value: int, by: int) -> int:
+    return (value << by | value >> (64 - by)) & _MASK
+
+
+def _scrambled(lane: int) -> int:
+    return _rotated(lane * _C1 & _MASK, 31) * _C2 & _MASK
+
+
+def _finished(value: int) -> int:
+    value = (value ^ value >> 33) * 0xFF51AFD7ED558CCD & _MASK
+    value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53 & _MASK
+    return value ^ value >> 33

@@ -1,0 +1,315 @@
+# ORC's hashes over Arrow buffers, and Kirsch-Mitzenmacher filters.
+#
+# Sources: orc-core's BloomFilter.getLongHash (Thomas Wang's mix, signed shifts), Murmur3.hash64 (one lane,
+# seed 104729), HiveDecimal.toString; Kirsch and Mitzenmacher, "Less Hashing, Same Performance".
+
+cdef inline uint64_t _wang(uint64_t key) noexcept nogil:
+    key = ~key + (key << 21)
+    key ^= <uint64_t>(<int64_t>key >> 24)
+    key = key + (key << 3) + (key << 8)
+    key ^= <uint64_t>(<int64_t>key >> 14)
+    key = key + (key << 2) + (key << 4)
+    key ^= <uint64_t>(<int64_t>key >> 28)
+    return key + (key << 31)
+
+
+cdef inline uint64_t _orc_lane(uint64_t lane) noexcept nogil:
+    return _rotl(lane * 0x87C37B91114253D5ULL, 31) * 0x4CF5AD432745937FULL
+
+
+cdef uint64_t _orc_murmur(const unsigned char* p, Py_ssize_t size) noexcept nogil:
+    cdef uint64_t h = 104729, tail = 0
+    cdef Py_ssize_t at = 0, i
+    while size - at >= 8:
+        h = _rotl(h ^ _orc_lane(_load64(p + at)), 27) * 5 + 0x52DCE729
+        at += 8
+    if at < size:
+        for i in range(size - at):
+            tail |= <uint64_t>p[at + i] << (8 * i)
+        h ^= _orc_lane(tail)
+    h ^= <uint64_t>size
+    h = (h ^ (h >> 33)) * 0xFF51AFD7ED558CCDULL
+    h = (h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53ULL
+    return h ^ (h >> 33)
+
+
+def orc_hash_bytes(const unsigned char[::1] data not None):
+    """ORC's 64-bit Murmur3 of one value's bytes."""
+    if data.shape[0] == 0:
+        return _orc_murmur(<const unsigned char*>b"", 0)
+    return _orc_murmur(&data[0], data.shape[0])
+
+
+def orc_hash_long(const unsigned char[::1] values not None, int width, int64_t divisor, Py_ssize_t offset,
+                  Py_ssize_t length, const unsigned char[::1] validity, unsigned char[::1] out not None):
+    """ORC's hash of signed integers of 1, 2, 4 or 8 bytes, each divided by `divisor` (floor); nulls are left out."""
+    _check_range(offset, length)
+    if width not in (1, 2, 4, 8) or values.shape[0] // width - length < offset or divisor < 1:
+        raise ValueError("fewer values than asked for, or not an integer width")
+    if out.shape[0] // 8 < length:
+        raise ValueError("the output has no room for the hashes")
+    if length == 0:
+        return 0
+    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
+    cdef const unsigned char* p = &values[0] + offset * width
+    cdef unsigned char* o = &out[0]
+    cdef Py_ssize_t i, n = 0
+    cdef int64_t value, rest
+    cdef uint64_t h
+    with nogil:
+        for i in range(length):
+            if not _valid(bitmap, offset + i):
+                continue
+            if width == 8:
+                value = <int64_t>_load64(p + i * 8)
+            elif width == 4:
+                value = <int32_t>_load32(p + i * 4)
+            elif width == 2:
+                value = p[i * 2] | (<int64_t><signed char>p[i * 2 + 1] << 8)
+            else:
+                value = <signed char>p[i]
+            if divisor > 1:
+                rest = value % divisor
+                value = value // divisor - (1 if rest < 0 else 0)
+            h = _wang(<uint64_t>value)
+            memcpy(o + n * 8, &h, 8)
+            n += 1
+    return n
+
+
+def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssize_t offset, Py_ssize_t length,
+                    const unsigned char[::1] validity, unsigned char[::1] out not None):
+    """ORC's hash of floats (widened) and doubles: their bits as a long, every NaN as the canonical one."""
+    _check_range(offset, length)
+    if width not in (4, 8) or values.shape[0] // width - length < offset:
+        raise ValueError("fewer values than asked for, or not a floating-point width")
+    if out.shape[0] // 8 < length:
+        raise ValueError("the output has no room for the hashes")
+    if length == 0:
+        return 0
+    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
+    cdef const unsigned char* p = &values[0] + offset * width
+    cdef unsigned char* o = &out[0]
+    cdef Py_ssize_t i, n = 0
+    cdef float narrow
+    cdef double value
+    cdef uint64_t h
+    with nogil:
+        for i in range(length):
+            if not _valid(bitmap, offset + i):
+                continue
+            if width == 8:
+                memcpy(&value, p + i * 8, 8)
+            else:
+                memcpy(&narrow, p + i * 4, 4)
+                value = narrow
+            if value != value:
+                h = 0x7FF8000000000000ULL
+            else:
+                memcpy(&h, &value, 8)
+            h = _wang(h)
+            memcpy(o + n * 8, &h, 8)
+            n += 1
+    return n
+
+
+def orc_hash_binary(const unsigned char[::1] offsets not None, const unsigned char[::1] data not None,
+                    Py_ssize_t offset, Py_ssize_t length, const unsigned char[::1] validity,
+                    unsigned char[::1] out not None):
+    """ORC's hash of Arrow binary values (int32 offsets into `data`); nulls are left out."""
+    _check_range(offset, length)
+    if length == 0:
+        return 0
+    if offsets.shape[0] // 4 - length <= offset:
+        raise ValueError("fewer offsets than asked for")
+    if out.shape[0] // 8 < length:
+        raise ValueError("the output has no room for the hashes")
+    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
+    cdef const unsigned char* base = &data[0] if data.shape[0] else <const unsigned char*>b""
+    cdef const unsigned char* at = &offsets[0] + offset * 4
+    cdef unsigned char* o = &out[0]
+    cdef Py_ssize_t i, n = 0, size = data.shape[0]
+    cdef int32_t start, stop
+    cdef uint64_t h
+    cdef bint bad = False
+    with nogil:
+        for i in range(length):
+            if not _valid(bitmap, offset + i):
+                continue
+            start = <int32_t>_load32(at + i * 4)
+            stop = <int32_t>_load32(at + i * 4 + 4)
+            if start < 0 or stop < start or stop > size:
+                bad = True
+                break
+            h = _orc_murmur(base + start, stop - start)
+            memcpy(o + n * 8, &h, 8)
+            n += 1
+    if bad:
+        raise ValueError("an offset lies outside the data")
+    return n
+
+
+cdef Py_ssize_t _decimal_text(const unsigned char* p, int scale, unsigned char* text) noexcept nogil:
+    """A 128-bit two's complement integer as HiveDecimal prints it; `text` has room for 96 bytes."""
+    cdef uint32_t[4] limbs
+    cdef unsigned char[80] digits   # least significant first
+    cdef int i, top, count = 0, first = 0, n
+    cdef uint64_t rest
+    cdef bint negative = p[15] >> 7
+    cdef Py_ssize_t size = 0
+    for i in range(4):
+        limbs[i] = _load32(p + i * 4)
+    if negative:
+        rest = 1
+        for i in range(4):
+            rest += <uint32_t>~limbs[i]
+            limbs[i] = <uint32_t>rest
+            rest >>= 32
+    top = 3
+    while True:
+        while top >= 0 and limbs[top] == 0:
+            top -= 1
+        if top < 0:
+            break
+        rest = 0
+        for i in range(top, -1, -1):
+            rest = (rest << 32) | limbs[i]
+            limbs[i] = <uint32_t>(rest // 1000000000)
+            rest %= 1000000000
+        for i in range(9):
+            digits[count] = <unsigned char>(48 + rest % 10)
+            rest //= 10
+            count += 1
+    while count > 0 and digits[count - 1] == 48:
+        count -= 1
+    if count == 0:
+        text[0] = 48
+        return 1
+    while count <= scale:
+        digits[count] = 48
+        count += 1
+    while first < scale and digits[first] == 48:
+        first += 1
+    if negative:
+        text[0] = 45
+        size = 1
+    n = count - 1
+    while n >= first:
+        if n == scale - 1:
+            text[size] = 46
+            size += 1
+        text[size] = digits[n]
+        size += 1
+        n -= 1
+    return size
+
+
+def orc_decimal_text(const unsigned char[::1] value not None, int scale):
+    """A decimal (16 bytes, little-endian two's complement) as the text that ORC hashes: zeros trimmed."""
+    if value.shape[0] != 16 or not 0 <= scale <= 38:
+        raise ValueError("a decimal has 16 bytes and a scale of 0 to 38")
+    cdef unsigned char[96] text
+    cdef Py_ssize_t size = _decimal_text(&value[0], scale, text)
+    return text[:size]
+
+
+def orc_hash_decimal(const unsigned char[::1] values not None, int scale, Py_ssize_t offset, Py_ssize_t length,
+                     const unsigned char[::1] validity, unsigned char[::1] out not None):
+    """ORC's hash of Arrow decimal128 values: their text as bytes; nulls are left out."""
+    _check_range(offset, length)
+    if values.shape[0] // 16 - length < offset or not 0 <= scale <= 38:
+        raise ValueError("fewer values than asked for, or not a scale")
+    if out.shape[0] // 8 < length:
+        raise ValueError("the output has no room for the hashes")
+    if length == 0:
+        return 0
+    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
+    cdef const unsigned char* p = &values[0] + offset * 16
+    cdef unsigned char* o = &out[0]
+    cdef unsigned char[96] text
+    cdef Py_ssize_t i, n = 0, size
+    cdef uint64_t h
+    with nogil:
+        for i in range(length):
+            if _valid(bitmap, offset + i):
+                size = _decimal_text(p + i * 16, scale, text)
+                h = _orc_murmur(text, size)
+                memcpy(o + n * 8, &h, 8)
+                n += 1
+    return n
+
+
+cdef uint32_t _km_bits(Py_ssize_t nbytes, int k) except 0:
+    if nbytes <= 0 or nbytes % 8 or nbytes > (1 << 27):
+        raise ValueError("a bitset is a positive multiple of 8 bytes, 128 MiB at most")
+    if not 1 <= k <= 1024:
+        raise ValueError("a filter has 1 to 1024 hash functions")
+    return <uint32_t>(nbytes * 8)
+
+
+cdef inline uint32_t _km_place(uint64_t h, uint32_t i, uint32_t bits) noexcept nogil:
+    cdef uint32_t combined = <uint32_t>h + i * <uint32_t>(h >> 32)
+    if combined >> 31:
+        combined = ~combined
+    return combined % bits
+
+
+def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count, int k):
+    """Insert `count` hashes, `k` bits each. The bitset is longs, little-endian."""
+    cdef uint32_t bits = _km_bits(bitset.shape[0], k), place, i
+    if count < 0 or hashes.shape[0] // 8 < count:
+        raise ValueError("fewer hashes than asked for")
+    if count == 0:
+        return
+    cdef unsigned char* b = &bitset[0]
+    cdef const unsigned char* hs = &hashes[0]
+    cdef Py_ssize_t n
+    cdef uint64_t h
+    with nogil:
+        for n in range(count):
+            h = _load64(hs + n * 8)
+            for i in range(1, <uint32_t>k + 1):
+                place = _km_place(h, i, bits)
+                b[place >> 3] |= <unsigned char>(1 << (place & 7))
+
+
+def km_check(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count,
+             int k, unsigned char[::1] out not None):
+    """Look up `count` hashes: out[i] is 1 for "maybe", 0 for "absent". Returns how many are absent."""
+    cdef uint32_t bits = _km_bits(bitset.shape[0], k), place, i
+    if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
+        raise ValueError("fewer hashes than asked for, or no room for the answers")
+    if count == 0:
+        return 0
+    cdef const unsigned char* b = &bitset[0]
+    cdef const unsigned char* hs = &hashes[0]
+    cdef Py_ssize_t n, absent = 0
+    cdef uint64_t h
+    cdef unsigned char hit
+    with nogil:
+        for n in range(count):
+            h = _load64(hs + n * 8)
+            hit = 1
+            for i in range(1, <uint32_t>k + 1):
+                place = _km_place(h, i, bits)
+                if not (b[place >> 3] >> (place & 7)) & 1:
+                    hit = 0
+                    break
+            out[n] = hit
+            absent += 1 - hit
+    return absent
+
+
+def count_bits(const unsigned char[::1] data not None):
+    """How many bits are set."""
+    cdef Py_ssize_t i, size = data.shape[0]
+    cdef uint64_t total = 0
+    if size == 0:
+        return 0
+    cdef const unsigned char* p = &data[0]
+    with nogil:
+        for i in range(size // 4):
+            total += BLOOM_POPCOUNT(_load32(p + i * 4))
+        for i in range(size - size % 4, size):
+            total += BLOOM_POPCOUNT(p[i])
+    return total

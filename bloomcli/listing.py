@@ -1,0 +1,199 @@
+"""From what a user names, files, directories, globs and lists, to the files that are meant.
+
+In a directory, names that start with ``.`` or ``_`` are left alone (``_SUCCESS``, checksums, temporary files),
+as Spark and Hive do; a Hive partition such as ``_p=1`` is not such a name. What is named is always taken.
+A pattern takes such names only where it spells them. Mirrored trees keep the Hive partitions that lead to a
+directory or file that is named, and what a pattern's wildcards stand for.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from bloomcli.errors import UnreadableError, UnsupportedError
+
+_GLOB: Final = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A file to work on."""
+
+    path: str
+    size: int
+    """Bytes; -1 where it could not be told."""
+    relative: str
+    """Path below the directory that was named, for a mirrored tree; a named file's name, after its partitions."""
+    walked: bool
+    """It was found in a directory, not named."""
+
+
+def is_uri(path: str) -> bool:
+    """``s3://...`` and the like; not ``file:``, and not a file that has such a name."""
+    scheme, separator, _ = path.partition("://")
+    return bool(separator) and scheme.isidentifier() and len(scheme) > 1 and scheme != "file"
+
+
+def local_path(path: str) -> str:
+    """A ``file:`` URI of this machine as a path, anything else as it is."""
+    if not path.startswith("file:"):
+        return path
+    try:
+        parts = urlsplit(path)
+    except ValueError:
+        return path
+    return unquote(parts.path) if parts.netloc in {"", "localhost"} else path
+
+
+def is_dataset(paths: Sequence[str]) -> bool:
+    """Whether the paths mean more than one named file: several, a directory, a glob."""
+    if len(paths) != 1:
+        return True
+    (path,) = paths
+    if is_uri(path):
+        return bool(_GLOB & set(path)) or path.endswith("/")
+    path = local_path(path)
+    return os.path.isdir(path) or _is_pattern(path)  # noqa: PTH112  unlike Path.is_dir it never raises
+
+
+def _is_pattern(path: str) -> bool:
+    return bool(_GLOB & set(path)) and not os.path.lexists(path)
+
+
+def read_list(lines: Iterable[str]) -> list[str]:
+    """Paths of a list, one a line; empty lines are left out."""
+    return [text for line in lines if (text := line.rstrip("\r\n"))]
+
+
+def expand(paths: Sequence[str]) -> list[Listed]:
+    """The files that the paths mean, each once, in order of their paths within each.
+
+    A file that is named but isn't there is listed all the same: it becomes a row with its error.
+
+    Raises:
+        UnreadableError: a glob matches nothing, or a directory can't be read.
+        UnsupportedError: a URI's file system can't be listed here.
+    """
+    found: dict[str, Listed] = {}
+    spell = spelling()
+    for path in paths:
+        for item in _expand_one(path):
+            found.setdefault(spell(item.path), item)
+    return list(found.values())
+
+
+def spelling() -> Callable[[str], str]:
+    """A function that gives one spelling for each name of a file; links to files stay names of their own."""
+    real = cache(os.path.realpath)
+
+    def spell(path: str) -> str:
+        if is_uri(path):
+            return path
+        folder, name = os.path.split(path)
+        return os.path.join(real(folder), name)  # noqa: PTH118  there are thousands of files
+
+    return spell
+
+
+def _expand_one(path: str) -> Iterator[Listed]:
+    if is_uri(path):
+        yield from _remote(path)
+        return
+    path = local_path(path)
+    if os.path.isdir(path):  # noqa: PTH112  unlike Path.is_dir it never raises
+        yield from _walk(Path(path), _above_partitions(Path(path)))
+    elif _is_pattern(path):
+        base = _above_partitions(_before_wildcards(path))
+        matches = [m for m in sorted(glob.glob(path, recursive=True)) if _meant(m, path)]  # noqa: PTH207  Path.glob takes no absolute patterns
+        if not matches:
+            raise UnreadableError("the pattern matches no file", path=path, hint="check it, and quote it")
+        for match in matches:
+            if Path(match).is_dir():
+                yield from _walk(Path(match), base)
+            else:
+                yield _named(match, base)
+    else:
+        yield _named(path, _above_partitions(Path(path).parent))
+
+
+def _before_wildcards(pattern: str) -> Path:
+    """The directory that a pattern's first wildcard is in."""
+    parts = Path(pattern).parts
+    first = next(i for i, part in enumerate(parts) if _GLOB & set(part))
+    return Path(*parts[:first])
+
+
+def _meant(match: str, pattern: str) -> bool:
+    """Whether the pattern asks for the hidden names that its wildcards stand for."""
+    start = len(_before_wildcards(pattern).parts)
+    spelled = {part[0] for part in Path(pattern).parts[start:]}
+    return all(part[0] in spelled for part in Path(match).parts[start:] if _hidden(part))
+
+
+def _above_partitions(directory: Path) -> Path:
+    """The directory that the Hive partitions which lead to this one are in."""
+    while "=" in directory.name:
+        directory = directory.parent
+    return directory
+
+
+def _named(path: str, base: Path) -> Listed:
+    try:
+        size = Path(path).stat().st_size
+    except (OSError, ValueError):
+        size = -1
+    return Listed(path=path, size=size, relative=str(Path(path).relative_to(base)), walked=False)
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _walk(root: Path, base: Path) -> Iterator[Listed]:
+    """Files below a directory, their relative paths from `base` on; links to directories are not followed."""
+
+    def failed(error: OSError) -> None:
+        raise UnreadableError(
+            f"the directory can't be read: {(error.strerror or str(error)).lower()}", path=error.filename or str(root)
+        ) from None
+
+    for folder, directories, names in os.walk(root, onerror=failed):
+        directories[:] = sorted(d for d in directories if not _hidden(d))
+        for name in sorted(names):
+            if not _hidden(name):
+                path = Path(folder, name)
+                try:
+                    size = path.stat().st_size
+                except OSError:
+                    size = -1
+                yield Listed(path=str(path), size=size, relative=str(path.relative_to(base)), walked=True)
+
+
+def _remote(uri: str) -> Iterator[Listed]:
+    """A URI: the file itself, or what lies below it, through pyarrow's file systems."""
+    import pyarrow as pa
+    from pyarrow import fs
+
+    if _GLOB & set(uri):
+        raise UnsupportedError("patterns in URIs can't be listed", path=uri, hint="name the directory")
+    try:
+        system, name = fs.FileSystem.from_uri(uri)
+        info = system.get_file_info(name)
+        if info.type != fs.FileType.Directory:
+            yield Listed(path=uri, size=info.size or -1, relative=PurePosixPath(name).name, walked=False)
+            return
+        below = system.get_file_info(fs.FileSelector(name, recursive=True))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]  # libhdfs lists each place where it looked for Java
+        raise UnsupportedError(f"can't be listed here ({reason})", path=uri, hint="mount it, or copy it") from None
+    for item in sorted(below, key=lambda i: i.path):
+        relative = PurePosixPath(item.path).relative_to(name)
+        if item.type == fs.FileType.File and not any(map(_hidden, relative.parts)):
+            yield Listed(path=f"{uri.rstrip('/')}/{relative}", size=item.size, relative=str(relative), walked=True)
