@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Lock
+from threading import Lock
 
-from bloomcli.atomic import AtomicWriter, replacing
-from bloomcli.errors import UsageError
-from bloomcli.formats.base import Built, Draft, FilterFile
+from bloomcli.atomic import replacing
+from bloomcli.errors import UsageError, WriteError
+from bloomcli.formats.base import Built, Draft, FilterFile, Kept
 from bloomcli.formats.registry import open_file
+from bloomcli.guards import reason_against
 from bloomcli.model import ChangeReport
 from bloomcli.source import LocalSource, open_source
 
@@ -29,6 +30,8 @@ class Target:
     in_place: bool = False
     overwrite: bool = False
     dry_run: bool = False
+    force: bool = False
+    """Change files in place though a table's log records them."""
 
     def resolve(self, path: str) -> Path | None:
         """The path to write; None in a dry run. Raises UsageError."""
@@ -37,6 +40,13 @@ class Target:
         if self.dry_run:
             return None
         if self.in_place:
+            reason = None if self.force else reason_against(Path(path))
+            if reason is not None:
+                raise UsageError(
+                    f"not to be changed in place: {reason}",
+                    path=path,
+                    hint="-o writes a copy; --force changes it all the same, and the table has to be told",
+                )
             return Path(path)
         if self.output is None:
             raise UsageError(
@@ -84,33 +94,51 @@ def change(
     with open_source(path) as source:
         if not isinstance(source, LocalSource):
             raise UsageError(
-                "only local files can be changed", path=source.path, hint="copy the file here, change it, copy it back"
+                "only local files can be changed",
+                path=source.path,
+                hint="copy the file here, change it, copy it back",
             )
         output = target.resolve(os.fspath(path) if source.local_path is None else str(source.local_path))
-        draft = draft_of(open_file(source))
-        kept = sum(length for _, length in draft.keep)
+        file = open_file(source)
+        draft = draft_of(file)
         if output is None:
-            changes, decoded, size = draft.estimate, draft.bytes_to_decode, kept + draft.tail_bound
+            changes, decoded, left = draft.estimate, draft.bytes_to_decode, 0
+            size = draft.bytes_to_copy + draft.new_bytes_bound
         else:
-            built = _carry_out(source, output, target, draft, threads or _cores(), progress)
-            changes, decoded = built.changes, built.bytes_decoded
-            size = kept + sum(len(b) for b in built.tail)
+            built, size = _carry_out(source, output, target, draft, threads or cores(), progress)
+            changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
         return ChangeReport(
             path=source.path,
-            format="parquet",
+            format=file.format,
             command=command,
             output=None if output is None else str(output),
             dry_run=target.dry_run,
             bytes_before=source.size,
             bytes_after=size,
             bytes_decoded=decoded,
-            bytes_copied=kept,
+            bytes_copied=draft.bytes_to_copy,
             seconds=time.perf_counter() - started,
             changes=tuple(changes),
+            bytes_unreclaimed=left,
         )
 
 
-def _cores() -> int:
+def copy_whole(path: str | os.PathLike[str], output: Path, *, overwrite: bool) -> None:
+    """Copy a file that needs no change, as atomically as a changed one."""
+
+    def verify(temporary: Path) -> None:
+        if temporary.stat().st_size != source.size:
+            raise WriteError("the copy is not as long as the file", path=str(output))
+
+    with open_source(path) as source:
+        if not isinstance(source, LocalSource):
+            raise UsageError("only local files can be copied", path=source.path)
+        with replacing(output, source=source, overwrite=overwrite, verify=verify) as writer:
+            writer.copy_range(source, 0, source.size)
+
+
+def cores() -> int:
+    """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -121,34 +149,22 @@ def _carry_out(
     draft: Draft,
     threads: int,
     progress: Progress | None,
-) -> Built:
-    """Copy what is kept in one thread while the columns are decoded in others; then the rest, then the rename."""
-    kept = sum(length for _, length in draft.keep)
-    copied = _Meter(progress, "copy", kept)
+) -> tuple[Built, int]:
+    """Write the draft's pieces while its columns are read in other threads; gives the new file's size too."""
+    copied = _Meter(progress, "copy", draft.bytes_to_copy)
     decoded = _Meter(progress, "decode", draft.bytes_to_decode)
-    stop = Event()
-    result: list[Built] = []
 
     def verify(temporary: Path) -> None:
         with open_source(temporary) as written:
-            result[0].verify(written)
-
-    def copy(writer: AtomicWriter) -> None:
-        for offset, length in draft.keep:
-            writer.copy_range(source, offset, length, progress=copied.tick, cancelled=stop.is_set)
+            draft.result().verify(written)
 
     overwrite = target.overwrite or target.in_place
     with replacing(output, source=source, overwrite=overwrite, verify=verify) as writer:
-        with ThreadPoolExecutor(1, thread_name_prefix="bloom-copy") as pool:
-            copying = pool.submit(copy, writer)
-            try:
-                result.append(draft.build(threads, decoded.tick))
-            except BaseException:
-                stop.set()
-                raise
-            copying.result()
-        for blob in result[0].tail:
-            writer.write(blob)
-    return result[0]
-
-
+        with closing(draft.pieces(threads, decoded.tick)) as pieces:
+            for piece in pieces:
+                if isinstance(piece, Kept):
+                    writer.copy_range(source, *piece, progress=copied.tick, cancelled=draft.failed)
+                else:
+                    writer.write(piece)
+        size = writer.position
+    return draft.result(), size

@@ -24,12 +24,15 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str) -> Column:
                 hint="one of " + ", ".join(c.path for c in found[:8]),
             )
         return found[0]
-    filtered = [file.columns[i] for i in sorted(file.filtered_columns())]
+    found_in = file.filtered_columns()
+    filtered = [c for c in file.columns if c.index in found_in]
     if len(filtered) == 1:
         return filtered[0]
     if not filtered:
         raise UsageError(
-            "no column has a filter", path=path, hint="name a column with --column, or add filters with `bloom add`"
+            "no column has a filter",
+            path=path,
+            hint="name a column with --column, or add filters with `bloom add`",
         )
     raise UsageError(
         f"{len(filtered)} columns have filters",
@@ -38,16 +41,19 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str) -> Column:
     )
 
 
-def dump(path: str | os.PathLike[str], *, column: str | None = None, row_group: int = 0) -> FilterDump:
+def dump(
+    path: str | os.PathLike[str], *, column: str | None = None, row_group: int = 0, stripe: int = 0
+) -> FilterDump:
     """Read one filter's header and bitset.
 
     Args:
         path: the file, local or a URI.
         column: leaf path; may be left out where one column only has filters.
-        row_group: counted from 0.
+        row_group: counted from 0; in ORC within its stripe.
+        stripe: of an ORC file, counted from 0.
 
-    Returns the facts, the header's bytes, and the bitset: blocks of 32 bytes, each eight little-endian
-    32-bit words.
+    Returns the facts, the header's bytes, and the bitset: in Parquet blocks of 32 bytes, each eight
+    little-endian 32-bit words; in ORC little-endian longs.
 
     Raises:
         UsageError: no such row group, or no filter there.
@@ -55,4 +61,4 @@ def dump(path: str | os.PathLike[str], *, column: str | None = None, row_group: 
     """
     with open_source(path) as source:
         file = open_file(source)
-        return file.dump(only_column(file, column, purpose="dump"), row_group)
+        return file.dump(only_column(file, column, purpose="dump"), row_group, stripe)

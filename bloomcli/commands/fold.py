@@ -20,6 +20,7 @@ def fold(
     max_bytes: int | None = None,
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
+    force: bool = False,
     overwrite: bool = False,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -34,7 +35,7 @@ def fold(
         fpp: false-positive rate to keep to, between 0 and 1.
         columns: leaf paths or globs; none means all.
         max_bytes: fold further down to this many bytes even where that misses `fpp`.
-        output, in_place, overwrite, dry_run, progress: as for `add`.
+        output, in_place, force, overwrite, dry_run, progress: as for `add`.
 
     Raises:
         As `add`; CorruptFile where a filter can't be read.
@@ -44,5 +45,5 @@ def fold(
     def draft(file: FilterFile) -> Draft:
         return file.draft_fold(indexes(file.columns, columns, path=file.source.path), rule)
 
-    target = Target(output=output, in_place=in_place, overwrite=overwrite, dry_run=dry_run)
+    target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
     return change(path, "fold", target, draft, progress=progress)

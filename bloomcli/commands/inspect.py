@@ -29,6 +29,7 @@ def inspect(path: str | os.PathLike[str], *, columns: Sequence[str] = ()) -> Ins
     with open_source(path) as source:
         file = open_file(source)
         chosen = indexes(file.columns, columns, path=source.path) if columns else None
+        facts = tuple(file.facts(chosen))
         return InspectReport(
             path=source.path,
             format=file.format,
@@ -37,5 +38,8 @@ def inspect(path: str | os.PathLike[str], *, columns: Sequence[str] = ()) -> Ins
             row_groups=file.row_group_count,
             columns=file.column_count,
             created_by=file.created_by,
-            filters=tuple(file.facts(chosen)),
+            filters=facts,
+            summary=file.summary(facts),
+            stripes=file.stripes,
+            details=file.details,
         )

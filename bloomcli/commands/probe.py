@@ -39,7 +39,8 @@ def probe(
     with open_source(path) as source:
         file = open_file(source)
         chosen = only_column(file, column, purpose="probe")
-        literals = [parse(text, chosen, path=source.path) for text in values]
+        typed = file.literal_column(chosen)
+        literals = [parse(text, typed, path=source.path) for text in values]
         units = list(file.ask(chosen, literals, explain=explain))
         return ProbeReport(
             path=source.path,
@@ -49,9 +50,7 @@ def probe(
             logical=chosen.logical,
             row_groups=len(units),
             total_bytes=sum(u.row_group_bytes for u in units),
-            verdicts=tuple(
-                _verdict(unit, unit.answers[i], text) for i, text in enumerate(values) for unit in units
-            ),
+            verdicts=tuple(_verdict(unit, unit.answers[i], text) for i, text in enumerate(values) for unit in units),
             totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(values)),
         )
 
@@ -64,6 +63,7 @@ def _presence(answer: Answer) -> Presence:
 
 def _verdict(unit: UnitAnswers, answer: Answer, text: str) -> Verdict:
     return Verdict(
+        stripe=unit.stripe,
         row_group=unit.row_group,
         value=text,
         presence=_presence(answer),

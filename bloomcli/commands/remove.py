@@ -17,6 +17,7 @@ def remove(
     columns: Sequence[str] = (),
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
+    force: bool = False,
     overwrite: bool = False,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -29,7 +30,7 @@ def remove(
     Args:
         path: a local file.
         columns: leaf paths or globs; none means all.
-        output, in_place, overwrite, dry_run, progress: as for `add`.
+        output, in_place, force, overwrite, dry_run, progress: as for `add`.
 
     Raises:
         As `add`.
@@ -38,5 +39,5 @@ def remove(
     def draft(file: FilterFile) -> Draft:
         return file.draft_remove(indexes(file.columns, columns, path=file.source.path))
 
-    target = Target(output=output, in_place=in_place, overwrite=overwrite, dry_run=dry_run)
+    target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
     return change(path, "remove", target, draft, progress=progress)

@@ -11,7 +11,7 @@ from bloomcli.commands.columns import indexes, select
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.model import Finding, FilterFacts, Severity, ValidateReport
+from bloomcli.model import FilterFacts, Finding, Severity, ValidateReport
 from bloomcli.source import open_source
 
 _SHOWN = 8

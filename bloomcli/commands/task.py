@@ -1,0 +1,291 @@
+"""One file of a dataset: a picklable task in, a row of the report out. What every engine runs.
+
+A task never raises for what is wrong with its file or the request: that becomes a row with its error, so that
+one bad file stops neither a run nor a Spark stage. Tasks may be run again: what is done already is skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from bloomcli.commands.add import add, size_rule
+from bloomcli.commands.change import Progress, copy_whole
+from bloomcli.commands.columns import indexes, select
+from bloomcli.commands.fold import fold
+from bloomcli.commands.inspect import inspect
+from bloomcli.commands.probe import probe
+from bloomcli.commands.remove import remove
+from bloomcli.commands.validate import validate
+from bloomcli.errors import BloomError, UnknownFormat, UsageError, WriteError
+from bloomcli.formats.registry import known_suffix, open_file
+from bloomcli.listing import Listed, spelling
+from bloomcli.model import ChangeReport, FilterFacts, InspectReport, ProbeReport, ValidateReport
+from bloomcli.rows import FileRow, Status
+from bloomcli.source import open_source
+
+CHANGING: Final = ("add", "remove", "fold")
+"""Commands that write."""
+
+OTHER_KIND: Final = "not a file of a known format"
+"""Why a file that was found in a directory is skipped whatever is to be done."""
+
+_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/")
+"""A URI, also as `Path` spells it."""
+
+COMMANDS: Final[dict[str, Callable[..., Any]]] = {
+    "add": add,
+    "fold": fold,
+    "inspect": inspect,
+    "probe": probe,
+    "remove": remove,
+    "validate": validate,
+}
+"""Commands that work on datasets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One file, a command and its options."""
+
+    command: str
+    path: str
+    size: int
+    """Bytes, for planning; -1 where it isn't known."""
+    walked: bool = False
+    """It was found in a directory: other kinds of files are skipped there."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Keyword arguments of the command's function."""
+    output: str | None = None
+    in_place: bool = False
+    threads: int | None = None
+
+
+def plan(
+    command: str,
+    listed: Iterable[Listed],
+    options: dict[str, Any],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+) -> list[Task]:
+    """Tasks for files, with their outputs below `output`, where a changing command mirrors the tree.
+
+    Raises:
+        UsageError: contradicting or missing targets, two files with the same output.
+    """
+    if command not in COMMANDS:
+        raise UsageError(f"no command {command!r} for datasets", hint=", ".join(sorted(COMMANDS)))
+    changing = command in CHANGING
+    if changing and output is not None and in_place:
+        raise UsageError("--output and --in-place exclude each other")
+    if changing and output is None and not in_place and not options.get("dry_run"):
+        raise UsageError(
+            "nowhere to write to",
+            hint="give -o DIRECTORY, or --in-place to replace the files, or --dry-run to only see what would be done",
+        )
+    if changing and output is not None and _URI.match(os.fspath(output)):
+        raise UsageError("outputs are written to this machine only", path=os.fspath(output), hint="-o DIRECTORY")
+    home = "" if output is None else os.path.realpath(output)
+    spell = spelling()
+    tasks: list[Task] = []
+    outputs: dict[str, str] = {}
+    for item in listed:
+        target = None
+        if changing and output is not None:
+            target = str(Path(output) / item.relative)
+            place = spell(item.path)
+            if place == spell(target):
+                raise UsageError("the output is the input", path=item.path, hint="--in-place replaces files safely")
+            if item.walked and _is_output(place, item.relative, home):
+                continue
+            other = outputs.setdefault(target, item.path)
+            if other != item.path:
+                raise UsageError(
+                    f"{other} and {item.path} would both become {target}", hint="name the directory above them"
+                )
+        tasks.append(
+            Task(
+                command=command,
+                path=item.path,
+                size=item.size,
+                walked=item.walked,
+                options=options,
+                output=target,
+                in_place=changing and in_place,
+            )
+        )
+    return tasks
+
+
+def _is_output(place: str, relative: str, home: str) -> bool:
+    """The file was made by an earlier run, whose output lies below the directory that is read."""
+    return home.startswith(place.removesuffix(relative)) and place.startswith(home + os.sep)
+
+
+def run(task: Task, progress: Progress | None = None) -> FileRow:
+    """Do one task. Gives a row whatever happens to the file; only a stop from outside gets through."""
+    started = time.perf_counter()
+    try:
+        row = _run(task, progress)
+    except UnknownFormat as error:
+        if task.walked and not known_suffix(task.path):
+            row = FileRow(path=task.path, status=Status.SKIPPED, reason=OTHER_KIND)
+        else:
+            row = _failed(task, error)
+    except BloomError as error:
+        row = _failed(task, error)
+    except OSError as error:
+        row = _failed(task, WriteError(f"can't be worked on: {error.strerror or error}", path=task.path))
+    except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
+        row = FileRow(
+            path=task.path,
+            status=Status.FAILED,
+            error=f"{task.path}: a bug: {type(error).__name__}: {error}",
+            exit_code=70,
+        )
+    return replace(row, seconds=time.perf_counter() - started)
+
+
+def _failed(task: Task, error: BloomError) -> FileRow:
+    return FileRow(path=task.path, status=Status.FAILED, error=str(error), hint=error.hint, exit_code=error.exit_code)
+
+
+def _run(task: Task, progress: Progress | None) -> FileRow:
+    if task.command in CHANGING:
+        return _change(task, progress)
+    options = dict(task.options)
+    if task.command == "validate":
+        options["progress"] = progress
+    report = COMMANDS[task.command](task.path, **options)
+    if isinstance(report, InspectReport):
+        return _inspected(report)
+    if isinstance(report, ProbeReport):
+        return _probed(report)
+    return _validated(report)
+
+
+def _worst(facts: Iterable[FilterFacts]) -> float | None:
+    return max((f.fpp for f in facts if f.fpp is not None), default=None)
+
+
+def _inspected(report: InspectReport) -> FileRow:
+    broken = [f for f in report.filters if f.problem is not None]
+    return FileRow(
+        path=report.path,
+        status=Status.DONE,
+        format=report.format,
+        row_groups=report.row_groups,
+        columns=len({f.column for f in report.filters}),
+        filters=len(report.filters),
+        filter_bytes=report.filter_bytes,
+        bytes_before=report.file_bytes,
+        max_fpp=_worst(report.filters),
+        reason=f"{len(broken)} unreadable: {broken[0].problem}" if broken else None,
+    )
+
+
+def _probed(report: ProbeReport) -> FileRow:
+    return FileRow(
+        path=report.path,
+        status=Status.DONE,
+        format=report.format,
+        row_groups=report.row_groups,
+        columns=1,
+        bytes_before=report.total_bytes,
+        totals=report.totals,
+        exit_code=1 if report.absent_everywhere else 0,
+    )
+
+
+def _validated(report: ValidateReport) -> FileRow:
+    return FileRow(
+        path=report.path,
+        status=Status.DONE if report.ok else Status.FOUND,
+        format=report.format,
+        filters=report.filters_checked,
+        values_checked=report.values_checked,
+        findings=report.findings,
+        exit_code=0 if report.ok else 1,
+    )
+
+
+def _change(task: Task, progress: Progress | None) -> FileRow:
+    if task.output is not None and not task.options.get("overwrite") and _made_before(task.path, task.output):
+        reason = "the output is there and newer than the file"
+        return FileRow(path=task.path, status=Status.SKIPPED, output=task.output, reason=reason)
+    dry_run = bool(task.options.get("dry_run"))
+    overwrite = bool(task.options.get("overwrite"))
+    if task.output is not None and not dry_run:
+        target = Path(task.output)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        overwrite = overwrite or target.exists()  # it is older than the file, or it would have been skipped
+    nothing = _nothing_to_do(task)
+    if nothing is not None:
+        if task.output is not None and not dry_run:
+            copy_whole(task.path, Path(task.output), overwrite=overwrite)
+            nothing += "; copied"
+        return FileRow(path=task.path, status=Status.SKIPPED, output=task.output, reason=nothing)
+    options = dict(task.options)
+    arguments = {
+        **options,
+        "output": task.output,
+        "in_place": task.in_place,
+        "overwrite": overwrite,
+        "progress": progress,
+    }
+    if task.command == "add":
+        arguments["threads"] = options.get("threads") or task.threads
+        columns = arguments.pop("columns")
+        report = add(task.path, columns, **arguments)
+    else:
+        report = COMMANDS[task.command](task.path, **arguments)
+    return _changed(report)
+
+
+def _changed(report: ChangeReport) -> FileRow:
+    touched = [c for c in report.changes if c.action != "keep"]
+    return FileRow(
+        path=report.path,
+        status=Status.DONE,
+        format=report.format,
+        output=report.output,
+        columns=len({c.column for c in touched}),
+        filters=sum(c.filters for c in touched),
+        filter_bytes=sum((c.bitset_bytes or 0) * c.filters for c in touched),
+        bytes_before=report.bytes_before,
+        bytes_after=report.bytes_after,
+        max_fpp=max((c.fpp for c in touched if c.fpp is not None), default=None),
+    )
+
+
+def _made_before(path: str, output: str) -> bool:
+    """The output is there and newer than its source. It was written whole, or it would not be there."""
+    try:
+        return Path(output).stat().st_mtime_ns >= Path(path).stat().st_mtime_ns
+    except OSError:
+        return False
+
+
+def _nothing_to_do(task: Task) -> str | None:
+    """Why a file needs no change: a run that was stopped anywhere can be started again."""
+    options = task.options
+    with open_source(task.path) as source:
+        file = open_file(source)
+        if task.command == "add":
+            chosen = select(file.leaves, options["columns"], path=task.path)
+            filtered = file.filtered_columns()
+            if not options.get("replace") and all(c.index in filtered and not file.without_filter(c) for c in chosen):
+                return "the columns have filters already"
+            return None
+        wanted = indexes(file.columns, options.get("columns", ()), path=task.path)
+        if task.command == "remove":
+            return "there are no filters" if next(file.facts(wanted), None) is None else None
+        rule = size_rule(options.get("fpp", 0.01), None, options.get("max_bytes"))
+        changes = file.draft_fold(wanted, rule).estimate
+        return None if any(c.action == "fold" for c in changes) else "no filter can be smaller"

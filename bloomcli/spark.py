@@ -1,0 +1,245 @@
+"""bloom in Spark jobs and notebooks: many files at a time, on the executors, with a data frame of what was done.
+
+    >>> from bloomcli import spark as bloom_spark
+    >>> rows = bloom_spark.add(spark, "/mnt/lake/orders", columns=["id"], fpp=0.01, in_place=True)
+    >>> rows.where("status = 'failed'").select("path", "error").show()
+    >>> spark.dataSource.register(bloom_spark.BloomFilters)
+    >>> spark.read.format("bloom").load("/mnt/lake/orders").groupBy("column").avg("fpp").show()
+
+Each function does its work once, when it is called, and returns a frame of rows that are there: one a file, with
+the fields of `bloomcli.rows.FileRow`. A file that fails is a row too (`status` "failed", `error`, `hint`).
+Executors need bloomcli, and have to see the files under the paths that the driver sees.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from bloomcli.engines.spark_source import BloomFilters
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A file, a directory, a glob, a URI; or several of them."""
+
+__all__ = ["BloomFilters", "add", "fold", "inspect", "probe", "remove", "validate"]
+
+
+def add(
+    spark: SparkSession,
+    paths: Paths,
+    columns: Sequence[str],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+    fpp: float = 0.01,
+    ndv: int | None = None,
+    max_bytes: int | None = None,
+    kind: str | None = None,
+    variant: str | None = None,
+    mosaic_draft: bool = False,
+    replace: bool = False,
+    overwrite: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+) -> DataFrame:
+    """Add Bloom filters to files. Those that have them already are skipped: a run may be started again.
+
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
+        columns: leaf paths or globs.
+        output: the directory below which the tree is mirrored; or
+        in_place: replace each file itself, atomically.
+        fpp: false-positive rate to meet, measured, between 0 and 1.
+        ndv: distinct values per row group to size for, instead of measuring.
+        max_bytes: cap of one filter's bitset, bytes.
+        kind: ORC: "utf8" or "both".
+        variant: Parquet, for tests and old readers: the header of a draft of 2018.
+        mosaic_draft: Mosaic: write version 2 of the format, a draft.
+        replace: build new filters where there are some already.
+        overwrite: let outputs replace files that exist.
+        force: change files in place even within a Delta, Iceberg or Hudi table.
+        dry_run: write nothing; rows say what would be done.
+
+    Returns:
+        One row a file, with the fields of `FileRow`.
+
+    Raises:
+        UsageError: contradicting options, or no files.
+        UnsupportedError: paths that can't be written to, a session that can't run tasks, executors without bloomcli.
+        UnreadableError: a directory can't be listed, or the Spark job failed.
+    """
+    options = {
+        "columns": _names(columns),
+        "fpp": fpp,
+        "ndv": ndv,
+        "max_bytes": max_bytes,
+        "kind": kind,
+        "variant": variant,
+        "mosaic_draft": mosaic_draft,
+        "replace": replace,
+        "overwrite": overwrite,
+        "force": force,
+        "dry_run": dry_run,
+    }
+    return _run(spark, "add", paths, options, output=output, in_place=in_place)
+
+
+def remove(
+    spark: SparkSession,
+    paths: Paths,
+    *,
+    columns: Sequence[str] = (),
+    output: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+    overwrite: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+) -> DataFrame:
+    """Remove Bloom filters from files; Parquet files that `add` changed become what they were, bit for bit.
+
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
+        columns: leaf paths or globs; none means all.
+        output: the directory below which the tree is mirrored; or
+        in_place: replace each file itself, atomically.
+        overwrite: let outputs replace files that exist.
+        force: change files in place even within a Delta, Iceberg or Hudi table.
+        dry_run: write nothing; rows say what would be done.
+
+    Returns, Raises: as `add`.
+    """
+    options = {"columns": _names(columns), "overwrite": overwrite, "force": force, "dry_run": dry_run}
+    return _run(spark, "remove", paths, options, output=output, in_place=in_place)
+
+
+def fold(
+    spark: SparkSession,
+    paths: Paths,
+    *,
+    columns: Sequence[str] = (),
+    fpp: float = 0.01,
+    max_bytes: int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+    overwrite: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+) -> DataFrame:
+    """Shrink oversized filters of files, without reading a column.
+
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
+        columns: leaf paths or globs; none means all.
+        fpp: false-positive rate to keep to, measured, between 0 and 1.
+        max_bytes: fold further, down to this size, even where that misses the rate.
+        output: the directory below which the tree is mirrored; or
+        in_place: replace each file itself, atomically.
+        overwrite: let outputs replace files that exist.
+        force: change files in place even within a Delta, Iceberg or Hudi table.
+        dry_run: write nothing; rows say what would be done.
+
+    Returns, Raises: as `add`.
+    """
+    options = {
+        "columns": _names(columns),
+        "fpp": fpp,
+        "max_bytes": max_bytes,
+        "overwrite": overwrite,
+        "force": force,
+        "dry_run": dry_run,
+    }
+    return _run(spark, "fold", paths, options, output=output, in_place=in_place)
+
+
+def inspect(spark: SparkSession, paths: Paths, *, columns: Sequence[str] = ()) -> DataFrame:
+    """Sum up the filters of files, one row a file. The data source "bloom" has a row for each filter.
+
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs, or URIs.
+        columns: leaf paths or globs; none means all.
+
+    Returns, Raises: as `add`.
+    """
+    return _run(spark, "inspect", paths, {"columns": _names(columns)})
+
+
+def validate(
+    spark: SparkSession,
+    paths: Paths,
+    *,
+    columns: Sequence[str] = (),
+    require: Sequence[str] = (),
+    max_fpp: float | None = None,
+    deep: bool = False,
+) -> DataFrame:
+    """Check that the filters of files are sound and there; `findings` says what isn't.
+
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs, or URIs.
+        columns: leaf paths or globs to check; none means all.
+        require: leaf columns that must have a filter in every row group.
+        max_fpp: highest measured false-positive rate accepted.
+        deep: read the columns again and prove that no value is missing.
+
+    Returns, Raises: as `add`.
+    """
+    options = {"columns": _names(columns), "require": _names(require), "max_fpp": max_fpp, "deep": deep}
+    return _run(spark, "validate", paths, options)
+
+
+def probe(spark: SparkSession, paths: Paths, values: Sequence[str], *, column: str | None = None) -> DataFrame:
+    """Ask the filters of files about values; `totals` says what a reader may skip for each.
+
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs, or URIs.
+        values: as a person types them; they are read as the column's logical type.
+        column: leaf path; may be left out where one column only has filters.
+
+    Returns, Raises: as `add`.
+    """
+    return _run(spark, "probe", paths, {"values": _names(values), "column": column})
+
+
+def _names(names: Sequence[str]) -> tuple[str, ...]:
+    """A single name is meant as one, not as its letters."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _run(
+    spark: SparkSession,
+    command: str,
+    paths: Paths,
+    options: dict[str, Any],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+) -> DataFrame:
+    from bloomcli.engines.spark import run
+    from bloomcli.engines.spark_frame import frame
+
+    named = [paths] if isinstance(paths, str | os.PathLike) else paths
+    report = run(command, [os.fspath(p) for p in named], options, output=output, in_place=in_place, session=spark)
+    return frame(spark, report)
+
+
+def __getattr__(name: str) -> Any:
+    """The data source, whose class can only be made where PySpark is."""
+    if name != "BloomFilters":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from bloomcli.engines.spark_source import BloomFilters
+    except ImportError:
+        from bloomcli.errors import UnsupportedError
+
+        raise UnsupportedError("PySpark isn't installed", hint="pip install 'bloomcli[spark]'") from None
+    return BloomFilters
