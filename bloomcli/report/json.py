@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator
 from enum import Enum
-from typing import TextIO
+from typing import Any, TextIO
 
 from bloomcli.report.schema import DOCUMENTS, HEX_INTEGERS, keys, schema_id
 
@@ -53,10 +53,10 @@ def _dumps(value: Json) -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def _object(item: object) -> dict[str, Json]:
+def _object(item: Any) -> dict[str, Json]:
     name = type(item).__name__
     result = {}
-    for key in keys(type(item)):
+    for key in keys(type(item)):  # type: ignore[arg-type]  # a class is hashable
         value = getattr(item, key)
         result[key] = f"{value:016x}" if (name, key) in HEX_INTEGERS else _value(value)
     return result

@@ -50,10 +50,7 @@ def _plain_grid(grid: Grid) -> Iterator[str]:
     table = [[h.title for h in grid.heads], *([c.text for c in row] for row in grid.rows)]
     widths = [max(map(width, column)) for column in zip(*table, strict=True)]
     for row in table:
-        cells = (
-            _padded(text, w, right=head.figures)
-            for text, w, head in zip(row, widths, grid.heads, strict=True)
-        )
+        cells = (_padded(text, w, right=head.figures) for text, w, head in zip(row, widths, grid.heads, strict=True))
         yield _SPACE.join(cells).rstrip()
 
 

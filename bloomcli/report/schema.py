@@ -17,7 +17,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, Final
 
-from bloomcli import model
+from bloomcli import model, rows
 
 DOCUMENTS: Final[dict[str, type]] = {
     "inspect": model.InspectReport,
@@ -27,6 +27,7 @@ DOCUMENTS: Final[dict[str, type]] = {
     "remove": model.ChangeReport,
     "fold": model.ChangeReport,
     "validate": model.ValidateReport,
+    "dataset": rows.DatasetReport,
 }
 """The dataclass behind each command's JSON document."""
 
@@ -98,7 +99,7 @@ def reachable(kinds: typing.Iterable[type]) -> Iterator[type]:
             waiting += [t for hint in typing.get_type_hints(kind).values() for t in _dataclasses_in(hint)]
 
 
-def _dataclasses_in(hint: Any) -> Iterator[type]:  # noqa: ANN401  # a type hint has no type of its own
+def _dataclasses_in(hint: Any) -> Iterator[type]:  # a type hint has no type of its own
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         yield hint
     for argument in typing.get_args(hint):
@@ -116,7 +117,7 @@ _SCALARS: Final[dict[Any, str]] = {
 }
 
 
-def _json_type(hint: Any) -> str:  # noqa: ANN401  # a type hint has no type of its own
+def _json_type(hint: Any) -> str:  # a type hint has no type of its own
     if hint in _SCALARS:
         return _SCALARS[hint]
     origin = typing.get_origin(hint)

@@ -13,10 +13,7 @@ from bloomcli.model import (
     BitTrail,
     ChangeReport,
     FilterChange,
-    FilterDump,
-    FilterFacts,
     Finding,
-    InspectReport,
     Presence,
     ProbeReport,
     Severity,
@@ -26,6 +23,8 @@ from bloomcli.model import (
 )
 from bloomcli.report.human import count, plural, rate, seconds, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Pairs, Style, line
+from bloomcli.report.places import finding_place, type_text, where
+from bloomcli.report.text_filters import hex_dump, inspect
 
 PRESENCE_STYLE: Final = {
     Presence.ABSENT: Style.GOOD,
@@ -40,111 +39,7 @@ SEVERITY_STYLE: Final = {
 }
 
 
-# inspect
-
-
-def inspect(report: InspectReport) -> Iterator[Block]:
-    """The file, then one row a filter; filters that can't be read say why below the table."""
-    headers = {_header(f) for f in report.filters if f.problem is None}
-    yield Pairs(tuple(_file_facts(report, headers)))
-    if not report.filters:
-        yield Gap()
-        yield line("No Bloom filters. `bloom add FILE --columns NAME -o OUT` adds some.")
-        return
-    yield Gap()
-    yield _filter_grid(report.filters, with_header=len(headers) > 1)
-    broken = [f for f in report.filters if f.problem is not None]
-    if broken:
-        yield Gap()
-        for facts in broken:
-            yield line(f"row group {facts.row_group}, {facts.column}: {facts.problem}", Style.BAD)
-
-
-def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str, Cell]]:
-    yield "file", Cell(report.path, Style.TITLE)
-    yield "size", Cell(f"{size(report.file_bytes)} ({count(report.file_bytes)} bytes)")
-    yield "rows", Cell(f"{count(report.rows)} in {plural(report.row_groups, 'row group')}")
-    yield "columns", Cell(count(report.columns))
-    yield "created by", Cell(report.created_by or "-")
-    if report.filters:
-        text = f"{count(len(report.filters))}, {size(report.filter_bytes)}"
-        text += f" ({share(report.filter_bytes, report.file_bytes)} of the file)"
-        if report.unreadable:
-            text += f", {count(report.unreadable)} unreadable"
-        yield "filters", Cell(text)
-    else:
-        yield "filters", Cell("none")
-    if len(headers) == 1:
-        yield "all filters", Cell(next(iter(headers)))
-
-
-def _header(facts: FilterFacts) -> str:
-    return f"{facts.algorithm or '?'}, {facts.hash or '?'}, {facts.compression or '?'}"
-
-
-def _type(physical: str, logical: str | None) -> str:
-    return f"{physical} ({logical})" if logical else physical
-
-
-def _filter_grid(filters: Iterable[FilterFacts], *, with_header: bool) -> Grid:
-    grid = Grid(
-        (
-            Head("row group", figures=True),
-            Head("column"),
-            Head("type"),
-            Head("offset", figures=True),
-            Head("size", figures=True),
-            Head("blocks", figures=True),
-            *([Head("header")] if with_header else []),
-            Head("NDV", figures=True),
-            Head("fill", figures=True),
-            Head("FPP", figures=True),
-            Head("bits/value", figures=True),
-        )
-    )
-    for facts in filters:
-        bits = facts.bits_per_value
-        if facts.problem is None:
-            header = Cell(_header(facts))
-            column = Cell(facts.column)
-        else:
-            header = Cell("unreadable", Style.BAD)
-            column = Cell(facts.column, Style.BAD)
-        grid.add(
-            str(facts.row_group),
-            column,
-            _type(facts.physical, facts.logical),
-            str(facts.offset),
-            "-" if facts.length is None else size(facts.length),
-            count(facts.blocks),
-            *([header] if with_header else []),
-            "-" if facts.ndv_estimate is None else "~" + count(facts.ndv_estimate),
-            rate(facts.fill),
-            rate(facts.fpp),
-            "-" if bits is None else f"{bits:.1f}" if bits < 1e6 else f"{bits:.1e}",
-        )
-    return grid
-
-
-# dump
-
-
-def hex_dump(dump: FilterDump) -> Iterator[str]:
-    """The bitset as text: comment lines with ``#``, then one block a line, its eight words as hex numbers.
-
-    The words are numbers (bit 0 is the last digit's lowest), not bytes in file order.
-    """
-    facts = dump.facts
-    yield f"# {Cell(dump.path).text}: row group {facts.row_group}, {Cell(facts.column).text}, {_header(facts)}"
-    yield f"# header {dump.header.hex()}"
-    blocks = len(dump.bitset) // 32
-    yield f"# {plural(blocks, 'block')} from byte {facts.offset + len(dump.header)}: index, then words 0 to 7"
-    digits = len(str(max(blocks - 1, 0)))
-    words = memoryview(dump.bitset)
-    for index in range(blocks):
-        block = words[32 * index : 32 * index + 32]
-        text = " ".join(block[4 * w : 4 * w + 4][::-1].hex() for w in range(8))
-        yield f"{index:>{digits}}  {text}"
+__all__ = ["change", "hex_dump", "inspect", "probe", "validate"]
 
 
 # probe
@@ -155,7 +50,7 @@ def probe(report: ProbeReport) -> Iterator[Block]:
     yield Pairs(
         (
             ("file", Cell(report.path, Style.TITLE)),
-            ("column", Cell(f"{report.column}, {_type(report.physical, report.logical)}")),
+            ("column", Cell(f"{report.column}, {type_text(report.physical, report.logical)}")),
             ("row groups", Cell(f"{count(report.row_groups)}, {size(report.total_bytes)} compressed")),
         )
     )
@@ -174,10 +69,12 @@ def probe(report: ProbeReport) -> Iterator[Block]:
 
 def _verdict_grid(report: ProbeReport) -> Grid:
     several = len(report.totals) > 1
+    stripes = any(v.stripe is not None for v in report.verdicts)
     reasons = any(v.reason for v in report.verdicts)
     grid = Grid(
         (
             *([Head("value")] if several else []),
+            *([Head("stripe", figures=True)] if stripes else []),
             Head("row group", figures=True),
             Head("filter says"),
             Head("min/max says"),
@@ -189,11 +86,10 @@ def _verdict_grid(report: ProbeReport) -> Grid:
     for verdict in report.verdicts:
         grid.add(
             *([verdict.value] if several else []),
+            *([str(verdict.stripe)] if stripes else []),
             str(verdict.row_group),
             Cell(verdict.presence.value, PRESENCE_STYLE[verdict.presence]),
-            {True: Cell("absent", Style.GOOD), False: Cell("maybe", Style.WARN), None: Cell("-")}[
-                verdict.stats_skip
-            ],
+            {True: Cell("absent", Style.GOOD), False: Cell("maybe", Style.WARN), None: Cell("-")}[verdict.stats_skip],
             count(verdict.rows),
             size(verdict.row_group_bytes),
             *([verdict.reason or ""] if reasons else []),
@@ -203,21 +99,24 @@ def _verdict_grid(report: ProbeReport) -> Grid:
 
 def _trails(column: str, verdict: Verdict) -> Iterator[Block]:
     yield line(
-        f"row group {verdict.row_group}, {column} = {verdict.value}: {verdict.presence.value}", Style.TITLE
+        f"{where(verdict.stripe, verdict.row_group)}, {column} = {verdict.value}: {verdict.presence.value}",
+        Style.TITLE,
     )
     for trail in verdict.trail:
         yield line(f"hashed {plural(len(trail.hashed), 'byte')} {trail.hashed.hex() or '(empty)'}", indent=2)
-        yield line(f"hash 0x{trail.hash:016x}, block {trail.block}", indent=2)
+        block = "" if trail.block is None else f", block {trail.block}"
+        yield line(f"hash 0x{trail.hash:016x}{block}", indent=2)
         yield line(_bits(trail), indent=2)
 
 
 def _bits(trail: BitTrail) -> str:
+    flat = trail.block is None
     words = [
-        f"{word}:{bit}{'' if there else ' (not set)'}"
+        f"{'' if flat else f'{word}:'}{bit}{'' if there else ' (not set)'}"
         for word, (bit, there) in enumerate(zip(trail.bits, trail.present, strict=True))
     ]
     verdict = "all set" if all(trail.present) else f"{sum(trail.present)} of {len(trail.present)} set"
-    return f"word:bit {', '.join(words)}; {verdict}"
+    return f"{'bits' if flat else 'word:bit'} {', '.join(words)}; {verdict}"
 
 
 def _summary(column: str, totals: ValueTotals) -> str:
@@ -256,11 +155,15 @@ def change(report: ChangeReport) -> Iterator[Block]:
         yield Gap()
     yield line(_outcome(report), Style.WARN if report.dry_run else Style.TITLE)
     yield line(_effort(report))
+    if report.bytes_unreclaimed:
+        left = size(report.bytes_unreclaimed)
+        yield line(f"{left} of old filters stay behind, unused: they lie between row groups, and pages can't move")
     missing = [c for c in report.changes if c.misses_target]
     if missing:
         names = ", ".join(sorted({c.column for c in missing}))
         yield line(
-            f"{plural(len(missing), 'filter')} too small for the target false-positive rate: {names}", Style.WARN
+            f"{plural(len(missing), 'filter')} too small for the target false-positive rate: {names}",
+            Style.WARN,
         )
 
 
@@ -272,7 +175,9 @@ def _change_grid(report: ChangeReport) -> Grid:
         any(getattr(c, name) is not None for c in changes) for name in ("values", "fpp", "target_fpp", "source")
     )
     new = report.command != "remove"
-    heads = [Head("row group", figures=True), Head("column"), Head("action")]
+    stripes = any(c.stripe is not None for c in changes)
+    heads = [Head("stripe" if stripes else "row group", figures=True), Head("column"), Head("action")]
+    heads += [Head("filters", figures=True)] * stripes
     heads += [Head("old size", figures=True)] * old
     heads += [Head("size, at most" if report.dry_run else "size", figures=True)] * new
     heads += [Head("values", figures=True)] * values
@@ -281,7 +186,8 @@ def _change_grid(report: ChangeReport) -> Grid:
     heads += [Head("read from")] * source
     grid = Grid(tuple(heads))
     for item in changes:
-        cells: list[Cell | str] = [str(item.row_group), item.column, item.action]
+        cells: list[Cell | str] = [str(item.stripe if stripes else item.row_group), item.column, item.action]
+        cells += [count(item.filters)] * stripes
         cells += [_size(item.old_bitset_bytes)] * old
         cells += [_size(item.bitset_bytes)] * new
         cells += [count(item.values)] * values
@@ -305,13 +211,19 @@ _DONE: Final = {
 }
 
 
-def _tally(changes: Iterable[FilterChange]) -> str:
-    actions = Counter(c.action for c in changes)
-    return ", ".join(f"{plural(n, 'filter')} {_DONE.get(action, action)}" for action, n in actions.items())
+_PLANNED: Final = _DONE | {"add": "to add", "replace": "to replace", "remove": "to remove", "fold": "to fold"}
+
+
+def _tally(changes: Iterable[FilterChange], *, dry_run: bool) -> str:
+    actions: Counter[str] = Counter()
+    for item in changes:
+        actions[item.action] += item.filters
+    words = _PLANNED if dry_run else _DONE
+    return ", ".join(f"{plural(n, 'filter')} {words.get(action, action)}" for action, n in actions.items())
 
 
 def _outcome(report: ChangeReport) -> str:
-    tally = _tally(report.changes) or "no filters to change"
+    tally = _tally(report.changes, dry_run=report.dry_run) or "no filters to change"
     before, after = report.bytes_before, report.bytes_after
     sizes = f"{size(before)} -> {'at most ' if report.dry_run and after > before else ''}{size(after)}"
     if before and after != before:
@@ -324,9 +236,8 @@ def _outcome(report: ChangeReport) -> str:
 def _effort(report: ChangeReport) -> str:
     verb = "would decode" if report.dry_run else "decoded"
     copied = "copy" if report.dry_run else "copied"
-    return (
-        f"{verb} {size(report.bytes_decoded)} of column data, {copied} {size(report.bytes_copied)} as they are"
-        + ("" if report.dry_run else f", took {seconds(report.seconds)}")
+    return f"{verb} {size(report.bytes_decoded)} of column data, {copied} {size(report.bytes_copied)} as they are" + (
+        "" if report.dry_run else f", took {seconds(report.seconds)}"
     )
 
 
@@ -363,15 +274,7 @@ def validate(report: ValidateReport, *, policy: str = "", scope: str = "") -> It
 
 
 def _finding(finding: Finding) -> Iterator[Line]:
-    places = []
-    if finding.row_group is not None:
-        places.append(f"row group {finding.row_group}")
-    if finding.column is not None:
-        places.append(finding.column)
-    if finding.offset is not None:
-        places.append(f"byte {finding.offset}")
-    where = f" ({', '.join(places)})" if places else ""
-    yield line(f"{finding.id}: {finding.message}{where}", SEVERITY_STYLE[finding.severity], indent=2)
+    yield line(f"{finding.id}: {finding.message}{finding_place(finding)}", SEVERITY_STYLE[finding.severity], indent=2)
     if finding.missing:
         yield line("missing: " + ", ".join(finding.missing), indent=4)
     if finding.hint:

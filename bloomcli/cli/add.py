@@ -1,0 +1,123 @@
+"""bloom add"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bloomcli.cli import options, output
+from bloomcli.cli.dataset import Dataset, dataset_options, run
+
+
+@click.command(
+    short_help="Add filters without rewriting the data.",
+    epilog="""\b
+Examples:
+  bloom add orders.parquet --columns id,user.email -o out.parquet
+  bloom add orders.parquet --columns 'user.*' --fpp 0.1% --in-place
+  bloom add orders.parquet --columns id --dry-run
+  bloom add /data/orders --columns id --in-place --jobs 8
+  bloom add orders.parquet --columns id --replace --max-bytes 1MiB -o out.parquet""",
+)
+@options.files_argument
+@options.columns_option(
+    "Leaf columns to add filters for, as dotted paths; repeats, takes commas and globs.", required=True
+)
+@options.target_options
+@options.fpp_option("False-positive rate that each filter has to meet, measured on its bits.")
+@click.option(
+    "--ndv",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Size filters by formula for N distinct values per row group, instead of measuring.",
+)
+@options.max_bytes_option("Cap of one filter's size; the report says which filters then miss the rate.")
+@click.option(
+    "--kind",
+    type=click.Choice(["utf8", "both"]),
+    help="ORC: 'both' also writes BLOOM_FILTER streams, for readers before ORC 1.4, where that is sound.",
+)
+@click.option(
+    "--variant",
+    type=click.Choice(["parquet", "parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"]),
+    help="For tests and old readers only: write filters of the 2018 drafts, which today's readers misread.",
+)
+@click.option(
+    "--mosaic-draft",
+    is_flag=True,
+    help="Mosaic: write version 2, the draft with filters, which released readers refuse to open.",
+)
+@click.option("--replace", is_flag=True, help="Build new filters where there are some already.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Column chunks read at a time [default: cores]."
+)
+@options.format_option("text", "json")
+@dataset_options
+def command(
+    dataset: Dataset,
+    columns: tuple[str, ...],
+    output_: Path | None,
+    in_place: bool,
+    force: bool,
+    overwrite: bool,
+    dry_run: bool,
+    fpp: float,
+    ndv: int | None,
+    max_bytes: int | None,
+    kind: str | None,
+    variant: str | None,
+    mosaic_draft: bool,
+    replace: bool,
+    threads: int | None,
+    form: str,
+) -> int:
+    """Add Bloom filters for chosen columns, without rewriting the data.
+
+    Existing bytes are copied as they are; only the chosen columns are read, or only their dictionaries
+    where those hold every value. In Parquet, filters and a patched footer are put behind the data, and
+    `bloom remove` gives the original file back, bit for bit; each filter has the smallest size that meets
+    --fpp. In ORC, filters go into the stripes beside their row indexes, sized as ORC's own writer does it.
+
+    The file appears under its name only when it is whole and checked; on any error nothing is left behind.
+    """
+    from bloomcli.commands.add import add
+    from bloomcli.report import text
+
+    if dataset.single is None:
+        chosen = {
+            "columns": columns,
+            "overwrite": overwrite,
+            "force": force,
+            "dry_run": dry_run,
+            "fpp": fpp,
+            "ndv": ndv,
+            "max_bytes": max_bytes,
+            "kind": kind,
+            "variant": variant,
+            "mosaic_draft": mosaic_draft,
+            "replace": replace,
+            "threads": threads,
+        }
+        return run("add", dataset, chosen, form, target=output_, in_place=in_place)
+    with output.Bars() as bars:
+        report = add(
+            dataset.single,
+            columns,
+            output=output_,
+            in_place=in_place,
+            force=force,
+            overwrite=overwrite,
+            dry_run=dry_run,
+            fpp=fpp,
+            ndv=ndv,
+            max_bytes=max_bytes,
+            kind=kind,
+            variant=variant,
+            mosaic_draft=mosaic_draft,
+            replace=replace,
+            threads=threads,
+            progress=bars,
+        )
+    output.write("add", report, form, text.change)
+    return 0

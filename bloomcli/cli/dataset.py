@@ -1,0 +1,193 @@
+"""What commands share when they are given more than one file: paths, engines, rows, and the exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bloomcli.cli import output
+from bloomcli.errors import UnreadableError, UsageError
+
+if TYPE_CHECKING:
+    from bloomcli.rows import DatasetReport, FileRow
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """The options that say which files, and what works on them."""
+
+    paths: tuple[str, ...]
+    files_from: str | None
+    jobs: int | None
+    fail_fast: bool
+    engine: str
+    master: str | None
+    conf: tuple[str, ...]
+
+    def all_paths(self) -> list[str]:
+        """The paths named, and those of the list."""
+        return [*self.paths, *(_listed(self.files_from) if self.files_from is not None else ())]
+
+    @property
+    def single(self) -> str | None:
+        """The one file that is meant; None when it is a dataset."""
+        from bloomcli.listing import is_dataset
+
+        if self.files_from is None and self.engine == "local" and not is_dataset(self.paths):
+            return self.paths[0]
+        return None
+
+
+def _listed(source: str) -> list[str]:
+    from bloomcli.listing import read_list
+
+    try:
+        if source == "-":
+            return read_list(sys.stdin)
+        with Path(source).open(encoding="utf-8", errors="surrogateescape") as stream:
+            return read_list(stream)
+    except OSError as error:
+        raise UnreadableError(
+            f"can't be read: {(error.strerror or str(error)).lower()}", path=source, hint="check the path"
+        ) from None
+
+
+def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if "=" not in value:
+            raise click.BadParameter(f"{value!r} is not KEY=VALUE", ctx, param)
+    return values
+
+
+def dataset_options(function: F) -> F:
+    """Gather the options that every command has for datasets into one ``dataset`` argument."""
+
+    @wraps(function)
+    def gathered(**arguments: Any) -> Any:
+        names = ("files_from", "jobs", "fail_fast", "engine", "master", "conf")
+        chosen = {name: arguments.pop(name) for name in names}
+        paths = arguments.pop("files")
+        return function(dataset=Dataset(paths=tuple(paths), **chosen), **arguments)
+
+    for option in reversed(
+        (
+            click.option(
+                "--files-from",
+                metavar="LIST",
+                type=click.Path(allow_dash=True, path_type=str),
+                help="Also work on the files named in LIST, one a line; - is standard input.",
+            ),
+            click.option(
+                "-j",
+                "--jobs",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Files worked on at a time [default: cores].",
+            ),
+            click.option("--fail-fast", is_flag=True, help="Stop at the first file that fails."),
+            click.option(
+                "--engine",
+                type=click.Choice(["local", "spark"]),
+                default="local",
+                show_default=True,
+                help="Work on this machine, or on Spark.",
+            ),
+            click.option("--master", metavar="URL", help="Spark's master, such as local[4] or spark://host:7077."),
+            click.option(
+                "--conf", metavar="KEY=VALUE", multiple=True, callback=_pairs, help="A setting of Spark; repeats."
+            ),
+        )
+    ):
+        gathered = option(gathered)
+    return gathered  # type: ignore[return-value]
+
+
+def run(
+    command: str,
+    dataset: Dataset,
+    options: dict[str, Any],
+    form: str,
+    *,
+    target: Path | None = None,
+    in_place: bool = False,
+) -> int:
+    """Run a command over a dataset, print its report, and give the exit code."""
+    from bloomcli.commands.task import plan
+    from bloomcli.listing import expand
+
+    paths = dataset.all_paths()
+    if not paths:
+        if dataset.files_from is None:
+            raise click.UsageError("Missing argument 'FILE...'.")
+        raise UsageError("the list names no files", path=dataset.files_from)
+    _check_engine(dataset)
+    if dataset.engine == "spark":
+        from bloomcli.engines import spark
+
+        report = spark.run(
+            command,
+            paths,
+            options,
+            output=target,
+            in_place=in_place,
+            session=spark.session(dataset.master, dict(pair.split("=", 1) for pair in dataset.conf)),
+        )
+    else:
+        from bloomcli.engines import local
+
+        tasks = plan(command, expand(paths), options, output=target, in_place=in_place)
+        if not tasks:
+            raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+        total = sum(max(t.size, 0) for t in tasks)
+        with output.Bars() as bars:
+            report = local.run(
+                tasks, jobs=dataset.jobs, fail_fast=dataset.fail_fast, on_row=_meter(bars, len(tasks), total, tasks)
+            )
+    return write(report, form)
+
+
+def _check_engine(dataset: Dataset) -> None:
+    """Options of one engine mean nothing to the other. Raises UsageError."""
+    if dataset.engine == "spark":
+        if dataset.jobs is not None:
+            raise UsageError(
+                "--jobs is for the local engine", hint="Spark's cores are set by --master local[N] or --conf"
+            )
+        if dataset.fail_fast:
+            raise UsageError("--fail-fast is for the local engine", hint="on Spark a file that fails is a row")
+    elif dataset.master is not None or dataset.conf:
+        raise UsageError("--master and --conf are for Spark", hint="--engine spark")
+
+
+def _meter(bars: output.Bars, files: int, total: int, tasks: Any) -> Callable[[FileRow], None]:
+    sizes = {t.path: max(t.size, 0) for t in tasks}
+    done = [0, 0]
+
+    def tell(row: FileRow) -> None:
+        done[0] += 1
+        done[1] += sizes.get(row.path, 0)
+        bars.describe("files", f"{done[0]:,} of {files:,} files")
+        bars("files", done[1], total)
+
+    return tell
+
+
+def write(report: DatasetReport, form: str) -> int:
+    """Print a dataset's report."""
+    if form == "csv":
+        from bloomcli.report import csv
+
+        csv.write_rows(report, sys.stdout)
+    else:
+        from bloomcli.report import text_dataset
+
+        output.write("dataset", report, form, text_dataset.dataset)
+    return report.exit_code

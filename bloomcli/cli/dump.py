@@ -1,0 +1,57 @@
+"""bloom dump"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from bloomcli.cli import options, output
+from bloomcli.errors import UsageError
+
+
+@click.command(
+    short_help="Dump one filter's bits.",
+    epilog="""\b
+Examples:
+  bloom dump orders.parquet --column id
+  bloom dump orders.parquet --column id --row-group 3 --format raw > id.bits
+  bloom dump orders.parquet --column id --format npy > id.npy
+  python -c "import numpy; print(numpy.load('id.npy').shape)"    # (blocks, 8)""",
+)
+@options.file_argument
+@options.column_option("The leaf column; may be left out where only one column has filters.")
+@click.option("-g", "--row-group", type=click.IntRange(min=0), default=0, show_default=True, help="Counted from 0.")
+@click.option(
+    "-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="Of an ORC file, from 0."
+)
+@options.format_option("hex", "raw", "json", "npy")
+def command(file: str, column: str | None, row_group: int, stripe: int, form: str) -> int:
+    """Dump one filter's bits.
+
+    hex: one block of 256 bits a line, its eight words as hexadecimal numbers. raw: the bitset's bytes
+    as they are in the file. npy: a NumPy array of unsigned 32-bit words, one row a block. An ORC
+    filter has no blocks: its longs are shown instead. json: facts,
+    header and bitset, bytes as hexadecimal digits.
+    """
+    from bloomcli.commands.dump import dump
+
+    binary = form in {"raw", "npy"}
+    if binary and sys.stdout.isatty():
+        raise UsageError(f"--format {form} is binary, not for a terminal", hint="redirect it: > FILE")
+    found = dump(file, column=column, row_group=row_group, stripe=stripe)
+    if binary:
+        from bloomcli.report import npy
+
+        sys.stdout.flush()
+        if form == "npy":
+            sys.stdout.buffer.write(npy.header(len(found.bitset), blocks=found.facts.blocks is not None))
+        sys.stdout.buffer.write(found.bitset)
+        sys.stdout.buffer.flush()
+    elif form == "json":
+        output.write("dump", found, form, lambda _: ())
+    else:
+        from bloomcli.report import text
+
+        sys.stdout.writelines(line + "\n" for line in text.hex_dump(found))
+    return 0

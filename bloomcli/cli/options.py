@@ -1,0 +1,152 @@
+"""Options that several commands share, the types of their values, and the completion of column names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SIZE: Final = re.compile(r"\s*(\d+)\s*(b|k|kb|kib|m|mb|mib)?\s*", re.IGNORECASE)
+_UNITS: Final = {"k": 1 << 10, "m": 1 << 20}
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of Click only
+    """Bytes, with a binary unit if wanted: ``4096``, ``64KiB``, ``1M``."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Text to bytes."""
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(value)
+        if match is None:
+            self.fail(f"{value!r} is not a size; write it like 4096, 64KiB or 1MiB", param, ctx)
+        return int(match[1]) * _UNITS.get((match[2] or "b")[0].lower(), 1)
+
+
+class Rate(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of Click only
+    """A false-positive rate between 0 and 1: ``0.01``, ``1%``."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Text to a probability."""
+        if isinstance(value, float):
+            return value
+        try:
+            rate = float(value.rstrip("%")) / (100 if value.endswith("%") else 1)
+        except ValueError:
+            self.fail(f"{value!r} is not a rate; write it like 0.01 or 1%", param, ctx)
+        if not 0 < rate < 1:
+            self.fail(f"a false-positive rate lies between 0 and 1, not at {value}", param, ctx)
+        return rate
+
+
+def split_names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    r"""Names from options that repeat and take commas; ``\,`` is a comma within a name."""
+    del ctx, param
+    names = (part.replace("\\,", ",").strip() for value in values for part in re.split(r"(?<!\\),", value))
+    return tuple(name for name in names if name)
+
+
+def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files, by the shell itself."""
+    del ctx, param
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Leaf columns of the file that is already on the command line."""
+    del param
+    from bloomcli.errors import BloomError
+    from bloomcli.formats.registry import open_file
+    from bloomcli.source import open_source
+
+    before, comma, last = incomplete.rpartition(",")
+    try:
+        # an option that still lacks its value leaves the file among the arguments that weren't parsed
+        named = ctx.params.get("file") or next(iter(ctx.params.get("files") or ()), None)
+        path = named or next(iter(ctx.args), "")
+        with open_source(path) as source:
+            paths = [column.path for column in open_file(source).columns]
+    except BloomError:
+        return []
+    return [CompletionItem(before + comma + path) for path in paths if path.startswith(last)]
+
+
+file_argument = click.argument("file", type=click.Path(path_type=str))
+files_argument = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=str))
+
+
+def columns_option(text: str, *, required: bool = False) -> Callable[[F], F]:
+    """``--columns`` (``--column``, ``-c``): repeats, takes commas and globs."""
+    return click.option(
+        "-c",
+        "--columns",
+        "--column",
+        "columns",
+        metavar="NAMES",
+        multiple=True,
+        required=required,
+        callback=split_names,
+        shell_complete=complete_columns,
+        help=text,
+    )
+
+
+def column_option(text: str) -> Callable[[F], F]:
+    """``--column`` (``-c``): one leaf column."""
+    return click.option("-c", "--column", "column", metavar="NAME", shell_complete=complete_columns, help=text)
+
+
+def format_option(*choices: str) -> Callable[[F], F]:
+    """``--format``; the first choice is the default."""
+    return click.option(
+        "-f",
+        "--format",
+        "form",
+        type=click.Choice(choices),
+        default=choices[0],
+        show_default=True,
+        help="How the result is written to standard output.",
+    )
+
+
+def fpp_option(text: str) -> Callable[[F], F]:
+    """``--fpp``."""
+    return click.option("--fpp", type=Rate(), default=0.01, show_default=True, metavar="RATE", help=text)
+
+
+def max_bytes_option(text: str) -> Callable[[F], F]:
+    """``--max-bytes``."""
+    return click.option("--max-bytes", type=Size(), metavar="SIZE", help=text)
+
+
+def target_options(function: F) -> F:
+    """Where a changed file goes: ``--output``, ``--in-place``, ``--overwrite``, ``--dry-run``."""
+    path = click.Path(path_type=Path)
+    for option in reversed(
+        (
+            click.option(
+                "-o",
+                "--output",
+                "output_",
+                type=path,
+                metavar="FILE",
+                help="Write the new file here; of many files, below this directory.",
+            ),
+            click.option("--in-place", is_flag=True, help="Replace the file itself, atomically."),
+            click.option("--force", is_flag=True, help="Replace files even in a table whose log records their size."),
+            click.option("--overwrite", is_flag=True, help="Let --output replace a file that exists."),
+            click.option("-n", "--dry-run", is_flag=True, help="Write nothing; say what would be done."),
+        )
+    ):
+        function = option(function)
+    return function

@@ -1,0 +1,97 @@
+"""bloom probe"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import click
+
+from bloomcli.cli import options, output
+from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.errors import UnreadableError, UsageError
+
+_NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf)", re.IGNORECASE)
+_MARK: Final = "\0"
+"""Put before negative numbers while Click parses: no argument of a process can hold it."""
+
+
+class _Probe(click.Command):
+    """Takes negative numbers for values, not for options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Mark what looks like a negative number; probe has no option of that form."""
+        return super().parse_args(ctx, [_MARK + a if _NEGATIVE.match(a) else a for a in args])
+
+
+@click.command(
+    short_help="Ask the filters whether a value is there.",
+    cls=_Probe,
+    epilog="""\b
+Examples:
+  bloom probe orders.parquet --column id 42 43
+  bloom probe orders.parquet 42                    # where only one column has filters
+  bloom probe orders.parquet -c user.email --values-from emails.txt --explain
+  bloom probe /data/orders -c id 42                # every file of a directory
+  bloom probe orders.parquet -c id 42 > /dev/null || echo "not in this file"
+\b
+Values by type: integers 42 or 0x2a, floats 1.5, decimals 12.34, dates 2024-02-29, timestamps
+2024-02-29T13:45:30.250Z, UUIDs, binary 0x0fff, strings as they are.""",
+)
+@click.argument("files", nargs=-1, metavar="FILE VALUE...", shell_complete=options.complete_files)
+@options.column_option("The leaf column; may be left out where only one column has filters.")
+@click.option(
+    "--values-from",
+    "source",
+    metavar="FILE",
+    type=click.Path(allow_dash=True, path_type=str),
+    help="Read values from a file, one a line; - is standard input.",
+)
+@click.option("--explain", is_flag=True, help="Show the hash, the block and the bits that were looked at.")
+@options.format_option("text", "json")
+@dataset_options
+def command(dataset: Dataset, column: str | None, source: str | None, explain: bool, form: str) -> int:
+    """Ask the filters whether a value is there.
+
+    For each row group: absent (a reader may skip it), maybe, no filter, or can't tell. Then, for each
+    value, what a reader may skip, and what min/max statistics alone would have let it skip.
+
+    FILE may be a directory or a quoted pattern; with --files-from all arguments are values.
+
+    Exits with 0 if some value may be present somewhere, with 1 if every value is absent everywhere.
+    """
+    from bloomcli.commands.probe import probe
+    from bloomcli.report import text
+
+    arguments = [argument.removeprefix(_MARK) for argument in dataset.paths]
+    named = 0 if dataset.files_from is not None else 1
+    if len(arguments) < named:
+        raise click.UsageError("Missing argument 'FILE'.")
+    wanted = arguments[named:]
+    if source is not None:
+        wanted += _lines(source)
+    where = replace(dataset, paths=tuple(arguments[:named]))
+    if where.single is None:
+        if not wanted:
+            raise UsageError("no values to probe", hint="give them after the file, or with --values-from")
+        return run("probe", where, {"values": wanted, "column": column, "explain": explain}, form)
+    report = probe(where.single, wanted, column=column, explain=explain)
+    output.write("probe", report, form, text.probe)
+    return 1 if report.absent_everywhere else 0
+
+
+def _lines(source: str) -> list[str]:
+    """Values from a file: lines as they are, without their ends. Bytes that aren't UTF-8 are kept."""
+    try:
+        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except OSError as error:
+        raise UnreadableError(
+            f"can't be read: {(error.strerror or str(error)).lower()}", path=source, hint="check the path"
+        ) from None
+    lines = data.decode("utf-8", "surrogateescape").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]

@@ -1,0 +1,58 @@
+"""bloom remove"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bloomcli.cli import options, output
+from bloomcli.cli.dataset import Dataset, dataset_options, run
+
+
+@click.command(
+    short_help="Take filters out again.",
+    epilog="""\b
+Examples:
+  bloom remove orders.parquet -o plain.parquet
+  bloom remove orders.parquet --columns id --in-place""",
+)
+@options.files_argument
+@options.columns_option("Remove the filters of these leaf columns only; globs are allowed.")
+@options.target_options
+@options.format_option("text", "json")
+@dataset_options
+def command(
+    dataset: Dataset,
+    columns: tuple[str, ...],
+    output_: Path | None,
+    in_place: bool,
+    force: bool,
+    overwrite: bool,
+    dry_run: bool,
+    form: str,
+) -> int:
+    """Remove Bloom filters, everything else staying as it is.
+
+    What `bloom add` added and this removes leaves the original file, bit for bit. Filters that another
+    writer put between row groups are forgotten, but their bytes stay: pages can't move.
+    """
+    from bloomcli.commands.remove import remove
+    from bloomcli.report import text
+
+    if dataset.single is None:
+        chosen = {"columns": columns, "overwrite": overwrite, "force": force, "dry_run": dry_run}
+        return run("remove", dataset, chosen, form, target=output_, in_place=in_place)
+    with output.Bars() as bars:
+        report = remove(
+            dataset.single,
+            columns=columns,
+            output=output_,
+            in_place=in_place,
+            force=force,
+            overwrite=overwrite,
+            dry_run=dry_run,
+            progress=bars,
+        )
+    output.write("remove", report, form, text.change)
+    return 0

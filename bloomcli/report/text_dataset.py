@@ -1,0 +1,145 @@
+"""A dataset's rows as people read them: each file where they are few, else those with trouble, and the sums."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from bloomcli.model import Presence, Severity
+from bloomcli.report.human import count, plural, rate, seconds, share, size
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
+from bloomcli.report.places import finding_place
+from bloomcli.rows import DatasetReport, FileRow, Status
+
+ROWS_SHOWN: Final = 50
+"""Datasets up to this size are shown file by file."""
+_TROUBLE_SHOWN: Final = 200
+_STYLE: Final = {
+    Status.DONE: Style.GOOD,
+    Status.SKIPPED: Style.DIM,
+    Status.FOUND: Style.WARN,
+    Status.FAILED: Style.BAD,
+}
+
+
+def dataset(report: DatasetReport) -> Iterator[Block]:
+    """The files, what went wrong with some, and what it came to."""
+    if report.files <= ROWS_SHOWN:
+        yield _grid(report)
+        yield Gap()
+    troubled = [
+        r
+        for r in report.rows
+        if r.status in (Status.FAILED, Status.FOUND)
+        or (r.status is Status.DONE and r.reason and report.files > ROWS_SHOWN)
+    ]
+    for row in troubled[:_TROUBLE_SHOWN]:
+        yield from _trouble(row)
+    if len(troubled) > _TROUBLE_SHOWN:
+        yield line(f"... and {plural(len(troubled) - _TROUBLE_SHOWN, 'file')} more; --format json has all")
+    if troubled:
+        yield Gap()
+    yield from _sums(report)
+
+
+def _grid(report: DatasetReport) -> Grid:
+    changed = any(r.bytes_after is not None for r in report.rows)
+    grid = Grid(
+        (
+            Head("file"),
+            Head("status"),
+            Head("format"),
+            Head("row groups", figures=True),
+            Head("columns", figures=True),
+            Head("filters", figures=True),
+            Head("filter size", figures=True),
+            Head("worst FPP", figures=True),
+            *(
+                [Head("before", figures=True), Head("after", figures=True)]
+                if changed
+                else [Head("size", figures=True)]
+            ),
+            Head("note"),
+        )
+    )
+    for row in report.rows:
+        sizes = [_size(row.bytes_before)] + ([_size(row.bytes_after)] if changed else [])
+        grid.add(
+            row.path,
+            Cell(row.status.value, _STYLE[row.status]),
+            row.format or "-",
+            count(row.row_groups),
+            count(row.columns),
+            count(row.filters),
+            _size(row.filter_bytes),
+            rate(row.max_fpp),
+            *sizes,
+            row.reason or _answers(row),
+        )
+    return grid
+
+
+def _answers(row: FileRow) -> str:
+    return "; ".join(f"{t.value}: {t.presence.value}" for t in row.totals)
+
+
+def _size(value: int | None) -> str:
+    return "-" if value is None else size(value)
+
+
+def _trouble(row: FileRow) -> Iterator[Block]:
+    if row.error is not None:
+        yield line(row.error, Style.BAD)
+        if row.hint:
+            yield line("hint: " + row.hint, indent=2)
+    elif row.reason is not None:
+        yield line(f"{row.path}: {row.reason}", Style.WARN)
+    for finding in row.findings:
+        if finding.severity is not Severity.NOTE:
+            yield line(f"{row.path}: {finding.id}: {finding.message}{finding_place(finding)}", _STYLE[row.status])
+
+
+def _sums(report: DatasetReport) -> Iterator[Block]:
+    statuses = Counter(r.status for r in report.rows)
+    parts = [f"{statuses[s]:,} {s.value}" for s in Status if statuses[s]]
+    speed = report.files / report.seconds if report.seconds else 0.0
+    yield line(
+        f"{report.command}: {plural(report.files, 'file')}: {', '.join(parts) or 'none'}, {seconds(report.seconds)}"
+        f" ({speed:,.0f} files/s, {report.engine}, {plural(report.jobs, 'job')})",
+        Style.BAD if statuses[Status.FAILED] else Style.TITLE,
+    )
+    worked = [r for r in report.rows if r.status in (Status.DONE, Status.FOUND)]
+    filters = sum(r.filters or 0 for r in worked)
+    before = sum(r.bytes_before or 0 for r in worked)
+    after = sum(r.bytes_after or 0 for r in worked)
+    if report.command in {"add", "remove", "fold"} and worked:
+        change = f"{'+' if after >= before else '-'}{share(abs(after - before), before)}"
+        yield line(f"{plural(filters, 'filter')}, {size(before)} -> {size(after)} ({change})")
+    elif filters:
+        known = [r.filter_bytes for r in worked if r.filter_bytes is not None]  # validate doesn't sum them up
+        yield line(plural(filters, "filter") + (f", {size(sum(known))}" if known else ""))
+    yield from _reasons(report)
+    yield from _totals(worked)
+
+
+def _reasons(report: DatasetReport) -> Iterator[Block]:
+    reasons = Counter(r.reason for r in report.rows if r.status is Status.SKIPPED and r.reason)
+    for reason, number in reasons.most_common():
+        yield line(f"skipped {plural(number, 'file')}: {reason}", Style.DIM)
+
+
+def _totals(worked: list[FileRow]) -> Iterator[Block]:
+    """probe: for each value, in how many files it is ruled out."""
+    values = list(dict.fromkeys(t.value for r in worked for t in r.totals))
+    for value in values:
+        totals = [t for r in worked for t in r.totals if t.value == value]
+        absent = sum(t.presence is Presence.ABSENT for t in totals)
+        skipped = sum(t.skipped_row_groups for t in totals)
+        groups = sum(t.row_groups for t in totals)
+        yield line(
+            f"{value}: absent in {absent:,} of {plural(len(totals), 'file')};"
+            f" a reader may skip {skipped:,} of {plural(groups, 'row group')},"
+            f" {size(sum(t.skipped_bytes for t in totals))}"
+            f" (min/max alone: {sum(t.stats_skipped_row_groups for t in totals):,})"
+        )

@@ -1,0 +1,193 @@
+"""Filters as people read them: ``inspect`` and ``dump``. Layout only, every figure comes from the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bloomcli.model import FilterDump, FilterFacts, InspectReport
+from bloomcli.report.human import count, plural, rate, share, size
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
+from bloomcli.report.places import type_text, where
+
+_DETAILS_SHOWN = 60
+_DETAIL_WIDTH = 400
+"""A file may have thousands of columns and row groups; the JSON report has them all."""
+
+
+def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
+    """The file, then one row a filter; filters that can't be read say why below the table.
+
+    Where the report has a summary, that is shown instead of the filters unless `every` one is wanted.
+    """
+    headers = {_header(f) for f in report.filters if f.problem is None}
+    yield Pairs(tuple(_file_facts(report, headers)))
+    if not report.filters:
+        yield Gap()
+        yield line("No Bloom filters. `bloom add FILE --columns NAME -o OUT` adds some.")
+        return
+    yield Gap()
+    if report.summary and not every:
+        yield from _summaries(report)
+        return
+    yield _filter_grid(report.filters, with_header=len(headers) > 1)
+    broken = [f for f in report.filters if f.problem is not None]
+    doubtful = dict.fromkeys((f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted)
+    if broken or doubtful:
+        yield Gap()
+        for column, variant, reason in doubtful:
+            yield line(f"{column}: {variant + ', ' if variant else ''}{reason}", Style.BAD)
+        for facts in broken:
+            yield line(f"{where(facts.stripe, facts.row_group)}, {facts.column}: {facts.problem}", Style.BAD)
+
+
+def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str, Cell]]:
+    yield "file", Cell(report.path, Style.TITLE)
+    yield "size", Cell(f"{size(report.file_bytes)} ({count(report.file_bytes)} bytes)")
+    groups = plural(report.row_groups, "row group")
+    if report.stripes is not None:
+        groups += f" of {plural(report.stripes, 'stripe')}"
+    yield "rows", Cell(f"{count(report.rows)} in {groups}")
+    yield "columns", Cell(count(report.columns))
+    yield "created by", Cell(report.created_by or "-")
+    for name, value in report.details[:_DETAILS_SHOWN]:
+        yield name, Cell(value if len(value) <= _DETAIL_WIDTH else value[: _DETAIL_WIDTH - 1] + "…")
+    if len(report.details) > _DETAILS_SHOWN:
+        yield "…", Cell(f"{count(len(report.details) - _DETAILS_SHOWN)} more lines in the JSON report")
+    if report.filters:
+        text = f"{count(len(report.filters))}, {size(report.filter_bytes)}"
+        # ORC compresses filters: the bits of many empty ones may be more than the file's own bytes
+        ratio = f"({share(report.filter_bytes, report.file_bytes)} of the file)"
+        text += f" {ratio}" if report.stripes is None else " of bits"
+        if report.unreadable:
+            text += f", {count(report.unreadable)} unreadable"
+        yield "filters", Cell(text)
+    else:
+        yield "filters", Cell("none")
+    if len(headers) == 1:
+        yield "all filters", Cell(next(iter(headers)))
+
+
+def _summaries(report: InspectReport) -> Iterator[Block]:
+    """One row a column and kind of filter; the ones that readers must not use, or can't, say why."""
+    grid = Grid(
+        (
+            Head("column"),
+            Head("type"),
+            Head("encoding"),
+            Head("filters", figures=True),
+            Head("size", figures=True),
+            Head("bits", figures=True),
+            Head("k", figures=True),
+            Head("NDV", figures=True),
+            Head("fill", figures=True),
+            Head("FPP", figures=True),
+            Head("worst", figures=True),
+            Head("asked for", figures=True),
+        )
+    )
+    for item in report.summary:
+        doubtful = item.untrusted is not None or item.problem is not None
+        grid.add(
+            Cell(item.column, Style.BAD if doubtful else Style.PLAIN),
+            type_text(item.physical, item.logical),
+            item.encoding or "-",
+            count(item.filters),
+            size(item.bitset_bytes),
+            count(item.bits),
+            count(item.hash_functions),
+            "-" if item.ndv_estimate is None else "~" + count(item.ndv_estimate),
+            rate(item.fill),
+            rate(item.fpp),
+            rate(item.max_fpp),
+            rate(item.asked_fpp),
+        )
+    yield grid
+    for item in report.summary:
+        if item.untrusted is not None:
+            yield line(f"{item.column}: not to be trusted: {item.untrusted}", Style.BAD)
+        if item.problem is not None:
+            yield line(f"{item.column}: {plural(item.unreadable, 'stream')} unreadable: {item.problem}", Style.BAD)
+    yield Gap()
+    yield line("Means over each column's filters; --all shows every one.", Style.DIM)
+
+
+def _header(facts: FilterFacts) -> str:
+    functions = "" if facts.hash_functions is None else f" k={facts.hash_functions}"
+    return f"{facts.algorithm or '?'}{functions}, {facts.hash or '?'}, {facts.compression or '?'}"
+
+
+def _filter_grid(filters: Iterable[FilterFacts], *, with_header: bool) -> Grid:
+    filters = tuple(filters)
+    stripes = any(f.stripe is not None for f in filters)
+    grid = Grid(
+        (
+            *([Head("stripe", figures=True)] if stripes else []),
+            Head("row group", figures=True),
+            Head("column"),
+            Head("type"),
+            Head("offset", figures=True),
+            Head("size", figures=True),
+            *([] if stripes else [Head("blocks", figures=True)]),
+            *([Head("header")] if with_header else []),
+            Head("NDV", figures=True),
+            Head("fill", figures=True),
+            Head("FPP", figures=True),
+            Head("bits/value", figures=True),
+        )
+    )
+    for facts in filters:
+        bits = facts.bits_per_value
+        if facts.problem is None:
+            header = Cell(_header(facts))
+            column = Cell(facts.column)
+        else:
+            header = Cell("unreadable", Style.BAD)
+            column = Cell(facts.column, Style.BAD)
+        grid.add(
+            *([str(facts.stripe)] if stripes else []),
+            str(facts.row_group),
+            column,
+            type_text(facts.physical, facts.logical),
+            str(facts.offset),
+            "-" if facts.length is None else size(facts.length),
+            *([] if stripes else [count(facts.blocks)]),
+            *([header] if with_header else []),
+            "-" if facts.ndv_estimate is None else "~" + count(facts.ndv_estimate),
+            rate(facts.fill),
+            rate(facts.fpp),
+            "-" if bits is None else f"{bits:.1f}" if bits < 1e6 else f"{bits:.1e}",
+        )
+    return grid
+
+
+def hex_dump(dump: FilterDump) -> Iterator[str]:
+    """The bitset as text: comment lines with ``#``, then one block a line, its eight words as hex numbers.
+
+    The words are numbers (bit 0 is the last digit's lowest), not bytes in file order. A filter without blocks
+    is shown as longs, four a line.
+    """
+    facts = dump.facts
+    place = where(facts.stripe, facts.row_group)
+    yield f"# {Cell(dump.path).text}: {place}, {Cell(facts.column).text}, {_header(facts)}"
+    if facts.blocks is None:
+        yield from _hex_longs(dump.bitset)
+        return
+    yield f"# header {dump.header.hex()}"
+    blocks = len(dump.bitset) // 32
+    yield f"# {plural(blocks, 'block')} from byte {facts.offset + len(dump.header)}: index, then words 0 to 7"
+    digits = len(str(max(blocks - 1, 0)))
+    words = memoryview(dump.bitset)
+    for index in range(blocks):
+        block = words[32 * index : 32 * index + 32]
+        text = " ".join(block[4 * w : 4 * w + 4][::-1].hex() for w in range(8))
+        yield f"{index:>{digits}}  {text}"
+
+
+def _hex_longs(bitset: bytes) -> Iterator[str]:
+    longs = len(bitset) // 8
+    yield f"# {plural(len(bitset) * 8, 'bit')} in {plural(longs, 'long')}: index of the first, then four longs"
+    digits = len(str(max(longs - 1, 0)))
+    for index in range(0, longs, 4):
+        row = bitset[8 * index : 8 * index + 32]
+        text = " ".join(row[at : at + 8][::-1].hex() for at in range(0, len(row), 8))
+        yield f"{index:>{digits}}  {text}"
