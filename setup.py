@@ -7,7 +7,7 @@ import sys
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-fno-math-errno"]
+FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-g0", "-fno-math-errno"]
 
 setup(
     ext_modules=cythonize(

@@ -1,0 +1,297 @@
+"""Many files: the local engine with 1 and 2 jobs, Spark with 1 and 2 cores, and Spark's own rewrite, in one run.
+
+    python benchmarks/dataset.py [--scale 1.0] [--rounds 3] [--rewrites 1] [--column id] [--folder DIR]
+
+200 files of 5 MB and 4 files of 400 MB (times the scale: fewer small files, smaller large ones), and 10,000 small
+files to inspect. The ways take turns, each round in another order; Spark's rewrites, which
+take longest, in the first rounds only. Seconds are of the work: sessions are started
+and have done something before they are measured, and Python's start is left out for the local engine, too.
+`bloom` flushes each file to the disk before it gives it its name; Spark doesn't. Writes RESULTS-DATASET.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+HERE: Final = Path(__file__).resolve().parent
+ROOT: Final = HERE.parent
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "tests"))
+
+import data  # noqa: E402
+from run import Target, delete, machine  # noqa: E402
+from ways import FPP, environment  # noqa: E402
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS_A_MEGABYTE: Final = 20_000
+SMALL: Final = (200, 5)
+LARGE: Final = (4, 400)
+INSPECTED: Final = 10_000
+OUT: Final = "out"
+RESULTS: Final = HERE / "RESULTS-DATASET.md"
+WAYS: Final = (
+    "bloom, 1 job",
+    "bloom, 2 jobs",
+    "Spark engine, local[1]",
+    "Spark engine, local[2]",
+    "Spark's rewrite, local[1]",
+    "Spark's rewrite, local[2]",
+)
+
+
+@dataclass
+class Set:
+    """A dataset, and the rounds of each way in seconds."""
+
+    title: str
+    folder: Path
+    rows: int
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+
+def make(folder: Path, files: int, megabytes: float) -> Set:
+    """A file and its copies, which lie in blocks of their own on the disk."""
+    rows = round(megabytes * ROWS_A_MEGABYTE)
+    folder.mkdir(parents=True)
+    first = data.ordinary(folder, rows)
+    first = first.rename(folder / "00000.parquet")
+    for i in range(1, files):
+        shutil.copyfile(first, folder / f"{i:05}.parquet")
+    size = first.stat().st_size / 1e6
+    return Set(f"{files} files of {size:.0f} MB", folder, rows)
+
+
+def settle() -> None:
+    """Nothing is left to flush when a way starts."""
+    subprocess.run(["sync"], check=True)
+
+
+def locally(command: str, folder: Path, *args: object) -> dict[str, Any]:
+    """The report of `bloom` as the process it is."""
+    argv = [sys.executable, "-m", "bloomcli", command, folder, *args, "--format", "json"]
+    done = subprocess.run(list(map(str, argv)), env=environment(), stdout=subprocess.PIPE, text=True, check=True)
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+@contextmanager
+def session(folder: Path, cores: int) -> Iterator[SparkSession]:
+    """A session with that many cores, and memory for its rewrites."""
+    from support.engines import start_spark
+
+    started = start_spark(folder, f"local[{cores}]")
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def engine(spark: SparkSession, dataset: Set, output: Path, column: str) -> float:
+    """Seconds of the Spark engine."""
+    from bloomcli.engines.spark import run
+
+    started = time.perf_counter()
+    report = run("add", [str(dataset.folder)], {"columns": (column,), "fpp": FPP}, output=output, session=spark)
+    seconds = time.perf_counter() - started
+    if report.done != report.files:
+        raise SystemExit(f"only {report.done} of {report.files} files were done")
+    return seconds
+
+
+def rewrite(spark: SparkSession, dataset: Set, output: Path, column: str) -> float:
+    """Seconds of Spark's own rewrite, with the filter."""
+    started = time.perf_counter()
+    (
+        spark.read.parquet(str(dataset.folder))
+        .write.option("compression", "zstd")
+        .option(f"parquet.bloom.filter.enabled#{column}", "true")
+        .option(f"parquet.bloom.filter.expected.ndv#{column}", str(dataset.rows))
+        .option(f"parquet.bloom.filter.fpp#{column}", str(FPP))
+        .option("parquet.bloom.filter.max.bytes", str(128 << 20))
+        .parquet(str(output))
+    )
+    return time.perf_counter() - started
+
+
+def measure(sets: list[Set], folder: Path, rounds: int, rewrites: int, column: str) -> None:
+    """All ways in turn."""
+    output = folder / OUT
+
+    def once(dataset: Set, way: str, work: Callable[[], float]) -> None:
+        settle()
+        seconds = work()
+        dataset.seconds.setdefault(way, []).append(seconds)
+        print(f"{dataset.title}: {way}: {seconds:.2f} s", flush=True)
+        delete(output)
+
+    warm = make(folder / "warm", 4, 1)
+
+    def jobs(dataset: Set, count: int) -> float:
+        args = ("--columns", column, "--fpp", FPP, "-o", output, "--jobs", count)
+        return float(locally("add", dataset.folder, *args)["seconds"])
+
+    def local_turn() -> None:
+        for count in (1, 2):
+            for dataset in sets:
+                once(dataset, WAYS[count - 1], lambda d=dataset, n=count: jobs(d, n))  # type: ignore[misc]
+
+    def spark_turn(cores: int, works: list[tuple[str, Callable[..., float]]]) -> None:
+        with session(folder / f"spark{cores}", cores) as spark:
+            for _, work in works:
+                work(spark, warm, output, column)
+                delete(output)
+            for dataset in sets:
+                for title, work in works:
+                    once(dataset, title, lambda w=work, d=dataset: w(spark, d, output, column))  # type: ignore[misc]
+
+    jobs(warm, 2)
+    delete(output)
+    for i in range(rounds):
+        turns: list[Callable[[], None]] = [local_turn]
+        for cores in (1, 2):
+            works: list[tuple[str, Callable[..., float]]] = [(WAYS[1 + cores], engine)]
+            works += [(WAYS[3 + cores], rewrite)] if i < rewrites else []
+            turns.append(partial(spark_turn, cores, works))
+        for turn in turns[i % 3 :] + turns[: i % 3]:
+            turn()
+
+
+def inspect(folder: Path, files: int, rounds: int) -> list[float]:
+    """Files a second, of small files with filters."""
+    import bloomcli
+
+    lake = folder / "inspected"
+    dataset = make(lake, 1, 0.005)
+    first = dataset.folder / "00000.parquet"
+    bloomcli.add(first, ["id", "uuid"], in_place=True)
+    for i in range(1, files):
+        place = lake / f"part={i % 100}"
+        place.mkdir(exist_ok=True)
+        shutil.copyfile(first, place / f"{i:05}.parquet")
+    settle()
+    rates = []
+    for _ in range(rounds):
+        report = locally("inspect", lake)
+        rates.append(report["files"] / report["seconds"])
+        print(f"inspect: {rates[-1]:,.0f} files/s", flush=True)
+    return rates
+
+
+def ratio(above: list[float], below: list[float]) -> float:
+    """Of the medians: ways may have had different numbers of rounds."""
+    return statistics.median(above) / statistics.median(below)
+
+
+def targets(sets: list[Set], rates: list[float]) -> list[Target]:
+    """The promises and the figures."""
+    one, two, engine1, engine2, spark1, spark2 = WAYS
+    found = []
+    for s in sets:
+        t = s.seconds
+        found += [
+            Target(
+                s.title,
+                ratio(t[spark1], t[engine1]),
+                "×",
+                5,
+                True,
+                "Spark engine faster than Spark's rewrite, 1 core",
+            ),
+            Target(
+                s.title,
+                ratio(t[spark2], t[engine2]),
+                "×",
+                5,
+                True,
+                "Spark engine faster than Spark's rewrite, 2 cores",
+            ),
+            Target(s.title, ratio(t[engine1], t[one]), "×", 1.3, False, "Spark engine against the local one, 1 core"),
+            Target(
+                s.title, ratio(t[engine2], t[two]), "×", 1.3, False, "Spark engine against the local one, 2 cores"
+            ),
+            Target(s.title, ratio(t[one], t[two]), "×", 1.6, True, "2 jobs faster than 1"),
+        ]
+    rate = statistics.median(rates)
+    return [*found, Target("inspect", rate, " files/s", 500, True, "small files, all cores")]
+
+
+def table(rows: list[list[str]]) -> str:
+    """A Markdown table with even columns; the first row is its head."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
+
+
+def report(sets: list[Set], rates: list[float], args: argparse.Namespace, load: str) -> str:
+    """RESULTS-DATASET.md."""
+    head = ["", *(s.title for s in sets)]
+    body = []
+    for way in WAYS:
+        cells = [f"{statistics.median(v):.2f} ({min(v):.2f} to {max(v):.2f})" for v in (s.seconds[way] for s in sets)]
+        body.append([way, *cells])
+    after = Path("/proc/loadavg").read_text().split()[1] if Path("/proc/loadavg").exists() else "unknown"
+    facts = {**machine(), "load average before": load, "load average at the end, of 5 minutes": after}
+    found = targets(sets, rates)
+    return f"""# Results for datasets
+
+Made by `python benchmarks/dataset.py --scale {args.scale:g} --rounds {args.rounds} --rewrites {args.rewrites}`.
+
+`bloom add` of a 1% filter for the column `{args.column}` (10 columns, zstd), and Spark's rewrite of the same files
+with `parquet.bloom.filter.enabled#{args.column}`. Seconds of the work, median and range: sessions were started and
+had done something before, and Python's start is left out. The page cache was warm. `bloom` flushes each file to the
+disk before it gives it its name; Spark doesn't. The files of a set are copies of one.
+
+{table([["machine", ""], *([k, v] for k, v in facts.items())])}
+
+## Targets
+
+{table([["what", "target", "figure", "verdict", ""], *(t.row() for t in found)])}
+
+## Seconds
+
+{table([head, *body])}
+
+`bloom inspect` of {args.inspected:,} small files with two filters each: {statistics.median(rates):,.0f} files/s.
+"""
+
+
+def main() -> None:
+    """Make the files, run all ways, write the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rewrites", type=int, default=1)
+    parser.add_argument("--column", default="id")
+    parser.add_argument("--folder", type=Path, help="where the files go; a temporary directory by default")
+    args = parser.parse_args()
+    args.inspected = max(round(INSPECTED * min(args.scale * 4, 1)), 100)
+    load = Path("/proc/loadavg").read_text().split()[0] if Path("/proc/loadavg").exists() else "unknown"
+    with tempfile.TemporaryDirectory(dir=args.folder, prefix="bloom-dataset-") as name:
+        folder = Path(name)
+        sets = [
+            make(folder / "small", max(round(SMALL[0] * args.scale), 4), SMALL[1]),
+            make(folder / "large", LARGE[0], LARGE[1] * args.scale),
+        ]
+        rates = inspect(folder, args.inspected, args.rounds)
+        measure(sets, folder, args.rounds, max(args.rewrites, 1), args.column)
+    RESULTS.write_text(report(sets, rates, args, load))
+    print(RESULTS.read_text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,293 @@
+"""Every way side by side, in one run: a table of seconds and ratios, and whether the targets are met.
+
+    python benchmarks/run.py [--rows 5000000] [--repeat 5] [--folder DIR] [--quick]
+
+The ways take turns, each round in another order, so that what else the machine does hits them all alike.
+The page cache is warm; before a way starts, its last output is deleted and all dirty pages are written, so
+that no way pays for another's. `bloom add` flushes its output to the disk before it gives it its name
+(fsync); the others don't, which is why `cp` is also shown with a `sync` of the copy. Ratios are medians of
+the rounds' own ratios. Writes RESULTS.md and results.json beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import data  # noqa: E402
+import footers  # noqa: E402
+import kernels as speeds  # noqa: E402
+import ways  # noqa: E402
+
+import bloomcli  # noqa: E402
+
+COLUMNS: Final = {
+    "uuid": "string, all values distinct",
+    "id": "int64, all values distinct",
+    "status": "string, 1,000 values, dictionary-encoded",
+}
+FASTER: Final = 6.0
+WITHIN: Final = 1.5
+HOW: Final = """Made by `python benchmarks/run.py`, which also made `results.json`.
+
+The ways took turns. Seconds are wall time of the whole command, from start to end; Spark's are of the job in
+a session that was started already. *Inside* leaves out the interpreter's start and the imports, for
+`bloomcli.add` as for its peers. The page cache was warm, and nothing was left to flush when a way started.
+`bloom add` flushes its output to the disk before it gives it its name; the others don't, which is why `cp` is
+also shown with a `sync` of the copy."""
+_QUICK_ROWS: Final = 200_000
+_SPARK_GROUPS: Final = 2  # it writes a file with one row group a task, here
+_OURS: Final = ("bloom", "call")
+_ALONE: Final = ("cp", "cp+sync", "decode")
+
+
+@dataclass
+class Timing:
+    """One way's rounds, in seconds. `inside` leaves out the interpreter's start and imports; empty if unknown."""
+
+    wall: list[float] = field(default_factory=list)
+    inside: list[float] = field(default_factory=list)
+
+    def text(self) -> str:
+        """Median and range."""
+        return f"{statistics.median(self.wall):.2f} ({min(self.wall):.2f} to {max(self.wall):.2f})"
+
+
+@dataclass
+class Target:
+    """One of the project's promises, and the figure."""
+
+    title: str
+    figure: float
+    unit: str
+    limit: float
+    at_least: bool
+    what: str
+
+    @property
+    def met(self) -> bool:
+        """Whether the figure is on the right side of the limit."""
+        return self.figure >= self.limit if self.at_least else self.figure <= self.limit
+
+    def row(self) -> list[str]:
+        """For the table of targets."""
+        bound = "at least" if self.at_least else "at most"
+        verdict = "met" if self.met else "**missed**"
+        return [self.title, f"{bound} {self.limit:g}{self.unit}", f"{self.figure:.2f}{self.unit}", verdict, self.what]
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> float:
+    """The median of the rounds' ratios."""
+    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def machine() -> dict[str, str]:
+    """What the figures belong to."""
+    model, memory = platform.processor() or platform.machine(), 0.0
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
+    if hasattr(os, "sysconf"):
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    return {
+        "CPU": model,
+        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "memory": f"{memory:.0f} GiB",
+        "system": platform.system(),
+        "Python": platform.python_version(),
+        "bloomcli": bloomcli.__version__,
+        **{name: version(name) for name in ("pyarrow", "duckdb", "pyspark", "numpy")},
+    }
+
+
+def delete(path: Path) -> None:
+    """A file or a folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+
+
+def warm(file: Path) -> None:
+    """Read the file once, so that it is in the page cache."""
+    with file.open("rb") as opened:
+        while opened.read(1 << 22):
+            pass
+
+
+def filters_of(output: Path, column: str) -> tuple[str, bool]:
+    """What a way really wrote for the column, and whether every row group has a filter."""
+    files = sorted(output.glob("*.parquet")) if output.is_dir() else [output]
+    reports = [bloomcli.inspect(file, columns=[column]) for file in files]
+    groups = sum(report.row_groups for report in reports)
+    found = [facts for report in reports for facts in report.filters if facts.problem is None]
+    if not found:
+        return "no filter", False
+    rate = statistics.mean(facts.fpp or 0.0 for facts in found)
+    size = sum(facts.bitset_bytes or 0 for facts in found)
+    return f"{len(found)} of {groups} row groups, {size / 2**20:.2f} MiB, FPP {rate:.2%}", len(found) == groups
+
+
+def measure_column(
+    file: Path, folder: Path, column: str, repeat: int, spark: ways.SparkSessionWay
+) -> tuple[dict[str, Timing], dict[str, tuple[str, bool]]]:
+    """All ways for one column: timings, and what each wrote."""
+    names = [*ways.COMMANDS, "spark"]
+    timings = {name: Timing() for name in names}
+    wrote: dict[str, tuple[str, bool]] = {}
+    rows = bloomcli.inspect(file).rows
+    for turn in range(repeat + 1):  # the first round is thrown away: it warms caches and the JVM up
+        warm(file)
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            output = folder / f"{name}.out"
+            delete(output)
+            os.sync()
+            if name == "spark":
+                inside = wall = spark.rewrite(file, output, column, -(-rows // _SPARK_GROUPS))
+            else:
+                wall, printed = ways.run(ways.command(name, file, output, column))
+                inside = ways.inside(name, printed, wall)
+            if turn:
+                timings[name].wall.append(wall)
+                if inside is not None:
+                    timings[name].inside.append(inside)
+            elif name in ways.WRITERS:
+                wrote[name] = filters_of(output, column)
+            delete(output)
+        print(f"  {column}, round {turn} of {repeat}", file=sys.stderr, flush=True)
+    return timings, wrote
+
+
+def column_targets(column: str, timings: dict[str, Timing], wrote: dict[str, tuple[str, bool]]) -> list[Target]:
+    """6 times faster than the fastest peer, within 1.5 times of the slower of copying and decoding."""
+    bloom = timings["bloom"]
+    peers = [name for name, (_, whole) in wrote.items() if whole and name not in _OURS]
+    found = []
+    if peers:
+        peer = min(peers, key=lambda name: statistics.median(timings[name].wall))
+        figure = ratio(timings[peer].wall, bloom.wall)
+        found.append(Target(f"add, {column}", figure, "×", FASTER, True, f"faster than {ways.TITLES[peer]}"))
+    for title, ours, copy, pick in (
+        ("whole commands", "bloom", "cp", "wall"),
+        ("whole commands, flushed", "bloom", "cp+sync", "wall"),
+        ("the work inside", "call", "cp", "inside"),
+        ("the work inside, flushed", "call", "cp+sync", "inside"),
+    ):
+        seconds = {name: getattr(timings[name], pick) for name in (ours, copy, "decode")}
+        slower = max((copy, "decode"), key=lambda name, of=seconds: statistics.median(of[name]))
+        figure = ratio(seconds[ours], seconds[slower])
+        what = f"{title}: against {ways.TITLES[slower]}"
+        found.append(Target(f"add, {column}", figure, "×", WITHIN, False, what))
+    return found
+
+
+def column_rows(timings: dict[str, Timing], wrote: dict[str, tuple[str, bool]]) -> list[list[str]]:
+    """One column's table."""
+    bloom = timings["bloom"].wall
+    return [
+        [
+            ways.TITLES[name],
+            timing.text(),
+            f"{statistics.median(timing.inside):.2f}" if timing.inside else "",
+            f"{ratio(timing.wall, bloom):.2f}×",
+            wrote[name][0] if name in wrote else "",
+        ]
+        for name, timing in sorted(timings.items(), key=lambda item: (item[0] in _ALONE, item[0] not in _OURS))
+    ]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table whose columns line up."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in (head, *rows)
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure everything and write it down."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=data.ROWS)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--folder", type=Path, help="keeps the generated files; a temporary folder otherwise")
+    parser.add_argument("--quick", action="store_true", help="little data, one round: shows that it runs")
+    options = parser.parse_args()
+    rows, repeat = (_QUICK_ROWS, 1) if options.quick else (options.rows, options.repeat)
+    with tempfile.TemporaryDirectory(prefix="bloom-benchmarks-") as temporary:
+        text, figures = measure(options.folder or Path(temporary), Path(temporary), rows, repeat)
+    print(text)
+    if not options.quick:
+        (HERE / "RESULTS.md").write_text(text + "\n")
+        (HERE / "results.json").write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def measure(folder: Path, scratch: Path, rows: int, repeat: int) -> tuple[str, dict[str, object]]:
+    """The whole run: the report, and its figures."""
+    file, wide = data.ordinary(folder, rows), data.wide(folder)
+    targets: list[Target] = []
+    results: dict[str, object] = {}
+    parts: list[str] = []
+    spark = ways.SparkSessionWay(scratch)
+    try:
+        for column, kind in COLUMNS.items():
+            timings, wrote = measure_column(file, scratch, column, repeat, spark)
+            targets += column_targets(column, timings, wrote)
+            results[column] = {
+                name: asdict(timing) | {"wrote": wrote.get(name, ("", False))[0]} for name, timing in timings.items()
+            }
+            head = ["way", "seconds, median (range)", "inside", "of `bloom add`", "filter written"]
+            parts.append(f"## A filter on `{column}` ({kind})\n\n{table(head, column_rows(timings, wrote))}")
+    finally:
+        spark.stop()
+    found = footers.measure(file, wide, scratch, repeat)
+    results["footers"] = [asdict(row) for row in found]
+    parts.append("## Footers\n\n" + table(footers.HEAD, [row.cells() for row in found]))
+    targets += [Target(r.title, r.figure, r.unit, r.limit, False, r.against) for r in found if r.limit is not None]
+    parts.append(_kernels(results, targets, repeat))
+    about = machine()
+    lines = [
+        "# Results",
+        HOW,
+        f"{rows:,} rows, 10 columns, {file.stat().st_size / 1e6:,.0f} MB of zstd Parquet in {data.GROUPS} "
+        f"row groups; filters of {ways.FPP:.0%}; {repeat} rounds after one to warm up.",
+        table(["machine", ""], [[k, v] for k, v in about.items()]),
+        "## Targets\n\n" + table(["what", "target", "figure", "verdict", ""], [t.row() for t in targets]),
+        *parts,
+    ]
+    verdicts = [asdict(target) | {"met": target.met} for target in targets]
+    figures = {"machine": about, "rows": rows, "repeat": repeat, "targets": verdicts, "seconds": results}
+    return "\n\n".join(lines), figures
+
+
+def _kernels(results: dict[str, object], targets: list[Target], repeat: int) -> str:
+    measured = speeds.measure(2_000_000 if repeat > 1 else 200_000, max(2 * repeat, 3))
+    results["kernels"] = [row._asdict() for row in measured]
+    targets += [
+        Target(
+            row.title, row.ns, " ns", row.target, False, f"a value; memcpy of the same bytes {row.memcpy_ns:.2f} ns"
+        )
+        for row in measured
+        if row.target is not None
+    ]
+    rows = [[r.title, f"{r.ns:.2f}", f"{r.memcpy_ns:.2f}", f"{r.ns / r.memcpy_ns:.1f}×"] for r in measured]
+    return "## Kernels, nanoseconds a value on one core\n\n" + table(["kernel", "ns", "memcpy", "ratio"], rows)
+
+
+if __name__ == "__main__":
+    main()

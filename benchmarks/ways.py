@@ -1,0 +1,174 @@
+"""The ways to get a filter into a file, and what they are held against. Each is a process of its own.
+
+    python benchmarks/ways.py WAY FILE OUTPUT COLUMN     one way; prints the seconds of the work inside as JSON
+
+`bloom add` and `cp` are run as the commands they are. Spark is the exception: its job is timed inside a
+session that is already started, in `SparkSessionWay`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FPP: Final = 0.01
+
+
+def pyarrow_rewrite(file: str, output: str, column: str) -> None:
+    """Read the file and write it again, with the filter."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as source:
+        group = source.metadata.row_group(0).num_rows
+    pq.write_table(
+        pq.read_table(file),
+        output,
+        compression="zstd",
+        row_group_size=group,
+        bloom_filter_options={column: {"ndv": group, "fpp": FPP}},
+    )
+
+
+def duckdb_copy(file: str, output: str, column: str) -> None:
+    """COPY the file; DuckDB chooses the columns that get filters: those that it dictionary-encodes."""
+    del column
+    import duckdb
+
+    with duckdb.connect() as connection:
+        groups = connection.execute("SELECT max(row_group_num_rows) FROM parquet_metadata(?)", [file]).fetchone()
+        assert groups is not None
+        connection.execute(
+            f"COPY (FROM read_parquet('{file}')) TO '{output}' (FORMAT parquet, COMPRESSION zstd, "
+            f"ROW_GROUP_SIZE {groups[0]}, BLOOM_FILTER_FALSE_POSITIVE_RATIO {FPP})"
+        )
+
+
+def bloomcli_add(file: str, output: str, column: str) -> None:
+    """The call behind `bloom add`, in a process that has imported what it needs."""
+    import bloomcli
+
+    bloomcli.add(file, [column], output=output, fpp=FPP)
+
+
+def decode(file: str, output: str, column: str) -> None:
+    """Decode the one column, and write nothing."""
+    del output
+    import pyarrow.parquet as pq
+
+    pq.read_table(file, columns=[column])
+
+
+PROCESSES: Final[dict[str, Callable[[str, str, str], None]]] = {
+    "call": bloomcli_add,
+    "pyarrow": pyarrow_rewrite,
+    "duckdb": duckdb_copy,
+    "decode": decode,
+}
+COMMANDS: Final = ("bloom", "cp", "cp+sync", *PROCESSES)
+IMPORTS: Final = {
+    "call": ("pyarrow", "bloomcli.commands.add", "bloomcli.formats.parquet.file"),
+    "pyarrow": ("pyarrow.parquet",),
+    "decode": ("pyarrow.parquet",),
+    "duckdb": ("duckdb",),
+}
+WRITERS: Final = ("bloom", "call", "pyarrow", "duckdb", "spark")
+"""Ways that may put the filter into a file."""
+
+TITLES: Final = {
+    "bloom": "`bloom add`",
+    "call": "`bloomcli.add`, a script",
+    "pyarrow": "pyarrow read + write",
+    "duckdb": "DuckDB COPY",
+    "spark": "Spark rewrite (session started)",
+    "cp": "`cp`",
+    "cp+sync": "`cp`, then `sync FILE`",
+    "decode": "decode the column (pyarrow)",
+}
+
+
+def python(*arguments: str) -> list[str]:
+    """A command of this Python."""
+    return [sys.executable, *arguments]
+
+
+def environment() -> dict[str, str]:
+    """So that the repository's bloomcli is the one that is measured."""
+    return os.environ | {"PYTHONPATH": str(ROOT)}
+
+
+def command(way: str, file: Path, output: Path, column: str) -> list[str]:
+    """The command line of a way."""
+    if way == "bloom":
+        add = ("-m", "bloomcli", "add", str(file), "--columns", column, "-o", str(output))
+        return python(*add, "--overwrite", "--fpp", str(FPP), "--format", "json")
+    if way == "cp":
+        return ["cp", str(file), str(output)]
+    if way == "cp+sync":
+        return ["sh", "-c", 'cp "$1" "$2" && sync "$2"', "sh", str(file), str(output)]
+    return python(str(Path(__file__).resolve()), way, str(file), str(output), column)
+
+
+def run(argv: list[str]) -> tuple[float, str]:
+    """(seconds of wall time from start to end, standard output) of a command that has to succeed."""
+    started = time.perf_counter()
+    done = subprocess.run(argv, env=environment(), stdout=subprocess.PIPE, text=True, check=True)
+    return time.perf_counter() - started, done.stdout
+
+
+def inside(way: str, output: str, seconds: float) -> float | None:
+    """Seconds of the work alone, without the interpreter's start and imports; None where it isn't known."""
+    if way in PROCESSES:
+        return float(json.loads(output)["seconds"])
+    return None if way == "bloom" else seconds
+
+
+class SparkSessionWay:
+    """A Spark session that rewrites files with a filter; started once, before anything is timed."""
+
+    def __init__(self, folder: Path) -> None:
+        sys.path.insert(0, str(ROOT / "tests"))
+        from support.engines import start_spark
+
+        self.session = start_spark(folder / "spark")
+        self.version = self.session.version
+
+    def rewrite(self, file: Path, output: Path, column: str, ndv: int) -> float:
+        """Seconds of one job."""
+        started = time.perf_counter()
+        (
+            self.session.read.parquet(str(file))
+            .write.mode("overwrite")
+            .option("compression", "zstd")
+            .option(f"parquet.bloom.filter.enabled#{column}", "true")
+            .option(f"parquet.bloom.filter.expected.ndv#{column}", str(ndv))
+            .option(f"parquet.bloom.filter.fpp#{column}", str(FPP))
+            .option("parquet.bloom.filter.max.bytes", str(128 << 20))
+            .parquet(str(output))
+        )
+        return time.perf_counter() - started
+
+    def stop(self) -> None:
+        """End the session."""
+        self.session.stop()
+
+
+def main() -> None:
+    """Run one way."""
+    way, file, output, column = sys.argv[1:]
+    for name in IMPORTS[way]:
+        importlib.import_module(name)
+    started = time.perf_counter()
+    PROCESSES[way](file, output, column)
+    print(json.dumps({"seconds": time.perf_counter() - started}))
+
+
+if __name__ == "__main__":
+    main()

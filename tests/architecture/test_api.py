@@ -1,0 +1,56 @@
+"""The public API: names, types, docstrings, immutability; and the JSON documents' keys, which are a promise."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import typing
+from pathlib import Path
+
+import pytest
+
+import bloomcli
+from bloomcli import model
+from bloomcli.report import schema
+
+FUNCTIONS = ("add", "dump", "fold", "inspect", "probe", "remove", "validate")
+KEYS = Path(__file__).with_name("json_keys.json")
+
+
+def test_the_public_names_are_the_commands_and_the_error() -> None:
+    assert set(bloomcli.__all__) == {*FUNCTIONS, "BloomError", "__version__"}
+    assert dir(bloomcli) == sorted(bloomcli.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        bloomcli.nothing  # noqa: B018  the access is the test
+    assert (Path(bloomcli.__file__).with_name("py.typed")).is_file()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_typed_and_say_what_they_take_and_raise(name: str) -> None:
+    function = getattr(bloomcli, name)
+    text = inspect.getdoc(function) or ""
+    assert "Args:" in text
+    assert "Raises:" in text
+    hints = typing.get_type_hints(function)
+    assert dataclasses.is_dataclass(hints["return"])
+    for parameter in inspect.signature(function).parameters:
+        assert parameter in hints
+        assert f"{parameter}" in text
+
+
+def test_reports_are_frozen_and_slotted() -> None:
+    kinds = list(schema.reachable(schema.DOCUMENTS.values()))
+    assert len(kinds) >= 10
+    for kind in [*kinds, model.Column, model.ColumnChunk]:
+        assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        assert not hasattr(kind, "__dict__") or "__slots__" in vars(kind)
+
+
+def test_keys_of_json_documents_are_kept() -> None:
+    """Keys may be added (add them to the file); taking one away needs a new schema version."""
+    promised = json.loads(KEYS.read_text())
+    for kind in schema.reachable(schema.DOCUMENTS.values()):
+        described = {key.name: key.type for key in schema.object_schema(kind).keys}
+        assert described == promised[kind.__name__], kind.__name__
+    assert promised["version"] == schema.VERSION

@@ -1,0 +1,82 @@
+"""The wheel works where there is no compiler, generated files are current, README's commands are what CI runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from bloomcli import __version__
+from bloomcli.formats.orc import spec
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, source], check=True)
+    build = ["pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", tmp_path, source]
+    subprocess.run([sys.executable, "-m", *build], check=True)
+    (wheel,) = tmp_path.glob("bloomcli-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [n for n in names if n.endswith((".c", ".pyx", ".pxi")) or n.startswith("tests")]
+    assert sum(n.startswith("bloomcli/kernels.") and n.endswith((".so", ".pyd")) for n in names) == 1
+    assert {"bloomcli/py.typed", "bloomcli/kernels.pyi", "bloomcli/formats/parquet/parquet.thrift"} <= set(names)
+    folder = tmp_path / "venv"
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    # a compiler would fail, and dependencies come from here: nothing is downloaded
+    env = os.environ | {"CC": "/bin/false", "CXX": "/bin/false"}
+    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", wheel], check=True, env=env)
+    env["PYTHONPATH"] = sysconfig.get_path("purelib")
+    fixture = ROOT / "fixtures" / "parquet" / "orders.parquet"
+    bloom = folder / "bin" / "bloom"
+    out = tmp_path / "out.parquet"
+    add = [bloom, "add", fixture, "-c", "id", "-o", out]
+    subprocess.run(add, check=True, env=env, cwd=tmp_path, capture_output=True)
+    done = subprocess.run(
+        [bloom, "probe", out, "42"], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in {0, 1}, done.stderr
+    assert "min/max" in done.stdout
+
+
+def test_the_compiled_description_of_orc_is_current(tmp_path: Path) -> None:
+    from grpc_tools import protoc
+
+    folder = ROOT / "bloomcli" / "formats" / "orc"
+    out = tmp_path / "orc.desc"
+    assert protoc.main(["protoc", f"-I{folder}", f"--descriptor_set_out={out}", "orc.proto"]) == 0
+    assert out.read_bytes() == (folder / "orc.desc").read_bytes()
+    assert spec.value_of("StreamKind", "BLOOM_FILTER_UTF8") == 8
+
+
+def test_readme_has_one_command_to_try_and_one_to_test_and_ci_runs_the_second() -> None:
+    readme = (ROOT / "README.md").read_text()
+    commands = re.findall(r"^```sh\n(.*?)\n```$", readme, re.MULTILINE | re.DOTALL)
+    assert len(commands) == 2
+    assert all("\n" not in command for command in commands)
+    first, second = commands
+    assert "bloom add fixtures/" in first
+    assert "bloom probe" in first
+    assert second in (ROOT / ".ci" / "run").read_text()
+    assert "tests/check.py" in second
+
+
+def test_the_version_is_one_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "bloomcli.__version__"}
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert "cibuildwheel" in project["tool"]
+    flags = (ROOT / "setup.py").read_text()
+    assert "-O3" in flags
+    assert "march" not in flags

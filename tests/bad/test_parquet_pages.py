@@ -1,0 +1,212 @@
+"""Pages that lie or are damaged: add and validate --deep name the place, allocate nothing, leave nothing behind."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import blooms, footers, thrift
+from support.tables import COMPRESSIONS, ENCODINGS, write
+from support.thrift import Fields
+
+import bloomcli
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+
+TYPE, UNCOMPRESSED, COMPRESSED, DATA, DICTIONARY, DATA_V2 = 1, 2, 3, 5, 7, 8
+HUGE = 2**31 - 1
+TABLE = pa.table({"c": pa.array([None if i % 3 == 0 else f"value {i % 40}" for i in range(400)])})
+
+
+@pytest.fixture(autouse=True)
+def small() -> Iterator[None]:
+    """Neither Python nor Arrow may allocate by a number that a page claims."""
+    arrow = pa.default_memory_pool().max_memory()
+    tracemalloc.start()
+    yield
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32 << 20
+    assert pa.default_memory_pool().max_memory() - arrow < 32 << 20
+
+
+def first_page(data: bytes, row_group: int = 0) -> tuple[int, Fields, int]:
+    """(offset, header, end of the header) of a chunk's first page."""
+    meta = footers.meta(footers.tree(data), row_group, 0)
+    at = meta[11][1] if 11 in meta else meta[9][1]
+    return at, *thrift.parse(data, at)
+
+
+def with_header(path: Path, change: Callable[[Fields], Any]) -> int:
+    """Change the first page's header; what follows moves along. Gives its offset."""
+    data = path.read_bytes()
+    at, header, end = first_page(data)
+    change(header)
+    body, footer = footers.split(data)
+    path.write_bytes(footers.join(body[:at] + thrift.encode(header) + body[end:] + bytes(64), footer))
+    return at
+
+
+def refused(path: Path, kind: type[BloomError], message: str) -> BloomError:
+    """add refuses, in two ways of writing, and so does a deep look; nothing is left behind."""
+    before = path.read_bytes()
+    for options in (
+        {"output": path.with_name("out")},
+        {"in_place": True},
+        {"output": path.with_name("out"), "threads": 1},
+    ):
+        with pytest.raises(kind, match=message) as caught:
+            bloomcli.add(path, ["c"], **options)  # type: ignore[arg-type]
+        assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
+    error = caught.value
+    assert error.path == str(path)
+    assert (error.field or "").startswith("row_groups[0].columns[0]")
+    path.write_bytes(blooms.planted(before, 0, 0, blooms.header(32) + b"\xff" * 32))
+    with pytest.raises(kind, match=message):
+        bloomcli.validate(path, deep=True)
+    return error
+
+
+def put(number: int, value: int) -> Callable[[Fields], None]:
+    return lambda h: h.update({number: (thrift.I32, value)})
+
+
+def inner(kind: int, number: int, value: int) -> Callable[[Fields], None]:
+    return lambda h: h[kind][1].update({number: (thrift.I32, value)})
+
+
+V1, V2, DICT = {"dictionary": False}, {"dictionary": False, "page_version": 2}, {}
+LIES: dict[str, tuple[dict[str, Any], Callable[[Fields], Any], str]] = {
+    "v1_many_values": (V1, inner(DATA, 1, HUGE), "the levels end before"),
+    "v1_negative_values": (V1, inner(DATA, 1, -1), "num_values is -1"),
+    "v1_few_values": (V1, inner(DATA, 1, 3), ""),
+    "v1_other_levels": (V1, inner(DATA, 3, 4), ""),
+    "v1_no_header": (V1, lambda h: h.pop(DATA), "the page header has no data_page_header"),
+    "v2_many_values": (V2, inner(DATA_V2, 1, HUGE), "the levels end before"),
+    "v2_long_levels": (V2, inner(DATA_V2, 5, HUGE), "levels run past its end"),
+    "v2_negative_levels": (V2, inner(DATA_V2, 5, -1), "definition_levels_byte_length is -1"),
+    "v2_no_levels": (V2, inner(DATA_V2, 5, 0), ""),
+    "dictionary_many_values": (DICT, inner(DICTIONARY, 1, HUGE), "its header says 2147483647, its bytes can hold"),
+    "dictionary_negative": (DICT, inner(DICTIONARY, 1, -2), "num_values is -2"),
+    "dictionary_no_header": (DICT, lambda h: h.pop(DICTIONARY), "has no dictionary_page_header"),
+    "long": (V1, put(COMPRESSED, HUGE), "a page of 2147483647 bytes runs past the file's data"),
+    "negative": (V1, put(COMPRESSED, -1), "compressed_page_size is -1"),
+    "negative_uncompressed": (V1, put(UNCOMPRESSED, -1), "uncompressed_page_size is -1"),
+    "no_size": (V1, lambda h: h.pop(COMPRESSED), "has no compressed_page_size"),
+    "no_type": (V1, lambda h: h.pop(TYPE), "has no type"),
+    "type_is_text": (V1, lambda h: h.update({TYPE: (thrift.BINARY, b"x")}), "is a binary, not a i32"),
+    "other_type": (V1, put(TYPE, 2), "has no dictionary_page_header"),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_page_header_that_lies_is_refused(tmp_path: Path, name: str) -> None:
+    options, change, message = LIES[name]
+    path = write(tmp_path / "f", TABLE, **options)
+    offset = with_header(path, change)
+    kind = CorruptFile if name != "v1_other_levels" else UnsupportedError
+    error = refused(path, kind, message or "levels|values|page|encod|type code|structure")
+    assert error.offset is not None
+    assert offset <= error.offset < path.stat().st_size
+
+
+@pytest.mark.parametrize("encoding", [99, 4])
+def test_an_encoding_of_the_future_is_named(tmp_path: Path, encoding: int) -> None:
+    path = write(tmp_path / "f", TABLE, dictionary=False)
+    with_header(path, inner(DATA, 2, encoding))
+    error = refused(
+        path, UnsupportedError, f"values in the encoding ({'CODE 99' if encoding == 99 else 'BIT_PACKED'})"
+    )
+    assert "rewrite" in (error.hint or "")
+
+
+def test_dictionary_indices_without_a_dictionary_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", TABLE, dictionary=False)
+    with_header(path, inner(DATA, 2, 8))
+    refused(path, CorruptFile, "a dictionary-encoded page without a dictionary")
+
+
+@pytest.mark.parametrize("page_version", [1, 2])
+@pytest.mark.parametrize("dictionary", [True, False])
+@pytest.mark.parametrize("compression", [c for c in COMPRESSIONS if c != "none"])
+@pytest.mark.parametrize("size", [HUGE, 1 << 30, (1 << 30) - 1, 1 << 28])
+def test_an_uncompressed_size_that_is_far_too_large_is_not_allocated(
+    tmp_path: Path, size: int, compression: str, dictionary: bool, page_version: int
+) -> None:
+    path = write(tmp_path / "f", TABLE, compression=compression, dictionary=dictionary, page_version=page_version)
+    with_header(path, put(UNCOMPRESSED, size))
+    refused(path, UnsupportedError if size == HUGE else CorruptFile, r"page of \d+ bytes")
+
+
+@pytest.mark.parametrize("compression", [c for c in COMPRESSIONS if c != "none"])
+@pytest.mark.parametrize("damage", ["zeros", "ones", "cut"])
+def test_a_compressed_page_that_is_damaged_is_refused(tmp_path: Path, compression: str, damage: str) -> None:
+    path = write(tmp_path / "f", TABLE, compression=compression, dictionary=False)
+    data = path.read_bytes()
+    at, header, end = first_page(data)
+    size = header[COMPRESSED][1]
+    wrong = {
+        "zeros": bytes(size),
+        "ones": b"\xff" * size,
+        "cut": data[end : end + size // 2] + bytes(size - size // 2),
+    }
+    path.write_bytes(data[:end] + wrong[damage] + data[end + size :])
+    error = refused(path, CorruptFile, "can't be decompressed|decompresses to|can't be read|levels")
+    assert error.offset == at
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        (footers.NUM_VALUES, 401, "|"),
+        (footers.NUM_VALUES, 10**6, "|"),
+        (footers.NUM_VALUES, 399, "the pages hold 400 values or more, the metadata says 399"),
+        (footers.DATA_PAGE_OFFSET, 0, "outside the file's data"),
+        (footers.DATA_PAGE_OFFSET, -1, "outside the file's data|data_page_offset"),
+        (footers.DATA_PAGE_OFFSET, 1 << 40, "outside the file's data"),
+        (7, 1 << 40, "outside the file's data"),
+        (4, 3, "the codec LZO"),
+        (4, 77, "the codec CODE 77"),
+        (4, 1, "can't be decompressed"),
+    ],
+)
+def test_chunk_metadata_that_lies_about_its_pages_is_refused(
+    tmp_path: Path, field: int, value: int, message: str
+) -> None:
+    def change(metadata: Fields) -> None:
+        found = footers.meta(metadata, 0, 0)
+        found[field] = (found[field][0], value)
+
+    path = write(tmp_path / "f", TABLE, dictionary=False)
+    path.write_bytes(footers.edited(path.read_bytes(), change))
+    before = path.read_bytes()
+    kind = UnsupportedError if "codec" in message else CorruptFile
+    with pytest.raises(kind, match=message) as caught:
+        bloomcli.add(path, ["c"], in_place=True)
+    assert (caught.value.path, path.read_bytes(), list(tmp_path.iterdir())) == (str(path), before, [path])
+    assert (caught.value.field or "").startswith("row_groups[0].columns[0]")
+
+
+@pytest.mark.parametrize("page_version", [1, 2])
+@pytest.mark.parametrize("encoding", [e for e in ENCODINGS if e != "PLAIN"])
+def test_value_sections_cut_anywhere_are_refused(tmp_path: Path, encoding: str, page_version: int) -> None:
+    """A page whose bytes end early, with a header that fits them."""
+    array = {
+        "DELTA_BINARY_PACKED": pa.array([i * i % 9973 for i in range(300)], pa.int64()),
+        "BYTE_STREAM_SPLIT": pa.array([i / 3 for i in range(200)]),
+    }.get(encoding, pa.array([f"shared {'prefix' * (i % 9)} {i}" for i in range(200)]))
+    path = write(tmp_path / "f", {"c": array}, encoding=encoding, page_version=page_version)
+    whole = path.read_bytes()
+    at, header, end = first_page(whole)
+    size = header[COMPRESSED][1]
+    for left in range(0, size, size // 60):
+        cut = {**header, UNCOMPRESSED: (thrift.I32, left), COMPRESSED: (thrift.I32, left)}
+        body, footer = footers.split(whole)
+        path.write_bytes(footers.join(body[:at] + thrift.encode(cut) + body[end : end + left] + bytes(size), footer))
+        with pytest.raises(CorruptFile) as caught:
+            bloomcli.add(path, ["c"], output=tmp_path / "out")
+        assert caught.value.path == str(path)
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,54 @@
+"""Running `bloom` in this process, and a file to run it on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.cli import Bloom, Result
+
+from bloomcli.cli import run
+
+
+@pytest.fixture
+def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
+    """Run a command line; standard output and error are what the process wrote to them."""
+
+    def call(*args: object) -> Result:
+        capfd.readouterr()
+        code = run([str(a) for a in args])
+        out, err = capfd.readouterr()
+        return Result(code, out, err)
+
+    return call
+
+
+def table(rows: int = 3000) -> pa.Table:
+    """Orders: an integer key, a group with strings, a dictionary column, a float, a flag."""
+    return pa.table(
+        {
+            "id": pa.array(range(0, rows * 7, 7), pa.int64()),
+            "user": pa.array([{"email": f"user{i}@example.org", "name": f"n{i % 50}"} for i in range(rows)]),
+            "status": pa.array(["new", "paid", "sent"] * (rows // 3)).dictionary_encode(),
+            "score": pa.array([i / 8 - 5 for i in range(rows)]),
+            "ok": pa.array([i % 2 == 0 for i in range(rows)]),
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """3,000 orders in 3 row groups, without filters."""
+    path = tmp_path_factory.mktemp("cli") / "orders.parquet"
+    pq.write_table(table(), path, row_group_size=1000)
+    return path
+
+
+@pytest.fixture(scope="session")
+def filtered(plain: Path) -> Path:
+    """The same with filters on id and user.email."""
+    path = plain.with_name("filtered.parquet")
+    assert run(["add", str(plain), "--columns", "id,user.email", "-o", str(path), "--format", "json"]) == 0
+    return path

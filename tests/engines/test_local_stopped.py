@@ -1,0 +1,204 @@
+"""A run that is killed or stopped anywhere: every file whole at any time, no process left, and started again it ends
+as an undisturbed one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, need
+from support import datasets
+from support.processes import alive, children, wait_until
+
+import bloomcli
+
+FILES, ROWS = 24, 60_000
+BLOOM = (
+    "import signal, sys\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored\n"
+    "from bloomcli.cli import run\n"
+    "sys.exit(run(sys.argv[1:]))\n"
+)
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files without filters; one is broken."""
+    need(Path("/proc/self/stat").is_file(), "/proc, to see processes")
+    root = datasets.plain(tmp_path_factory.mktemp("stopped") / "origin", FILES, ROWS)
+    (root / "part=0" / "bad.parquet").write_bytes(b"\0" * 100)
+    return root
+
+
+@pytest.fixture(scope="module")
+def undisturbed(origin: Path) -> dict[str, str]:
+    """What a run that nobody stops makes of them."""
+    lake = shutil.copytree(origin, origin.with_name("undisturbed"))
+    assert again(lake, "--in-place", "--jobs", "1") == 3
+    return datasets.digests(lake)
+
+
+def arguments(lake: Path, *target: object) -> list[str]:
+    """The command line."""
+    return [sys.executable, "-c", BLOOM, "add", str(lake), "-c", "id", "-f", "json", *map(str, target)]
+
+
+def again(lake: Path, *target: object) -> int:
+    """Run to the end; gives the exit code."""
+    return subprocess.run(arguments(lake, *target), cwd=ROOT, stdout=subprocess.DEVNULL, timeout=60).returncode
+
+
+@contextmanager
+def running(lake: Path, *target: object) -> Iterator[subprocess.Popen[str]]:
+    """A run in a process group of its own."""
+    with subprocess.Popen(
+        arguments(lake, *target),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        yield process
+
+
+def whole(origin: Path, made: Path) -> int:
+    """Each file that is there has its rows and sound filters, if any; gives how many have some."""
+    done = 0
+    for path in made.rglob("[0-9]*.parquet"):
+        report = bloomcli.inspect(path)
+        assert report.unreadable == 0
+        assert report.rows == ROWS
+        done += bool(report.filters)
+    return done
+
+
+def changed(origin: Path, made: Path) -> int:
+    """Files that are done."""
+    before = {p.relative_to(origin): p.stat().st_size for p in origin.rglob("[0-9]*.parquet")}
+    return sum((made / n).exists() and (made / n).stat().st_size > size for n, size in before.items())
+
+
+def place(origin: Path, tmp_path: Path, in_place: bool) -> tuple[Path, Path, list[object]]:
+    """The dataset, where its changed files appear, and the options that say so."""
+    if in_place:
+        lake = shutil.copytree(origin, tmp_path / "lake")
+        return lake, lake, ["--in-place", "--jobs", 2]
+    return origin, tmp_path / "out", ["-o", tmp_path / "out", "--jobs", 2]
+
+
+def ends_as_undisturbed(lake: Path, made: Path, target: list[object], undisturbed: dict[str, str]) -> None:
+    """Started again, it is done, with nothing left behind."""
+    assert again(lake, *target) == 3
+    expected = undisturbed if made == lake else {n: d for n, d in undisturbed.items() if "bad" not in n}
+    assert datasets.digests(made) == expected
+    assert datasets.temporary(made.parent) == []
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("after", [0, 3, 12])
+def test_a_run_that_is_killed_can_be_started_again(
+    origin: Path, undisturbed: dict[str, str], tmp_path: Path, in_place: bool, after: int
+) -> None:
+    lake, made, target = place(origin, tmp_path, in_place)
+    with running(lake, *target) as process:
+        assert wait_until(lambda: datasets.temporary(made) and changed(origin, made) >= after)
+        workers = children(process.pid)
+        assert len(workers) == 2
+        process.kill()
+        process.wait()
+        assert wait_until(lambda: not any(map(alive, workers)), 2.0), "workers outlive their parent"
+    assert after <= whole(origin, made) <= FILES
+    ends_as_undisturbed(lake, made, target, undisturbed)
+
+
+def test_a_whole_process_group_that_is_killed_leaves_temporary_files_which_the_next_run_removes(
+    origin: Path, undisturbed: dict[str, str], tmp_path: Path
+) -> None:
+    lake, made, target = place(origin, tmp_path, True)
+    for _ in range(10):
+        with running(lake, *target) as process:
+            wait_until(lambda: datasets.temporary(made) or process.poll() is not None)
+            os.killpg(process.pid, signal.SIGKILL)
+        whole(origin, made)
+        if datasets.temporary(made):
+            break
+    else:
+        pytest.fail("no kill hit a file that was being written")
+    ends_as_undisturbed(lake, made, target, undisturbed)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize(
+    ("number", "group", "code"),
+    [
+        (signal.SIGINT, True, 130),
+        (signal.SIGINT, False, 130),
+        (signal.SIGTERM, True, 143),
+        (signal.SIGTERM, False, 143),
+    ],
+)
+def test_a_run_that_is_stopped_tidies_up(
+    origin: Path,
+    undisturbed: dict[str, str],
+    tmp_path: Path,
+    number: signal.Signals,
+    group: bool,
+    code: int,
+    in_place: bool,
+) -> None:
+    lake, made, target = place(origin, tmp_path, in_place)
+    with running(lake, *target) as process:
+        assert wait_until(lambda: datasets.temporary(made) and changed(origin, made) >= 2)
+        workers = children(process.pid)
+        (os.killpg if group else os.kill)(process.pid, number)
+        _, said = process.communicate(timeout=20)
+        assert process.returncode == code
+        assert not any(map(alive, workers))
+    assert said.strip() == ("bloom: stopped" if number == signal.SIGINT else "")
+    assert datasets.temporary(made) == []
+    assert 2 <= whole(origin, made) <= FILES
+    ends_as_undisturbed(lake, made, target, undisturbed)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_with_one_job_is_stopped_alike(
+    origin: Path, undisturbed: dict[str, str], tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    lake, made, _ = place(origin, tmp_path, True)
+    with running(lake, "--in-place", "-j", 1) as process:
+        assert wait_until(lambda: datasets.temporary(made) and changed(origin, made) >= 2)
+        process.send_signal(number)
+        assert process.wait(20) == code
+    assert datasets.temporary(made) == []
+    assert 2 <= whole(origin, made) <= FILES
+    ends_as_undisturbed(lake, made, ["--in-place", "-j", 1], undisturbed)
+
+
+def test_every_file_is_readable_throughout(origin: Path, undisturbed: dict[str, str], tmp_path: Path) -> None:
+    lake, made, target = place(origin, tmp_path, True)
+    seen = set()
+    with running(lake, *target) as process:
+        while process.poll() is None:
+            for path in sorted(made.rglob("[0-9]*.parquet")):
+                report = bloomcli.inspect(path)
+                assert (report.rows, report.unreadable) == (ROWS, 0)
+            seen.add(changed(origin, made))
+        assert process.returncode == 3
+    assert len(seen) > 1, "the run was over before it was looked at"
+    assert datasets.digests(made) == undisturbed
+
+
+def test_two_runs_at_once_do_each_file_no_harm(origin: Path, undisturbed: dict[str, str], tmp_path: Path) -> None:
+    lake, made, target = place(origin, tmp_path, True)
+    with running(lake, *target) as one, running(lake, *target) as other:
+        assert {one.wait(60), other.wait(60)} <= {3}
+    whole(origin, made)
+    ends_as_undisturbed(lake, made, target, undisturbed)

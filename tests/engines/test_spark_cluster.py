@@ -1,0 +1,218 @@
+"""A real cluster: a master, two workers, executors in processes of their own. Killed executors, and shipping."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, need
+from support import datasets
+from support.cluster import Cluster, environment, packed, standalone
+from support.processes import alive, children, has_open, wait_until
+
+import bloomcli
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+FILES, ROWS = 24, 60_000
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One cluster for all tests."""
+    need(Path("/proc/self/stat").is_file(), "/proc, to see processes")
+    with standalone(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files without filters; one is broken."""
+    root = datasets.plain(tmp_path_factory.mktemp("killed") / "origin", FILES, ROWS)
+    (root / "part=0" / "bad.parquet").write_bytes(b"\0" * 100)
+    return root
+
+
+@pytest.fixture(scope="module")
+def undisturbed(origin: Path) -> dict[str, str]:
+    """What a run on this machine makes of them."""
+    lake = shutil.copytree(origin, origin.with_name("undisturbed"))
+    command = [sys.executable, "-m", "bloomcli", "add", lake, "-c", "id", "--in-place"]
+    assert subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 3
+    return datasets.digests(lake)
+
+
+@contextmanager
+def running(cluster: Cluster, *args: object, python: str | None = sys.executable, **conf: str) -> Iterator[Any]:
+    """`bloom` as a driver of the cluster; executors run `python`, and find bloomcli here unless it is None."""
+    conf = {"spark_ui_enabled": "false", "spark_executor_memory": "512m", **conf}
+    env = dict(cluster.env)
+    if python is not None:
+        env["PYSPARK_PYTHON"] = python
+        conf.setdefault("spark_executorEnv_PYTHONPATH", str(ROOT))
+    settings = [f"--conf={key.replace('_', '.')}={value}" for key, value in conf.items() if value]
+    command = [sys.executable, "-m", "bloomcli", *args, "--engine", "spark", "--master", cluster.url, *settings]
+    with subprocess.Popen(
+        list(map(str, command)), cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def whole(made: Path) -> int:
+    """Each file that is there has its rows and sound filters, if any; gives how many have some."""
+    done = 0
+    for path in made.rglob("[0-9]*.parquet"):
+        report = bloomcli.inspect(path)
+        assert (report.rows, report.unreadable) == (ROWS, 0)
+        done += bool(report.filters)
+    return done
+
+
+def changed(origin: Path, made: Path) -> int:
+    """Files that are done."""
+    before = {p.relative_to(origin): p.stat().st_size for p in origin.rglob("[0-9]*.parquet")}
+    return sum((made / n).exists() and (made / n).stat().st_size > size for n, size in before.items())
+
+
+def writers(cluster: Cluster, lake: Path) -> list[int]:
+    """Executors' Python workers that are writing a file."""
+    workers = {pid for worker in cluster.workers for pid in children(worker.pid)}
+    return [pid for path in lake.rglob(".*.tmp") for pid in workers if has_open(pid, path)]
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_an_executor_that_is_killed_costs_nothing_but_time(
+    cluster: Cluster, origin: Path, undisturbed: dict[str, str], tmp_path: Path, in_place: bool
+) -> None:
+    lake = shutil.copytree(origin, tmp_path / "lake") if in_place else origin
+    made = lake if in_place else tmp_path / "out"
+    args = ["add", lake, "-c", "id", "-f", "json", *(["--in-place"] if in_place else ["-o", made])]
+    with running(cluster, *args) as process:
+        assert wait_until(lambda: datasets.temporary(made) and changed(origin, made) >= 3, 60)
+        victims = cluster.executors()
+        assert len(victims) == 2, "each worker has an executor"
+        os.kill(victims[0], signal.SIGKILL)
+        assert process.poll() is None
+        while process.poll() is None:
+            whole(made)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    report = json.loads(out)
+    assert (report["files"], report["failed"], report["engine"]) == (FILES + 1, 1, "spark")
+    expected = undisturbed if in_place else {n: d for n, d in undisturbed.items() if "bad" not in n}
+    assert datasets.digests(made) == expected
+    assert whole(made) == FILES
+    assert datasets.temporary(tmp_path) == []
+
+
+def test_a_driver_and_an_executor_that_are_killed_leave_work_that_can_be_started_again(
+    cluster: Cluster, origin: Path, undisturbed: dict[str, str], tmp_path: Path
+) -> None:
+    lake = shutil.copytree(origin, tmp_path / "lake")
+    args = ["add", lake, "-c", "id", "--in-place", "-f", "json"]
+    with running(cluster, *args) as process:
+        assert wait_until(lambda: datasets.temporary(lake) and changed(origin, lake) >= 3, 60)
+        for pid in (*cluster.executors(), process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+    assert 3 <= whole(lake) < FILES
+    assert wait_until(lambda: not cluster.executors(), 30)
+    with running(cluster, *args) as process:
+        out, err = process.communicate(timeout=90)
+    assert process.returncode == 3, err
+    report = json.loads(out)
+    assert report["skipped"] >= 3
+    assert report["done"] + report["skipped"] == FILES
+    assert datasets.digests(lake) == undisturbed
+    assert datasets.temporary(tmp_path) == []
+
+
+def test_a_worker_that_hangs_is_overtaken_by_a_speculative_attempt(
+    cluster: Cluster, origin: Path, undisturbed: dict[str, str], tmp_path: Path
+) -> None:
+    lake, events = shutil.copytree(origin, tmp_path / "lake"), tmp_path / "events"
+    events.mkdir()
+    eager = {
+        "spark_speculation": "true",
+        "spark_speculation_interval": "10ms",
+        "spark_speculation_multiplier": "1.01",
+        "spark_speculation_quantile": "0.05",
+        "spark_speculation_minTaskRuntime": "1ms",
+        "spark_eventLog_enabled": "true",
+        "spark_eventLog_compress": "false",
+        "spark_eventLog_rolling_enabled": "false",
+        "spark_eventLog_dir": str(events),
+    }
+    args = ["add", lake, "-c", "id", "--in-place", "-f", "json"]
+    hung: list[int] = []
+    with running(cluster, *args, **eager) as process:
+        try:
+            assert wait_until(lambda: hung.extend(writers(cluster, lake)) or hung, 60)
+            os.kill(hung[0], signal.SIGSTOP)
+            out, err = process.communicate(timeout=90)
+            assert wait_until(lambda: not alive(hung[0])), "Spark kills the attempt that lost"
+        finally:
+            if hung and alive(hung[0]):
+                os.kill(hung[0], signal.SIGKILL)
+    assert process.returncode == 3, err
+    report = json.loads(out)
+    assert (report["done"] + report["skipped"], report["failed"]) == (FILES, 1)
+    (log,) = events.iterdir()
+    assert '"Speculative":true' in log.read_text(), "nothing was attempted twice"
+    assert datasets.digests(lake) == undisturbed
+    assert datasets.temporary(tmp_path) == []
+
+
+def test_executors_take_bloomcli_from_a_packed_environment(cluster: Cluster, tmp_path: Path) -> None:
+    lake = datasets.mixed(tmp_path / "lake")
+    archive = packed(tmp_path)
+    shipped = {"spark_archives": f"{archive}#environment"}
+    python = "./environment/bin/python"
+    args = ["add", lake, "-c", "id", "-o", tmp_path / "out", "-f", "json"]
+    with running(cluster, *args, python=python, spark_executorEnv_PYTHONPATH="", **shipped) as process:
+        out, err = process.communicate(timeout=90)
+    assert process.returncode == 3, err
+    report = json.loads(out)
+    assert (report["done"], report["failed"]) == (len(datasets.GOOD), len(datasets.BROKEN))
+    assert bloomcli.validate(tmp_path / "out" / datasets.GOOD[0], deep=True, require=["id"]).ok
+
+
+def test_executors_without_bloomcli_are_said_to_be_so(cluster: Cluster, tmp_path: Path) -> None:
+    lake = datasets.plain(tmp_path / "lake", 2, 10)
+    bare = environment(tmp_path / "bare")
+    with running(
+        cluster, "inspect", lake, python=str(bare / "bin" / "python"), spark_executorEnv_PYTHONPATH=""
+    ) as process:
+        _, err = process.communicate(timeout=90)
+    assert process.returncode == 4
+    assert "bloom: the executors' Python has no bloomcli\nhint: ship a packed environment" in err
+
+
+def test_spark_submit_runs_the_command_line_with_its_session(cluster: Cluster, tmp_path: Path) -> None:
+    lake = datasets.plain(tmp_path / "lake", 3, 10)
+    job = tmp_path / "bloom_job.py"
+    job.write_text("import sys\nfrom bloomcli.cli import run\nsys.exit(run())\n")
+    submit = Path(cluster.env["SPARK_HOME"]) / "bin" / "spark-submit"
+    settings = ("spark.ui.enabled=false", f"spark.executorEnv.PYTHONPATH={ROOT}", "spark.executor.memory=512m")
+    command = [submit, "--master", cluster.url, *(part for s in settings for part in ("--conf", s)), job]
+    done = subprocess.run(
+        [*command, "inspect", lake, "--engine", "spark", "-f", "json"],
+        env=cluster.env | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["done"] == 3

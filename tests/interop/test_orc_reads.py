@@ -1,0 +1,298 @@
+"""Spark, orc-core and ORC C++ read what we wrote: the same rows, and fewer of them read with our filters."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow.dataset as ds
+import pytest
+from conftest import need
+from pyarrow import orc
+from support.orcspark import STRIDE, filters, hadoop_path, types_frame, write
+from support.sparkfiles import NOON
+
+import bloomcli
+from bloomcli.model import Presence
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.interop]
+
+ROWS = 4000
+GROUPED = {"orc__row__index__stride": STRIDE}
+SCHEMA = (
+    "id bigint, small int, name string, user struct<email:string>, price decimal(9,2), huge decimal(30,4), "
+    "moment timestamp, day date, d double, f float"
+)
+COLUMNS = ["id", "small", "name", "user.email", "price", "huge", "moment", "day", "d", "f"]
+CASTS = {"small": "int", "price": "decimal(9,2)", "huge": "decimal(30,4)", "f": "float"}
+
+
+def row(n: int) -> tuple[Any, ...]:
+    """The row of an even number; that of an odd one lies between two that are there, and isn't."""
+    text = f"{n:06}"
+    money = Decimal((n - 4000) * 3)
+    moment = NOON - dt.timedelta(days=20_000) + dt.timedelta(days=n, milliseconds=n)
+    return n, n, f"ñame {text}", (text,), money / 100, money * 10**12, moment, moment.date(), n + 0.5, n + 0.1
+
+
+def cell(column: str, n: int) -> Any:
+    """The value of a column in the row of that number."""
+    value = row(n)[COLUMNS.index(column)]
+    return value[0] if column == "user.email" else value
+
+
+class Files(NamedTuple):
+    """The same rows in files without filters, with ours, and with those of orc-core."""
+
+    bare: Path
+    ours: Path
+    java: Path
+
+
+@pytest.fixture(scope="module")
+def files(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Files:
+    folder = tmp_path_factory.mktemp("orc-reads")
+    frame = spark.createDataFrame([row(i * 1237 % ROWS * 2) for i in range(ROWS)], SCHEMA)
+    bare = write(frame, folder / "bare.orc", **GROUPED)
+    bloomcli.add(bare, COLUMNS, output=folder / "ours.orc", fpp=0.0001)
+    java = write(frame, folder / "java.orc", **filters(COLUMNS, 0.0001), **GROUPED)
+    return Files(bare, folder / "ours.orc", java)
+
+
+def pushdown(spark: SparkSession, on: bool) -> None:
+    """Whether filters go down to orc-core."""
+    spark.conf.set("spark.sql.orc.filterPushdown", str(on).lower())
+
+
+def scan(spark: SparkSession, path: Path, condition: Any) -> tuple[list[Any], int]:
+    """The rows of a query, and how many rows its scan read, by Spark's own metrics."""
+    frame = spark.read.orc(str(path)).where(condition)
+    rows = frame.collect()
+    plan = frame._jdf.queryExecution().executedPlan()
+    if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
+        plan = plan.executedPlan()
+    leaves = plan.collectLeaves()
+    assert leaves.length() == 1
+    return rows, leaves.apply(0).metrics().apply("numOutputRows").value()
+
+
+def equals(spark: SparkSession, column: str, value: Any) -> Any:
+    """The condition column = value, with the column's own type."""
+    from pyspark.sql import functions
+
+    literal = functions.lit(value)
+    return functions.col(column) == (literal.cast(CASTS[column]) if column in CASTS else literal)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_the_same_rows_come_with_pushdown_on_and_off(spark: SparkSession, files: Files, column: str) -> None:
+    for n, count in ((0, 1), (1718, 1), (ROWS * 2 - 2, 1), (1719, 0), (3, 0)):
+        condition = equals(spark, column, cell(column, n))
+        pushdown(spark, False)
+        expected, everything = scan(spark, files.bare, condition)
+        unpushed, _ = scan(spark, files.ours, condition)
+        pushdown(spark, True)
+        pushed, _ = scan(spark, files.ours, condition)
+        assert (len(expected), everything) == (count, ROWS)
+        assert expected == unpushed == pushed
+
+
+@pytest.mark.parametrize("column", [c for c in COLUMNS if c != "moment"])  # Spark skips nothing by timestamps
+def test_the_scan_reads_fewer_rows_than_without_filters(spark: SparkSession, files: Files, column: str) -> None:
+    pushdown(spark, True)
+    absent = equals(spark, column, cell(column, 1719))
+    assert scan(spark, files.bare, absent) == ([], ROWS)
+    assert scan(spark, files.ours, absent) == ([], 0)
+    present = equals(spark, column, cell(column, 1718))
+    assert scan(spark, files.bare, present)[1] == ROWS
+    assert scan(spark, files.ours, present)[1] == STRIDE
+
+
+def test_lists_of_values_are_looked_up_and_whole_tables_are_the_same(spark: SparkSession, files: Files) -> None:
+    pushdown(spark, True)
+    assert scan(spark, files.ours, "id in (1, 3, 5, 1719)") == ([], 0)
+    rows, read = scan(spark, files.ours, "name = 'ñame 000002' or id = 2001")
+    assert (len(rows), read) == (1, STRIDE)
+    bare, ours = (spark.read.orc(str(path)) for path in files[:2])
+    assert ours.count() == ROWS
+    assert ours.exceptAll(bare).count() == bare.exceptAll(ours).count() == 0
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.parametrize("stored", [0.0, -0.0])
+@pytest.mark.parametrize("wanted", ["0.0", "-0.0"])
+def test_a_zero_of_either_sign_finds_a_stored_zero_of_either_sign(
+    spark: SparkSession, tmp_path: Path, kind: str, stored: float, wanted: str
+) -> None:
+    rows = [(stored if i == 1700 else i - 1700.0,) for i in range(3000)]
+    bare = write(spark.createDataFrame(rows, f"d {kind}"), tmp_path / "bare.orc", **GROUPED)
+    bloomcli.add(bare, ["d"], output=tmp_path / "ours.orc", fpp=0.0001)
+    pushdown(spark, True)
+    found, read = scan(spark, tmp_path / "ours.orc", f"d = cast('{wanted}' as {kind})")
+    assert ([r.d for r in found], read) == ([0.0], STRIDE)
+
+
+def java_filters(spark: SparkSession, path: Path, column: int) -> list[Any]:
+    """orc-core's filters of a column, as its own reader reads and decodes them, stripe by stripe."""
+    jvm = spark._jvm
+    core = jvm.org.apache.orc
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    reader = core.OrcFile.createReader(hadoop_path(spark, path), core.OrcFile.readerOptions(conf))
+    rows = reader.rows()
+    try:
+        width = reader.getSchema().getMaximumId() + 1
+        wanted = spark.sparkContext._gateway.new_array(jvm.boolean, width)
+        for i in range(width):
+            wanted[i] = True
+        category = reader.getSchema().findSubtype(column).getCategory()
+        found = []
+        for stripe in range(reader.getStripes().size()):
+            index = rows.readRowIndex(stripe, wanted, wanted)
+            entries = index.getBloomFilterIndex()[column]
+            encoding = rows.readStripeFooter(reader.getStripes().get(stripe)).getColumns(column)
+            kind = index.getBloomFilterKinds()[column]
+            found += [
+                core.util.BloomFilterIO.deserialize(
+                    kind, encoding, reader.getWriterVersion(), category, entries.getBloomFilter(group)
+                )
+                for group in range(entries.getBloomFilterCount())
+            ]
+        return found
+    finally:
+        rows.close()
+        reader.close()
+
+
+@pytest.mark.parametrize(
+    ("column", "index", "test"), [("id", 1, "testLong"), ("name", 3, "testString"), ("d", 10, "testDouble")]
+)
+def test_orc_cores_own_reader_finds_every_value(
+    spark: SparkSession, files: Files, column: str, index: int, test: str
+) -> None:
+    found = java_filters(spark, files.ours, index)
+    assert len(found) == ROWS // STRIDE
+    for group, bloom in enumerate(found):
+        numbers = [i * 1237 % ROWS * 2 for i in range(group * STRIDE, (group + 1) * STRIDE, 9)]
+        assert all(getattr(bloom, test)(cell(column, n)) for n in numbers)
+        assert sum(getattr(bloom, test)(cell(column, n + 1)) for n in numbers) < 3
+
+
+@pytest.mark.parametrize("codec", ["zstd", "zlib", "snappy", "lz4", "none"])
+def test_orc_core_and_arrow_read_every_type_as_before_in_every_compression(
+    spark: SparkSession, tmp_path: Path, codec: str
+) -> None:
+    options = {"orc__stripe__row__count": STRIDE, **GROUPED}
+    bare = write(types_frame(spark, 2500), tmp_path / "bare.orc", codec, **options)
+    ours = tmp_path / "ours.orc"
+    leaves = ["big", "text", "huge", "moment", "tags._elem", "counts._key", "deep._elem.y"]
+    bloomcli.add(bare, leaves, output=ours)
+    core = spark._jvm.org.apache.orc
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    told = []
+    for path in (bare, ours):
+        reader = core.OrcFile.createReader(hadoop_path(spark, path), core.OrcFile.readerOptions(conf))
+        stripes = [stripe.getNumberOfRows() for stripe in reader.getStripes()]
+        told.append((reader.getSchema().toString(), stripes, reader.getNumberOfRows(), reader.getContentLength()))
+        assert sum(s.getLength() for s in reader.getStripes()) + 3 == reader.getContentLength()
+        reader.close()
+    assert told[0][:3] == told[1][:3]
+    assert told[0][1] == [1024, 1024, 452]
+    assert told[0][3] < told[1][3]
+    assert len(java_filters(spark, ours, 5)) == 5
+    table = orc.read_table(ours)
+    assert table.equals(orc.read_table(bare))
+    assert orc.ORCFile(ours).schema.equals(orc.ORCFile(bare).schema, check_metadata=True)
+    columns = [name for name in table.column_names if name not in {"counts", "deep"}]  # maps can't be subtracted
+    left, right = (spark.read.orc(str(path)).select(columns) for path in (bare, ours))
+    assert left.exceptAll(right).count() == right.exceptAll(left).count() == 0
+
+
+def test_a_filtered_dataset_read_by_arrow_gives_the_same_rows(files: Files) -> None:
+    for n in (0, 1718, 1719):
+        bare, ours = (ds.dataset(path, format="orc").to_table(filter=ds.field("id") == n) for path in files[:2])
+        assert ours.equals(bare)
+        assert ours.num_rows == (n % 2 == 0)
+
+
+def test_orc_cpp_skips_row_groups_by_our_filters(files: Files) -> None:
+    """PyORC hands predicates to ORC C++, which then gives the rows of the row groups that are left."""
+    try:
+        import pyorc
+        from pyorc.predicates import PredicateColumn
+    except ImportError:
+        need(False, "PyORC")
+    kinds = {"id": pyorc.TypeKind.LONG, "small": pyorc.TypeKind.INT, "name": pyorc.TypeKind.STRING}
+    for column, kind in kinds.items():
+        for n, left in ((1718, STRIDE), (1719, 0), (5001, 0), (7000, STRIDE)):
+            for path, count in ((files.bare, ROWS), (files.ours, left)):
+                with path.open("rb") as opened:
+                    predicate = PredicateColumn(kind, column) == cell(column, n)
+                    rows = list(pyorc.Reader(opened, predicate=predicate, column_names=[column]))
+                assert sum(value == cell(column, n) for (value,) in rows) == (n % 2 == 0)
+                assert len(rows) == count
+
+
+def test_rows_that_orc_cpps_own_filters_lose_come_back_with_replaced_ones(
+    spark: SparkSession, fixtures: Path, tmp_path: Path
+) -> None:
+    """ORC C++ hashes tinyints that it has overwritten: an engine that trusts its filters loses rows."""
+    theirs, ours = fixtures / "orc" / "cpp_types.orc", tmp_path / "ours.orc"
+    bloomcli.add(theirs, ["tiny"], output=ours, replace=True)
+    missing = {
+        int(text)
+        for finding in bloomcli.validate(theirs, columns=["tiny"], deep=True).findings
+        for text in finding.missing
+    }
+    assert missing
+    for number in missing:
+        counts = []
+        for path, on in ((theirs, False), (theirs, True), (ours, True)):
+            pushdown(spark, on)
+            counts.append(spark.read.orc(str(path)).select("tiny").where(f"tiny = {number}").count())
+        assert counts == [1, 0, 1]
+
+
+def test_a_file_that_spark_wrote_with_a_checksum_beside_it_is_rewritten_in_place(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "table"
+    spark.range(3000).coalesce(1).write.options(**{"orc.row.index.stride": "1000"}).orc(str(folder))
+    (part,) = folder.glob("part-*.orc")
+    sidecar = part.with_name(f".{part.name}.crc")
+    stale = sidecar.read_bytes()
+    bloomcli.add(part, ["id"], in_place=True)
+    pushdown(spark, True)
+    assert scan(spark, folder, "id = 77")[1] == STRIDE
+    assert spark.read.orc(str(folder)).count() == 3000
+    assert sidecar.read_bytes() != stale
+
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    (broken / sidecar.name).write_bytes(stale)
+    with pytest.raises(Exception, match=r"(?i)checksum"):
+        spark.read.orc(str(broken)).collect()
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_spark_skips_with_our_filters_what_it_skips_with_those_of_orc_core(
+    spark: SparkSession, files: Files, column: str
+) -> None:
+    pushdown(spark, True)
+    for n in (1718, 1719, 5001):
+        condition = equals(spark, column, cell(column, n))
+        assert scan(spark, files.java, condition) == scan(spark, files.ours, condition)
+
+
+def test_probe_says_what_spark_skips(spark: SparkSession, files: Files) -> None:
+    pushdown(spark, True)
+    said = bloomcli.probe(files.ours, ["1718", "1719", "5001", "7000"], column="id")
+    assert [t.presence for t in said.totals] == [Presence.MAYBE, Presence.ABSENT, Presence.ABSENT, Presence.MAYBE]
+    for total in said.totals:
+        read = scan(spark, files.ours, f"id = {total.value}")[1]
+        assert read == (total.row_groups - total.skipped_row_groups) * STRIDE

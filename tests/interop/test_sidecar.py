@@ -1,0 +1,36 @@
+"""Hadoop's checksum files beside replaced files, read by Hadoop itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bloomcli.atomic import replacing
+from bloomcli.source import LocalSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.interop]
+
+
+@pytest.mark.parametrize("old", ["hadoop's own", "stale", "junk"])
+def test_hadoop_reads_a_replaced_file_whatever_its_sidecar_was(spark: SparkSession, tmp_path: Path, old: str) -> None:
+    text = "".join(f"line {at}\n" for at in range(500))
+    spark.createDataFrame([(text.rstrip("\n"),)], "value string").coalesce(1).write.text(str(tmp_path / "t"))
+    (file,) = (tmp_path / "t").glob("*.txt")
+    sidecar = file.with_name(f".{file.name}.crc")
+    assert file.read_text() == text
+    if old == "stale":
+        file.write_bytes(b"x" * 4000)
+    elif old == "junk":
+        sidecar.write_bytes(b"junk")
+    with (
+        LocalSource(str(file), file) as source,
+        replacing(file, source=source, overwrite=True, verify=lambda _: None) as out,
+    ):
+        out.write(text.upper().encode())
+    assert sidecar.exists()
+    assert [row.value for row in spark.read.text(str(tmp_path / "t")).collect()] == text.upper().splitlines()

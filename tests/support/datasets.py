@@ -1,0 +1,93 @@
+"""Small datasets as lakes have them: partitions, two formats, files that are done, broken, or something else."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import orc
+
+import bloomcli
+
+GOOD: Final = (
+    "_p=1/part-0.parquet",
+    "year=2023/part-0.orc",
+    "year=2023/part-0.parquet",
+    "year=2024/month=1/part-0.parquet",
+    "year=2024/month=1/part [1].parquet",
+    "year=2024/month=2/part-0.orc",
+)
+FILTERED: Final = ("done.orc", "done.parquet")
+BROKEN: Final = ("bad/cut.parquet", "bad/empty.orc", "bad/noise.parquet")
+OTHER: Final = ("notes.txt", "nothing")
+HIDDEN: Final = ("_SUCCESS", ".hidden.parquet", "_temporary/0/part.parquet", "year=2023/.part-0.parquet.xyz")
+
+
+def table(rows: int = 400, seed: int = 0) -> pa.Table:
+    """Ids that no other seed has, and names that repeat."""
+    first = seed * 1_000_000
+    return pa.table(
+        {
+            "id": pa.array(range(first, first + rows * 3, 3), pa.int64()),
+            "name": pa.array([f"n{(i + seed) % 90}" for i in range(rows)]),
+        }
+    )
+
+
+def write(path: Path, rows: int = 400, seed: int = 0) -> Path:
+    """A Parquet or ORC file without filters, by its suffix."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".orc":
+        orc.write_table(table(rows, seed), path)
+    else:
+        pq.write_table(table(rows, seed), path, row_group_size=max(rows // 2, 1))
+    return path
+
+
+def mixed(root: Path, rows: int = 400) -> Path:
+    """GOOD, FILTERED, BROKEN, OTHER and HIDDEN files below a directory."""
+    for seed, name in enumerate((*GOOD, *FILTERED, *BROKEN)):
+        write(root / name, rows, seed)
+    for name in FILTERED:
+        bloomcli.add(root / name, ["id"], in_place=True)
+    cut, empty, noise = (root / name for name in BROKEN)
+    cut.write_bytes(cut.read_bytes()[:-100])
+    empty.write_bytes(b"")
+    noise.write_bytes(noise.read_bytes()[:500] + b"\xff" * 4000 + b"PAR1")
+    for name in (*OTHER, *HIDDEN):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("" if name == "nothing" else "of no format that bloom knows\n")
+    return root
+
+
+def plain(root: Path, files: int, rows: int = 400) -> Path:
+    """That many Parquet files without filters, in partitions."""
+    for seed in range(files):
+        write(root / f"part={seed % 3}" / f"{seed:03}.parquet", rows, seed)
+    return root
+
+
+def digests(root: Path) -> dict[str, str]:
+    """Each file below a directory, whatever its name, with the digest of its bytes."""
+    return {
+        str(p.relative_to(root)): sha256(p.read_bytes()).hexdigest() for p in sorted(root.rglob("*")) if p.is_file()
+    }
+
+
+def temporary(root: Path) -> list[str]:
+    """Temporary files that were left below a directory."""
+    return sorted(p.name for p in root.rglob(".*.tmp"))
+
+
+def without(data: pa.Table) -> pa.Table:
+    """The rows alone, as both formats give them back."""
+    return data.replace_schema_metadata(None)
+
+
+def read(path: Path) -> pa.Table:
+    """The rows of a file, by pyarrow."""
+    return without(orc.read_table(path) if path.suffix == ".orc" else pq.ParquetFile(path).read())

@@ -1,0 +1,65 @@
+"""What `bloom inspect` says of a fixture, in the form that is kept beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import bloomcli
+from bloomcli.errors import BloomError
+from bloomcli.report.json import document
+
+ROOT: Final = Path(__file__).parent.parent.parent
+FIXTURES: Final = ROOT / "fixtures" / "parquet"
+ORC: Final = ROOT / "fixtures" / "orc"
+MOSAIC: Final = ROOT / "fixtures" / "mosaic"
+DATA: Final = ROOT / "tests" / "golden" / "data"
+
+
+def files() -> list[Path]:
+    """Every fixture that has a golden file."""
+    return [*sorted(FIXTURES.glob("*.parquet")), *sorted(ORC.glob("*.orc")), *sorted(MOSAIC.glob("*.mosaic"))]
+
+
+def golden(path: Path) -> Path:
+    """The golden file of a fixture."""
+    return DATA / f"{path.stem}.inspect.json"
+
+
+def produce(path: Path) -> dict[str, Any]:
+    """The report of a file, with `path` set to its name; or the error, for a file that can't be inspected."""
+    try:
+        report = bloomcli.inspect(path)
+    except BloomError as error:
+        return {"error": type(error).__name__, "message": error.reason, "offset": error.offset, "hint": error.hint}
+    found: dict[str, Any] = _rounded(document("inspect", dataclasses.replace(report, path=path.name)))
+    return found
+
+
+def text(path: Path) -> str:
+    """The golden file's text: one filter a line, so that a difference reads well."""
+    whole = produce(path)
+    lines = []
+    for key, value in whole.items():
+        if isinstance(value, list) and value:
+            rows = ",\n    ".join(json.dumps(row) for row in value)
+            lines.append(f'  "{key}": [\n    {rows}\n  ]')
+        else:
+            lines.append(f"  {json.dumps(key)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _rounded(value: Any) -> Any:
+    """Twelve digits, since the last ones may differ between processors; keys that say nothing are left out.
+
+    (Keys may be added to the reports, which most files then have nothing to say under.)
+    """
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items() if item not in (None, [])}
+    return value

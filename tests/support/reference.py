@@ -1,0 +1,62 @@
+"""The split-block filter as the specification words it, in plain Python: what the kernels are held against."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable
+from typing import Final
+
+SALTS: Final = (
+    0x47B6137B,
+    0x44974D91,
+    0x8824AD5B,
+    0xA2B7289D,
+    0x705495C7,
+    0x2DF1424B,
+    0x9EFC4947,
+    0x5C6BFB31,
+)
+
+
+def block_of(value: int, blocks: int) -> int:
+    """Index of the block that a 64-bit hash goes to."""
+    return ((value >> 32) * blocks) >> 32
+
+
+def mask_of(value: int) -> list[int]:
+    """The eight words of a hash's block, one bit set in each."""
+    return [1 << ((value & 0xFFFFFFFF) * salt % 2**32 >> 27) for salt in SALTS]
+
+
+def filter_of(values: Iterable[int], nbytes: int) -> bytes:
+    """The bitset of `nbytes` that holds these hashes."""
+    words = [0] * (nbytes // 4)
+    for value in values:
+        start = block_of(value, nbytes // 32) * 8
+        for at, bit in enumerate(mask_of(value)):
+            words[start + at] |= bit
+    return struct.pack(f"<{len(words)}I", *words)
+
+
+def holds(bitset: bytes, value: int) -> bool:
+    """Whether the filter answers "maybe"."""
+    words = struct.unpack_from("<8I", bitset, block_of(value, len(bitset) // 32) * 32)
+    return all(word & bit for word, bit in zip(words, mask_of(value), strict=True))
+
+
+def stats(bitset: bytes) -> tuple[int, float]:
+    """Set bits, and the false-positive rate of a random hash: mean over blocks of the product of the words' fills."""
+    counts = [word.bit_count() for word in struct.unpack(f"<{len(bitset) // 4}I", bitset)]
+    blocks = [counts[at : at + 8] for at in range(0, len(counts), 8)]
+    return sum(counts), math.fsum(math.prod(count / 32 for count in block) for block in blocks) / len(blocks)
+
+
+def packed(values: Iterable[int]) -> bytes:
+    """Hashes as the kernels take them: uint64s, little-endian."""
+    return b"".join(value.to_bytes(8, "little") for value in values)
+
+
+def unpacked(buffer: bytes | bytearray, count: int) -> list[int]:
+    """The first `count` hashes of a kernel's output."""
+    return list(struct.unpack_from(f"<{count}Q", buffer))

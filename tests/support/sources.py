@@ -1,0 +1,24 @@
+"""Sources that tell what was read of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bloomcli.source import LocalSource
+
+
+class CountingSource(LocalSource):
+    """A local file that remembers every range that was read."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(str(path), Path(path))
+        self.reads: list[tuple[int, int]] = []
+
+    def _read(self, offset: int, length: int) -> bytes:
+        self.reads.append((offset, length))
+        return super()._read(offset, length)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes that were read, those read twice counted twice."""
+        return sum(length for _, length in self.reads)

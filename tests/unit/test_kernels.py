@@ -1,0 +1,301 @@
+"""Hashing, split-block filters and CRC-32C in the compiled module, against other implementations."""
+
+from __future__ import annotations
+
+import random
+import struct
+import zlib
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+import xxhash
+from support import reference
+from support.reference import packed, unpacked
+
+from bloomcli import kernels
+
+DATA = random.Random(1).randbytes(4096)
+SOURCE = random.Random(2)
+HASHES = [SOURCE.getrandbits(64) for _ in range(500)]
+HUGE = (1 << 63) - 1
+
+
+def bitmap(present: list[bool]) -> bytes:
+    """An Arrow validity bitmap."""
+    out = bytearray((len(present) + 7) // 8)
+    for at, there in enumerate(present):
+        out[at >> 3] |= there << (at & 7)
+    return bytes(out)
+
+
+def alternating(count: int) -> list[bool]:
+    """Some there, some null, in no power-of-two rhythm."""
+    return [at % 3 != 1 and at % 7 != 5 for at in range(count)]
+
+
+@pytest.mark.parametrize("length", range(201))
+def test_xxh64_of_every_length_is_what_the_xxhash_package_gives(length: int) -> None:
+    for start in (0, 1, 3):
+        value = DATA[start : start + length]
+        assert kernels.xxh64(value) == xxhash.xxh64_intdigest(value, seed=0)
+
+
+@pytest.mark.parametrize(
+    "kind", [bytes, bytearray, memoryview, lambda data: memoryview(pa.py_buffer(data)).cast("B")]
+)
+def test_any_buffer_can_be_hashed(kind: Callable[[bytes], object]) -> None:
+    assert kernels.xxh64(kind(b"parquet")) == xxhash.xxh64_intdigest(b"parquet")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("offset", [0, 1, 9])
+@pytest.mark.parametrize("width", [1, 2, 4, 5, 8, 12, 16, 31, 32, 33])
+def test_fixed_values_hash_as_each_value_alone(width: int, offset: int, nulls: bool) -> None:
+    count = 70
+    present = alternating(offset + count) if nulls else [True] * (offset + count)
+    out = bytearray(count * 8)
+    written = kernels.hash_fixed(DATA, width, offset, count, bitmap(present) if nulls else None, out)
+    expected = [
+        xxhash.xxh64_intdigest(DATA[at * width : (at + 1) * width])
+        for at in range(offset, offset + count)
+        if present[at]
+    ]
+    assert written == len(expected)
+    assert unpacked(out, written) == expected
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("offset", [0, 1, 11])
+@pytest.mark.parametrize("large", [False, True])
+def test_binary_values_hash_as_each_value_alone(large: bool, offset: int, nulls: bool) -> None:
+    values = [DATA[at : at + at % 41] for at in range(90)]
+    present = alternating(len(values)) if nulls else [True] * len(values)
+    array = pa.array(
+        [value if there else None for value, there in zip(values, present, strict=True)],
+        pa.large_binary() if large else pa.binary(),
+    )
+    validity, offsets, data = (buffer and memoryview(buffer).cast("B") for buffer in array.buffers())
+    count = len(values) - offset
+    out = bytearray(count * 8)
+    written = kernels.hash_binary(offsets, data, offset, count, large, validity, out)
+    expected = [
+        xxhash.xxh64_intdigest(value) for value, there in zip(values[offset:], present[offset:], strict=True) if there
+    ]
+    assert written == len(expected)
+    assert unpacked(out, written) == expected
+
+
+def test_empty_strings_hash_without_any_data() -> None:
+    out = bytearray(16)
+    assert kernels.hash_binary(bytes(12), b"", 0, 2, False, None, out) == 2
+    assert unpacked(out, 2) == [xxhash.xxh64_intdigest(b"")] * 2
+
+
+def test_no_values_need_no_room() -> None:
+    assert kernels.hash_fixed(b"", 8, 0, 0, None, bytearray()) == 0
+    assert kernels.hash_binary(b"", b"", 0, 0, False, None, bytearray()) == 0
+    assert kernels.has_zero(b"", 8, 0, 0, None) is False
+
+
+def test_offsets_of_null_values_are_not_looked_at() -> None:
+    offsets = struct.pack("<3i", 0, 10**6, 10**6)
+    assert kernels.hash_binary(offsets, b"", 0, 1, False, b"\0", bytearray(8)) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((DATA, 8, 0, 513, None, bytearray(8 * 513)), "fewer values"),
+        ((DATA, 8, 1, 512, None, bytearray(8 * 512)), "fewer values"),
+        ((DATA, 0, 0, 1, None, bytearray(8)), "fewer values"),
+        ((DATA, -8, 0, 1, None, bytearray(8)), "fewer values"),
+        ((DATA, 8, -1, 1, None, bytearray(8)), "negative"),
+        ((DATA, 8, 0, -1, None, bytearray(8)), "negative"),
+        ((DATA, 8, 0, 2, None, bytearray(15)), "no room"),
+        ((DATA, 8, 0, 9, b"\xff", bytearray(72)), "bitmap"),
+        ((DATA, 8, 8, 1, b"\xff", bytearray(8)), "bitmap"),
+        ((DATA, 8, HUGE, 1, None, bytearray(8)), "fewer values"),
+        ((DATA, 8, 1, HUGE, None, bytearray(8)), "fewer values"),
+        ((DATA, 1, 0, 1 << 61, None, bytearray(8)), "fewer values"),
+    ],
+)
+def test_fixed_values_outside_a_buffer_are_refused(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        kernels.hash_fixed(*arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "start", "count", "message"),
+    [
+        ((0, 5), 0, 2, "fewer offsets"),
+        ((0, 5), 1, 1, "fewer offsets"),
+        ((0, 5), HUGE, 1, "fewer offsets"),
+        ((0, 5), 1, HUGE, "fewer offsets"),
+        ((0, 5), -1, 1, "negative"),
+        ((0, 5), 0, -1, "negative"),
+        ((-1, 5), 0, 1, "outside the data"),
+        ((3, 2), 0, 1, "outside the data"),
+        ((0, 6), 0, 1, "outside the data"),
+        ((0, 5, 4), 0, 2, "outside the data"),
+    ],
+)
+@pytest.mark.parametrize("large", [False, True])
+def test_binary_values_outside_a_buffer_are_refused(
+    offsets: tuple[int, ...], start: int, count: int, message: str, large: bool
+) -> None:
+    raw = struct.pack(f"<{len(offsets)}{'q' if large else 'i'}", *offsets)
+    with pytest.raises(ValueError, match=message):
+        kernels.hash_binary(raw, b"12345", start, count, large, None, bytearray(64))
+
+
+def test_binary_hashes_need_room_and_a_whole_bitmap() -> None:
+    offsets = struct.pack("<11i", *range(11))
+    with pytest.raises(ValueError, match="no room"):
+        kernels.hash_binary(offsets, DATA, 0, 10, False, None, bytearray(79))
+    with pytest.raises(ValueError, match="bitmap"):
+        kernels.hash_binary(offsets, DATA, 0, 10, False, b"\xff", bytearray(80))
+
+
+@pytest.mark.parametrize(("width", "code"), [(2, "e"), (4, "f"), (8, "d")])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_either_zero_is_found_at_any_place(width: int, code: str, zero: float) -> None:
+    tiny = {"e": 6e-8, "f": 1e-45, "d": 5e-324}[code]
+    for place in range(5):
+        values = [tiny, -tiny, 1.5, float("nan"), -2.0]
+        values[place] = zero
+        data = struct.pack(f"<5{code}", *values)
+        assert kernels.has_zero(data, width, 0, 5, None)
+        assert kernels.has_zero(data, width, place, 1, None)
+        assert not kernels.has_zero(data, width, place + 1, 4 - place, None)
+        assert not kernels.has_zero(data, width, 0, 5, bitmap([at != place for at in range(5)]))
+        assert kernels.has_zero(data, width, 0, 5, bitmap([at == place for at in range(5)]))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(3, 0, 1), (8, 0, 3), (8, 2, 1), (8, HUGE, 1), (8, 1, HUGE), (0, 0, 1), (8, -1, 1), (8, 0, -1)],
+)
+def test_zeros_are_not_looked_for_outside_the_values(arguments: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match=r"fewer values|negative"):
+        kernels.has_zero(bytes(16), *arguments, None)
+
+
+@pytest.mark.parametrize("nbytes", [32, 64, 96, 224, 1024, 32 * 1000])
+def test_a_filter_is_bit_for_bit_the_specifications(nbytes: int) -> None:
+    bitset = bytearray(nbytes)
+    kernels.sbbf_insert(bitset, packed(HASHES), len(HASHES))
+    assert bitset == reference.filter_of(HASHES, nbytes)
+
+
+@pytest.mark.parametrize("nbytes", [32, 96, 1024, 4096])
+def test_every_answer_is_the_specifications(nbytes: int) -> None:
+    bitset = reference.filter_of(HASHES[:60], nbytes)
+    out = bytearray(len(HASHES))
+    absent = kernels.sbbf_check(bitset, packed(HASHES), len(HASHES), out)
+    expected = [reference.holds(bitset, value) for value in HASHES]
+    assert list(out) == expected
+    assert absent == expected.count(False)
+    assert all(out[:60])
+
+
+@pytest.mark.parametrize("extreme", [0, (1 << 64) - 1, 1 << 32, (1 << 32) - 1])
+@pytest.mark.parametrize("blocks", [1, 3, 1024])
+def test_the_extreme_hashes_stay_inside(extreme: int, blocks: int) -> None:
+    guarded = bytearray(32 * (blocks + 2))
+    with memoryview(guarded)[32:-32] as bitset:
+        kernels.sbbf_insert(bitset, packed([extreme]), 1)
+        assert bytes(bitset) == reference.filter_of([extreme], 32 * blocks)
+    assert not any(guarded[:32])
+    assert not any(guarded[-32:])
+
+
+@pytest.mark.parametrize("values", [0, 1, 20, 500])
+def test_set_bits_and_rate_are_the_formulas(values: int) -> None:
+    bitset = reference.filter_of(HASHES[:values], 1024)
+    set_bits, fpp = kernels.sbbf_stats(bitset)
+    assert set_bits == reference.stats(bitset)[0]
+    assert fpp == pytest.approx(reference.stats(bitset)[1], rel=1e-12)
+
+
+def test_a_full_filter_says_maybe_to_everything() -> None:
+    assert kernels.sbbf_stats(b"\xff" * 96) == (768, 1.0)
+    assert kernels.sbbf_stats(bytes(96)) == (0, 0.0)
+
+
+@pytest.mark.parametrize("blocks", [2, 4, 6, 64])
+def test_a_fold_is_the_or_of_neighbours(blocks: int) -> None:
+    bitset = DATA[: blocks * 32]
+    words = [int.from_bytes(bitset[at : at + 32], "little") for at in range(0, len(bitset), 32)]
+    expected = b"".join((a | b).to_bytes(32, "little") for a, b in zip(words[::2], words[1::2], strict=True))
+    assert kernels.sbbf_fold(bitset) == expected
+
+
+@pytest.mark.parametrize("size", [0, 1, 31, 33, 48])
+def test_a_bitset_that_is_not_whole_blocks_is_refused(size: int) -> None:
+    bitset = bytearray(size)
+    calls: list[Callable[[], object]] = [
+        lambda: kernels.sbbf_insert(bitset, bytes(8), 1),
+        lambda: kernels.sbbf_check(bitset, bytes(8), 1, bytearray(1)),
+        lambda: kernels.sbbf_stats(bitset),
+        lambda: kernels.sbbf_fold(bitset),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="multiple of 32"):
+            call()
+
+
+@pytest.mark.parametrize("count", [-1, 2, HUGE, 1 << 61])
+def test_more_hashes_than_there_are_are_refused(count: int) -> None:
+    bitset = bytearray(32)
+    with pytest.raises(ValueError, match="fewer hashes"):
+        kernels.sbbf_insert(bitset, bytes(15), count)
+    with pytest.raises(ValueError, match="fewer hashes"):
+        kernels.sbbf_check(bitset, bytes(15), count, bytearray(8))
+    assert not any(bitset)
+
+
+def test_answers_need_room() -> None:
+    with pytest.raises(ValueError, match="no room"):
+        kernels.sbbf_check(bytes(32), bytes(16), 2, bytearray(1))
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 7])
+def test_an_odd_number_of_blocks_cannot_be_folded(blocks: int) -> None:
+    with pytest.raises(ValueError, match="odd"):
+        kernels.sbbf_fold(bytes(32 * blocks))
+
+
+def test_inserting_into_read_only_bits_is_refused() -> None:
+    with pytest.raises(BufferError):
+        kernels.sbbf_insert(bytes(32), bytes(8), 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "crc"),
+    [
+        (b"123456789", 0xE3069283),
+        (bytes(32), 0x8A9136AA),  # this and the next three: RFC 3720, appendix B.4
+        (b"\xff" * 32, 0x62A8AB43),
+        (bytes(range(32)), 0x46DD794E),
+        (bytes(range(31, -1, -1)), 0x113FDB5C),
+    ],
+)
+def test_crc32c_gives_the_published_figures(data: bytes, crc: int) -> None:
+    assert kernels.crc32c_chunks(data, len(data)) == crc.to_bytes(4, "big")
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 512, 4096, 5000, HUGE])
+def test_each_chunk_has_its_own_checksum(size: int) -> None:
+    expected = b"".join(
+        kernels.crc32c_chunks(DATA[at : at + size], len(DATA[at : at + size])) for at in range(0, len(DATA), size)
+    )
+    assert kernels.crc32c_chunks(DATA, size) == expected
+    assert expected[:4] != zlib.crc32(DATA[:size]).to_bytes(4, "big")
+
+
+def test_no_data_has_no_checksums_and_a_chunk_has_bytes() -> None:
+    assert kernels.crc32c_chunks(b"", 512) == b""
+    for size in (0, -1):
+        with pytest.raises(ValueError, match="a byte at least"):
+            kernels.crc32c_chunks(DATA, size)

@@ -1,0 +1,249 @@
+"""add, remove and fold on Mosaic files: which bytes stay, where filters go, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import xxhash
+from support.golden import MOSAIC
+from support.mosaicfiles import DRAFT, Blob, Parts, read, write
+
+import bloomcli
+from bloomcli.errors import FilterExists, UnsupportedError, UsageError
+from bloomcli.filters.split_block import SplitBlockFilter
+
+ROWS = 400
+TABLE = pa.table(
+    {
+        "name": [f"name {i}" for i in range(ROWS)],
+        "id": pa.array(range(ROWS), pa.int64()),
+        "tag": [f"tag {i % 7}" for i in range(ROWS)],
+        "half": pa.array([i / 2 for i in range(ROWS)], pa.float64()),
+        "cents": pa.array(range(ROWS), pa.int32()).cast(pa.decimal128(12, 2)),
+    }
+)
+SORTED = sorted(TABLE.column_names)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Four row groups of 100 rows, three buckets, no statistics."""
+    return write(tmp_path / "f.mosaic", TABLE, batch=100, num_buckets=3)
+
+
+def added(path: Path, *columns: str, **options: object) -> Path:
+    """The file with filters on some columns."""
+    out = path.with_name(f"{path.stem}+{'+'.join(columns)}.mosaic")
+    bloomcli.add(path, columns, output=out, **{**DRAFT, **options})
+    return out
+
+
+def test_buckets_and_schema_are_copied_byte_for_byte_and_filters_follow_their_row_group(path: Path) -> None:
+    before, after = Parts.of(path.read_bytes()), Parts.of(added(path, "name", "id").read_bytes())
+    assert (before.version, after.version) == (1, 2)
+    assert after.schema == before.schema
+    assert after.compression == before.compression
+    position = 0
+    for old, new in zip(before.groups, after.groups, strict=True):
+        assert new.rows == old.rows
+        for there, here in zip(old.buckets, new.buckets, strict=True):
+            assert here.offset == position
+            assert (here.id, here.size, here.unpacked) == (there.id, there.size, there.unpacked)
+            assert after.body[here.offset :][: here.size] == before.body[there.offset :][: there.size]
+            position += here.size
+        assert [blob.column for blob in new.blobs] == [SORTED.index("id"), SORTED.index("name")]
+        for blob in new.blobs:
+            assert blob.offset == position
+            position += blob.length
+    assert position == len(after.body)
+
+
+def test_a_filter_is_a_header_of_four_bytes_a_varint_and_the_bits(path: Path) -> None:
+    out = added(path, "id", ndv=100, fpp=0.01)
+    parts = Parts.of(out.read_bytes())
+    for ordinal, group in enumerate(parts.groups):
+        (blob,) = group.blobs
+        data = parts.body[blob.offset :][: blob.length]
+        bits = SplitBlockFilter.from_bytes(data[6:])
+        assert data[:6] == bytes([1, 1, 1, 0, 0x80, 0x01])
+        assert bits.nbytes == 128
+        dumped = bloomcli.dump(out, column="id", row_group=ordinal)
+        assert (dumped.header, dumped.bitset) == (data[:6], data[6:])
+
+
+@pytest.mark.parametrize("compression", [0, 1])
+@pytest.mark.parametrize("statistics", [[], ["id", "name", "half"]])
+@pytest.mark.parametrize("buckets", [1, 2, 5])
+def test_removing_what_was_added_gives_the_original_bytes(
+    compression: int, statistics: list[str], buckets: int, tmp_path: Path
+) -> None:
+    path = write(
+        tmp_path / "f.mosaic", TABLE, batch=90, num_buckets=buckets, compression=compression, stats_columns=statistics
+    )
+    out = added(path, "tag", "id", "half", "name")
+    assert out.read_bytes() != path.read_bytes()
+    bloomcli.remove(out, in_place=True)
+    assert out.read_bytes() == path.read_bytes()
+    assert read(out).equals(TABLE)
+
+
+def test_removing_some_leaves_what_adding_only_the_others_gives(path: Path) -> None:
+    both = added(path, "id", "name")
+    bloomcli.remove(both, columns=["name"], in_place=True)
+    assert both.read_bytes() == added(path, "id").read_bytes()
+
+
+def test_filters_added_one_after_the_other_lie_as_if_they_were_added_at_once(path: Path) -> None:
+    stepwise = added(added(path, "name"), "id")
+    assert stepwise.read_bytes() == added(path, "id", "name").read_bytes()
+
+
+def test_replacing_filters_by_the_same_gives_the_same_file(path: Path) -> None:
+    once = added(path, "id", "tag")
+    report = bloomcli.add(once, ["tag"], output=path.with_name("again"), replace=True, **DRAFT)
+    assert {c.action for c in report.changes} == {"replace"}
+    assert all(c.old_bitset_bytes == c.bitset_bytes for c in report.changes)
+    assert path.with_name("again").read_bytes() == once.read_bytes()
+
+
+def test_adding_without_mosaic_draft_says_that_released_readers_refuse_version_2(path: Path) -> None:
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match=r"version 2.*released Mosaic readers \(paimon-mosaic 0\.2\.0\) refuse") as e:
+        bloomcli.add(path, ["id"], in_place=True)
+    assert e.value.hint is not None
+    assert "--mosaic-draft" in e.value.hint
+    assert path.read_bytes() == before
+
+
+def test_the_released_reader_refuses_a_file_with_filters(path: Path) -> None:
+    with pytest.raises(RuntimeError, match="unsupported version: 2"):
+        read(added(path, "id"))
+
+
+def test_a_filter_that_is_there_is_replaced_only_when_asked(path: Path) -> None:
+    out = added(path, "id")
+    with pytest.raises(FilterExists, match="column id has a filter in row group 0 already") as e:
+        bloomcli.add(out, ["id"], in_place=True, **DRAFT)
+    assert (e.value.field, e.value.offset) == (
+        "row_groups[0].filters[0]",
+        Parts.of(out.read_bytes()).groups[0].blobs[0].offset,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"kind": "both"}, "one kind of filter"), ({"variant": "parquet-2018-page"}, "one form of filters")],
+)
+def test_other_formats_options_are_refused(options: dict[str, str], message: str, path: Path) -> None:
+    with pytest.raises(UsageError, match=message):
+        bloomcli.add(path, ["id"], dry_run=True, **DRAFT, **options)
+
+
+def test_a_type_without_filters_in_the_draft_is_named(path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"column cents is DECIMAL\(12,2\): the draft has no filters") as e:
+        bloomcli.add(path, ["cents"], dry_run=True, **DRAFT)
+    assert e.value.field == "schema.columns[0]"
+
+
+def test_each_filter_meets_the_rate_by_measurement_and_no_smaller_one_would(path: Path) -> None:
+    for fact in bloomcli.inspect(added(path, "id", "tag", fpp=0.02)).filters:
+        assert fact.fpp is not None
+        assert fact.fpp <= 0.02
+        bits = SplitBlockFilter.from_bytes(
+            bloomcli.dump(added(path, fact.column, fpp=0.02, overwrite=True), column=fact.column).bitset
+        )
+        assert bits.blocks == 1 or bits.fold().fpp > 0.02
+
+
+def test_a_cap_is_kept_and_what_then_misses_the_rate_is_told(path: Path) -> None:
+    report = bloomcli.add(path, ["id"], output=path.with_name("out"), max_bytes=64, fpp=0.001, **DRAFT)
+    assert {(c.bitset_bytes, c.misses_target) for c in report.changes} == {(64, True)}
+
+
+def test_a_dry_run_writes_nothing_and_its_figures_are_bounds(path: Path) -> None:
+    plan = bloomcli.add(path, ["id", "name"], dry_run=True, **DRAFT)
+    done = bloomcli.add(path, ["id", "name"], output=path.with_name("out"), **DRAFT)
+    assert plan.bytes_after >= done.bytes_after == path.with_name("out").stat().st_size
+    assert plan.bytes_copied == done.bytes_copied
+    assert plan.bytes_decoded == done.bytes_decoded
+    for bound, change in zip(plan.changes, done.changes, strict=True):
+        assert (bound.row_group, bound.column, bound.action) == (change.row_group, change.column, change.action)
+        assert (bound.bitset_bytes or 0) >= (change.bitset_bytes or 0)
+
+
+def test_folding_shrinks_filters_without_reading_a_column(path: Path) -> None:
+    big = added(path, "id", "name", ndv=10_000)
+    small = path.with_name("small")
+    report = bloomcli.fold(big, fpp=0.01, columns=["id"], output=small)
+    assert report.bytes_decoded == 0
+    assert {(c.column, c.action) for c in report.changes} == {("id", "fold")}
+    sizes = {(f.column, f.bitset_bytes) for f in bloomcli.inspect(small).filters}
+    assert ("name", 16384) in sizes
+    assert all(size < 16384 for column, size in sizes if column == "id" and size is not None)
+    assert bloomcli.validate(small, deep=True).ok
+    bloomcli.remove(small, in_place=True)
+    assert small.read_bytes() == path.read_bytes()
+
+
+def test_both_zeros_are_in_a_filter_where_one_occurs(tmp_path: Path) -> None:
+    values = pa.table({"f": pa.array([1.5, -0.0], pa.float32()), "d": pa.array([0.0, 2.0])})
+    out = added(write(tmp_path / "z.mosaic", values), "f", "d")
+    for column, width in (("f", 4), ("d", 8)):
+        bits = SplitBlockFilter.from_bytes(bloomcli.dump(out, column=column).bitset)
+        for zero in (bytes(width), bytes(width - 1) + b"\x80"):
+            assert bits.check(xxhash.xxh64_intdigest(zero))
+
+
+def test_filters_lying_elsewhere_and_what_lies_between_buckets_are_dealt_with(path: Path) -> None:
+    """A file of another writer's: all filters behind the data, and padding between row groups."""
+    whole = Parts.of(added(path, "id").read_bytes())
+    original = Parts.of(path.read_bytes())
+    blobs = [whole.body[b.offset :][: b.length] for g in whole.groups for b in g.blobs]
+    body, groups = b"padding", []
+    for group in original.groups:
+        shift = len(body) - group.buckets[0].offset
+        body += b"".join(original.body[b.offset :][: b.size] for b in group.buckets) + b"gap"
+        groups.append(replace(group, buckets=tuple(replace(b, offset=b.offset + shift) for b in group.buckets)))
+    for ordinal, blob in enumerate(blobs):
+        groups[ordinal] = replace(groups[ordinal], blobs=(Blob(SORTED.index("id"), len(body), len(blob)),))
+        body += blob
+    odd = path.with_name("odd.mosaic")
+    odd.write_bytes(replace(whole, body=body, groups=tuple(groups)).data())
+    assert bloomcli.validate(odd, deep=True).values_checked == ROWS
+    moved = added(odd, "name")
+    assert bloomcli.validate(moved, deep=True).values_checked == 2 * ROWS
+    bloomcli.remove(moved, in_place=True)
+    assert read(moved).equals(TABLE)
+    again = Parts.of(moved.read_bytes())
+    assert again.body == body[: len(body) - sum(map(len, blobs))]
+    assert [b.offset for g in again.groups for b in g.buckets] == [b.offset for g in groups for b in g.buckets]
+
+
+FIXTURES = {
+    "released_types": ["text", "whole", "tiny", "nothing", "label"],
+    "released_paged": ["text", "real", "wide", "flag", "same"],
+    "released_plain": ["*_temperature_celsius"],
+    "released_empty": ["*"],
+}
+
+
+@pytest.mark.parametrize(("name", "columns"), FIXTURES.items(), ids=FIXTURES)
+def test_the_fixtures_come_back_byte_for_byte(name: str, columns: list[str], tmp_path: Path) -> None:
+    path, out = MOSAIC / f"{name}.mosaic", tmp_path / "out.mosaic"
+    bloomcli.add(path, columns, output=out, **DRAFT)
+    assert bool(bloomcli.inspect(out).filters) == (name != "released_empty")
+    bloomcli.remove(out, in_place=True)
+    assert out.read_bytes() == path.read_bytes()
+
+
+def test_the_drafts_own_file_without_its_filters_is_read_by_the_released_reader(tmp_path: Path) -> None:
+    out = tmp_path / "out.mosaic"
+    bloomcli.remove(MOSAIC / "draft_types.mosaic", output=out)
+    assert dict(bloomcli.inspect(out).details)["version"] == "1"
+    table = read(out)
+    assert table.num_rows == 400
+    same = read(MOSAIC / "released_types.mosaic", table.column_names).slice(0, 400)
+    assert table.equals(same)

@@ -1,0 +1,294 @@
+"""add on ORC files: the bits are those that the values hash to; sizes, kinds of streams, replacing."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as po
+import pytest
+from support import orcfiles
+from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, CASES, File
+
+import bloomcli
+from bloomcli import __version__
+from bloomcli.errors import UnsupportedError, UsageError
+
+IDS = {name: at for at, name in enumerate(CASES, 1)}
+ROWS = 70
+
+
+def expected_size(count: int, fpp: float) -> tuple[int, int]:
+    """orc-core's (m, k)."""
+    wanted = int(-count * math.log(fpp) / math.log(2) ** 2)
+    bits = wanted + 64 - wanted % 64
+    return bits, max(1, math.floor(bits / count * math.log(2) + 0.5))
+
+
+def groups(stripe: int, stride: int) -> Iterator[tuple[int, int, range]]:
+    """(stripe, row group, rows) of a file of ROWS rows."""
+    for at, start in enumerate(range(0, ROWS, stripe)):
+        end = min(start + stripe, ROWS)
+        for group, first in enumerate(range(start, end, stride)):
+            yield at, group, range(first, min(first + stride, end))
+
+
+@pytest.mark.parametrize(("stripe", "stride"), [(ROWS, 100), (ROWS, 16), (32, 10), (20, 20)])
+@pytest.mark.parametrize("fpp", [0.05, 0.001])
+def test_a_row_groups_filter_holds_what_its_values_hash_to(
+    tmp_path: Path, stripe: int, stride: int, fpp: float
+) -> None:
+    path = orcfiles.write(tmp_path / "f", orcfiles.everything(ROWS), stripe=stripe, stride=stride)
+    report = bloomcli.add(path, list(CASES), output=tmp_path / "out", fpp=fpp)
+    size = expected_size(stride, fpp)
+    seen = 0
+    for name, case in CASES.items():
+        values = [case.values[i % len(case.values)] for i in range(ROWS)]
+        for at, group, rows in groups(stripe, stride):
+            dumped = bloomcli.dump(tmp_path / "out", column=name, stripe=at, row_group=group)
+            hashed = {case.hash(values[i]) for i in rows if values[i] is not None}
+            assert dumped.bitset == orcfiles.bits_of(hashed, *size), (name, at, group)
+            assert (dumped.facts.bitset_bytes, dumped.facts.hash_functions) == (size[0] // 8, size[1])
+            seen += 1
+    assert seen == len(bloomcli.inspect(tmp_path / "out").filters)
+    for change in report.changes:
+        values = CASES[change.column].array(ROWS).to_pylist()
+        start = (change.stripe or 0) * stripe
+        assert change.values == sum(v is not None for v in values[start : start + stripe])
+        assert (change.action, change.row_group, change.source) == ("add", None, "stripe")
+        assert change.filters == sum(at == change.stripe for at, _, _ in groups(stripe, stride))
+    assert bloomcli.validate(tmp_path / "out", deep=True, require=list(CASES)).findings == ()
+
+
+# Arrow's writer adds other values than it stores: a byte column's once the same memory was overwritten with packed
+# bytes (wrong whenever a batch has more than a few rows), and timestamps before 1970 with fractions rounded up.
+# -0.0 is hashed as it is; we add both zeros. None of the cases has a zero or such a timestamp.
+LIKE_ARROW = [name for name in CASES if name != "int8"]
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib"])
+@pytest.mark.parametrize("stride", [100, 30])
+@pytest.mark.parametrize("fpp", [0.05, 0.01, 0.3])
+def test_the_bits_are_those_that_arrows_own_writer_puts(
+    tmp_path: Path, fpp: float, stride: int, compression: str
+) -> None:
+    table = orcfiles.everything(ROWS)
+    names = [*LIKE_ARROW, *orcfiles.NESTED]
+    path = orcfiles.write(tmp_path / "f", table, stride=stride, compression=compression)
+    bloomcli.add(path, names, output=tmp_path / "ours", fpp=fpp)
+    orcfiles.write(tmp_path / "arrow", table, stride=stride, compression=compression, blooms=range(40), fpp=fpp)
+    found = {}
+    for which in ("ours", "arrow"):
+        for fact in bloomcli.inspect(tmp_path / which, columns=names).filters:
+            dumped = bloomcli.dump(tmp_path / which, column=fact.column, row_group=fact.row_group)
+            key = fact.column, fact.row_group
+            value = (dumped.bitset, fact.hash_functions, fact.asked_fpp, fact.encoding, fact.ndv_estimate)
+            assert found.setdefault(key, value) == value, key
+    assert len(found) == len(names) * math.ceil(ROWS / stride)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_either_zero_is_found_by_both(tmp_path: Path, name: str, zero: float) -> None:
+    path = orcfiles.write(tmp_path / "f", {"c": pa.array([zero, None, 1.5, 1.5], CASES[name].type)}, stride=2)
+    (change,) = bloomcli.add(path, ["c"], output=tmp_path / "out").changes
+    size = expected_size(2, 0.01)
+    both = [orcfiles.double_hash(z) for z in (0.0, -0.0)]
+    bits = [bloomcli.dump(tmp_path / "out", row_group=group).bitset for group in range(2)]
+    assert bits == [orcfiles.bits_of(both, *size), orcfiles.bits_of([orcfiles.double_hash(1.5)], *size)]
+    assert change.values == 3
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_nans_are_one_value(tmp_path: Path, name: str) -> None:
+    form, patterns = (
+        ("<f", (0x7FC00000, 0xFFC00001)) if name == "float32" else ("<d", (0x7FF8 << 48, 0xFFF0 << 48 | 1))
+    )
+    size = struct.calcsize(form)
+    data = b"".join(p.to_bytes(size, "little") for p in patterns)
+    array = pa.Array.from_buffers(CASES[name].type, 2, [None, pa.py_buffer(data)])
+    path = orcfiles.write(tmp_path / "f", {"c": array}, stride=10)
+    bloomcli.add(path, ["c"], output=tmp_path / "out")
+    expected = orcfiles.bits_of([orcfiles.double_hash(math.nan)], *expected_size(10, 0.01))
+    assert bloomcli.dump(tmp_path / "out").bitset == expected
+
+
+@pytest.mark.parametrize(("kind", "streams"), [(None, 1), ("utf8", 1), ("both", 2)])
+def test_old_streams_are_added_where_their_readers_understand_them(
+    tmp_path: Path, kind: str | None, streams: int
+) -> None:
+    path = orcfiles.write(tmp_path / "f", orcfiles.everything(40), stripe=20, stride=9)
+    bloomcli.add(path, list(CASES), output=tmp_path / "out", kind=kind)
+    file = orcfiles.split(tmp_path / "out")
+    without = {"decimal_9_2", "decimal_38_10", "decimal_38_38", "timestamp"}
+    for stripe, part in enumerate(file.stripes):
+        for name, column in IDS.items():
+            kinds = [s.kind for s in part.footer.streams if s.column == column and s.kind >= BLOOM_FILTER]
+            assert kinds == ([BLOOM_FILTER_UTF8] if name in without or streams == 1 else [7, 8]), name
+            new = file.filters(column, stripe).bloom_filter
+            assert all(not item.bitset and item.HasField("utf8bitset") for item in new)
+            if len(kinds) == 2:
+                old = file.filters(column, stripe, BLOOM_FILTER).bloom_filter
+                longs = [struct.unpack(f"<{len(i.utf8bitset) // 8}Q", i.utf8bitset) for i in new]
+                assert [tuple(i.bitset) for i in old] == longs
+                assert all(not item.HasField("utf8bitset") for item in old)
+                assert [i.num_hash_functions for i in old] == [i.num_hash_functions for i in new]
+    assert bloomcli.validate(tmp_path / "out", deep=True).findings == ()
+
+
+def test_old_streams_of_strings_are_not_added_for_writers_whose_readers_would_ignore_them(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "plain", orcfiles.everything(10))
+    orcfiles.edited(path, tmp_path / "f", lambda f: setattr(f.postscript, "writer_version", 2))
+    bloomcli.add(tmp_path / "f", ["string", "binary", "int64"], output=tmp_path / "out", kind="both")
+    found = {(f.column, f.encoding) for f in bloomcli.inspect(tmp_path / "out").filters}
+    both = {(c, e) for c in ("binary", "int64") for e in ("BLOOM_FILTER", "BLOOM_FILTER_UTF8")}
+    assert found == {("string", "BLOOM_FILTER_UTF8"), *both}
+
+
+def test_a_kind_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", {"a": [1]})
+    with pytest.raises(UsageError, match="no kind of filter is called 'utf16'"):
+        bloomcli.add(path, ["a"], dry_run=True, kind="utf16")
+
+
+@pytest.mark.parametrize("fpp", [0.2, 0.05, 0.01, 1e-6])
+@pytest.mark.parametrize("ndv", [None, 1, 50, 5000])
+@pytest.mark.parametrize("cap", [None, 32, 100, 4096])
+def test_a_filter_is_sized_by_the_stride_or_the_values_told_and_capped(
+    tmp_path: Path, fpp: float, ndv: int | None, cap: int | None
+) -> None:
+    path = orcfiles.write(tmp_path / "f", {"a": range(200)}, stride=100)
+    (change,) = bloomcli.add(path, ["a"], output=tmp_path / "out", fpp=fpp, ndv=ndv, max_bytes=cap).changes
+    count = ndv or 100
+    bits, k = expected_size(count, fpp)
+    if cap is not None and bits > cap * 8:
+        bits = cap // 8 * 64
+        k = max(1, math.floor(bits / count * math.log(2) + 0.5))
+    rates = []
+    for group in range(2):
+        dumped = bloomcli.dump(tmp_path / "out", row_group=group)
+        hashed = map(orcfiles.long_hash, range(group * 100, group * 100 + 100))
+        assert dumped.bitset == orcfiles.bits_of(hashed, bits, k)
+        rates.append((int.from_bytes(dumped.bitset).bit_count() / bits) ** k)
+    assert change.bitset_bytes == bits // 8
+    assert change.fpp == pytest.approx(max(rates))
+    assert (change.target_fpp, change.misses_target) == (fpp, max(rates) > fpp)
+    assert bloomcli.validate(tmp_path / "out", deep=True).ok
+
+
+def test_replace_makes_new_filters_of_both_kinds_and_leaves_other_columns_alone(tmp_path: Path) -> None:
+    table = {"a": range(60), "b": [f"text {i}" for i in range(60)]}
+    path = orcfiles.write(tmp_path / "plain", table, stripe=20, blooms=[2])
+    bloomcli.add(path, ["a"], output=tmp_path / "f", kind="both", fpp=0.2)
+    report = bloomcli.add(tmp_path / "f", ["a"], output=tmp_path / "out", replace=True, fpp=0.001)
+    assert {c.action for c in report.changes} == {"replace"}
+    before, after = orcfiles.split(tmp_path / "f"), orcfiles.split(tmp_path / "out")
+    for stripe in range(3):
+        kinds = [s[:2] for s in after.streams(stripe) if s[0] >= BLOOM_FILTER]
+        assert kinds == [(BLOOM_FILTER_UTF8, 1), (BLOOM_FILTER_UTF8, 2)]
+        assert [s for s in after.streams(stripe) if s[1] == 2] == [s for s in before.streams(stripe) if s[1] == 2]
+    fresh = tmp_path / "fresh"
+    bloomcli.add(path, ["a"], output=fresh, fpp=0.001)
+    assert (tmp_path / "out").read_bytes() == fresh.read_bytes()
+
+
+def bad_cpp(version: str | None) -> Any:
+    def edit(file: File) -> None:
+        file.footer.ClearField("software_version")
+        if version:
+            file.footer.software_version = version
+
+    return edit
+
+
+@pytest.mark.parametrize("version", [None, "1.6.5", "1.7.0", "1.6.11-SNAPSHOT"])
+def test_a_bad_cpp_writers_file_says_afterwards_who_wrote_its_filters(tmp_path: Path, version: str | None) -> None:
+    table = {"a": list(range(60)), "b": list(range(60)), "c": [f"text {i}" for i in range(60)]}
+    path = orcfiles.write(tmp_path / "plain", table, stripe=20, blooms=[2, 3])
+    orcfiles.edited(path, tmp_path / "f", bad_cpp(version))
+    report = bloomcli.add(tmp_path / "f", ["a", "b"], output=tmp_path / "out", replace=True)
+    assert [(c.column, c.action) for c in report.changes if c.stripe == 1] == [
+        ("c", "remove"),
+        ("a", "add"),
+        ("b", "replace"),
+    ]
+    file = orcfiles.split(tmp_path / "out")
+    release, dash, rest = (version or "unknown").partition("-")
+    assert file.footer.software_version == f"{release} (filters by bloomcli {__version__}){dash}{rest}"
+    assert file.footer.writer == 1
+    assert bloomcli.validate(tmp_path / "out", deep=True, require=["a", "b"]).findings == ()
+    assert {f.column for f in bloomcli.inspect(tmp_path / "out").filters} == {"a", "b"}
+    bloomcli.add(tmp_path / "out", ["c"], in_place=True)
+    assert orcfiles.split(tmp_path / "out").footer.software_version == file.footer.software_version
+    assert orcfiles.read(tmp_path / "out").to_pydict() == table
+
+
+def test_a_sound_writers_version_is_left_as_it_is(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", {"a": range(6)})
+    bloomcli.add(path, ["a"], output=tmp_path / "out")
+    before, after = orcfiles.split(path).footer, orcfiles.split(tmp_path / "out").footer
+    assert after.software_version == before.software_version
+    assert (after.writer, after.types, after.statistics) == (before.writer, before.types, before.statistics)
+
+
+@pytest.mark.parametrize("options", [{}, {"kind": "both"}, {"max_bytes": 64}, {"ndv": 9000, "fpp": 1e-9}], ids=str)
+@pytest.mark.parametrize("layout", [{"stripe": 20, "stride": 7}, {"compression": "zstd"}], ids=str)
+def test_a_dry_run_writes_nothing_and_its_figures_are_upper_bounds(
+    tmp_path: Path, layout: dict[str, Any], options: dict[str, Any]
+) -> None:
+    path = orcfiles.write(tmp_path / "f", orcfiles.everything(90), **layout)
+    names = [*CASES, *orcfiles.NESTED]
+    dry = bloomcli.add(path, names, dry_run=True, **options)
+    assert list(tmp_path.iterdir()) == [path]
+    real = bloomcli.add(path, names, output=tmp_path / "out", **options)
+    key = [(c.stripe, c.column, c.action, c.filters, c.bitset_bytes) for c in dry.changes]
+    assert key == [(c.stripe, c.column, c.action, c.filters, c.bitset_bytes) for c in real.changes]
+    assert dry.bytes_after >= real.bytes_after == (tmp_path / "out").stat().st_size
+    assert (dry.bytes_decoded, dry.bytes_copied) == (real.bytes_decoded, real.bytes_copied)
+    gone = bloomcli.remove(tmp_path / "out", dry_run=True)
+    done = bloomcli.remove(tmp_path / "out", in_place=True)
+    assert gone.changes == done.changes
+    assert gone.bytes_after >= done.bytes_after == (tmp_path / "out").stat().st_size
+    assert {(c.action, c.old_bitset_bytes) for c in done.changes} == {("remove", key[0][4])}
+
+
+def test_a_file_without_rows_is_left_as_it_is(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", orcfiles.everything(0))
+    report = bloomcli.add(path, list(CASES), output=tmp_path / "out")
+    assert all(c.filters == 0 for c in report.changes)
+    assert bloomcli.inspect(tmp_path / "out").filters == ()
+    assert bloomcli.validate(tmp_path / "out", deep=True).findings == ()
+    assert orcfiles.read(tmp_path / "out").num_rows == 0
+    assert bloomcli.probe(tmp_path / "out", ["1"], column="int64").absent_everywhere
+
+
+def test_the_empty_file_of_the_corpus_and_old_hives_take_filters(corpus: Path, tmp_path: Path) -> None:
+    for name in ("TestOrcFile.emptyFile", "orc_split_elim_new", "TestOrcFile.testPredicatePushdown", "decimal"):
+        path = corpus / f"{name}.orc"
+        kinds = {f.column for f in bloomcli.inspect(path).filters}
+        assert not kinds
+        schema = [f.name for f in orcfiles.read(path).schema if not pa.types.is_nested(f.type)]
+        names = [n for n in schema if not pa.types.is_boolean(orcfiles.read(path).schema.field(n).type)]
+        bloomcli.add(path, names, output=tmp_path / name)
+        assert list(orcfiles.unfiltered(orcfiles.split(tmp_path / name))) == list(
+            orcfiles.unfiltered(orcfiles.split(path))
+        )
+        assert orcfiles.read(tmp_path / name).equals(orcfiles.read(path))
+        assert bloomcli.validate(tmp_path / name, deep=True).findings == ()
+
+
+def test_timestamps_are_refused_with_a_pyarrow_that_may_wrap_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import datetime as dt
+
+    path = tmp_path / "t.orc"
+    po.write_table(pa.table({"t": [dt.datetime(2024, 1, 1)], "i": [1]}), path)
+    monkeypatch.setattr(pa, "__version__", "20.0.0")
+    with pytest.raises(UnsupportedError, match="can't be read exactly by pyarrow 20"):
+        bloomcli.add(path, ["t"], output=tmp_path / "out.orc")
+    bloomcli.add(path, ["i"], output=tmp_path / "out.orc")

@@ -1,0 +1,170 @@
+"""ORC's compression chunks: every codec there and back, originals, and the chunks of real writers."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support import orcfiles
+
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc import compression, spec
+from bloomcli.formats.orc.compression import Codec
+
+CODECS = ("NONE", "ZLIB", "SNAPPY", "LZ4", "ZSTD", "BROTLI")
+COMPRESSED = CODECS[1:]
+BLOCK = 1000
+DATA = {
+    "nothing": b"",
+    "one byte": b"x",
+    "a block": b"ab" * 500,
+    "a block and a byte": b"ab" * 500 + b"c",
+    "many blocks": b"words and words " * 700,
+    "noise": random.Random(1).randbytes(4321),
+    "mixed": random.Random(2).randbytes(1000) + bytes(3000) + random.Random(3).randbytes(500),
+}
+
+
+def codec(name: str, block: int = BLOCK) -> Codec:
+    return Codec(name, block, "f")
+
+
+def chunks(data: bytes) -> list[tuple[bool, bytes]]:
+    """(is original, bytes) of each chunk."""
+    found = []
+    at = 0
+    while at < len(data):
+        head = int.from_bytes(data[at : at + 3], "little")
+        found.append((bool(head & 1), data[at + 3 : at + 3 + (head >> 1)]))
+        at += 3 + (head >> 1)
+    assert at == len(data)
+    return found
+
+
+def chunk(data: bytes, *, original: bool = False) -> bytes:
+    return (len(data) << 1 | original).to_bytes(3, "little") + data
+
+
+def packed(name: str, data: bytes) -> bytes:
+    """One block by the codec's own library."""
+    if name == "ZLIB":
+        packer = zlib.compressobj(wbits=-15)
+        return packer.compress(data) + packer.flush()
+    return bytes(pa.Codec({"LZ4": "lz4_raw"}.get(name, name.lower())).compress(data, asbytes=True))
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("name", CODECS)
+def test_what_was_compressed_comes_back(name: str, data: str) -> None:
+    out = codec(name).compress(DATA[data])
+    assert codec(name).decompress(out, 0, "f") == DATA[data]
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_chunks_are_blocks_and_stay_original_where_compressing_gains_nothing(name: str) -> None:
+    out = chunks(codec(name).compress(DATA["mixed"]))
+    assert len(out) == 5
+    for at, (original, data) in enumerate(out):
+        block = DATA["mixed"][at * BLOCK : at * BLOCK + BLOCK]
+        assert original == (len(packed(name, block)) >= len(block))
+        assert original == (at in {0, 4})
+        assert len(data) <= len(block)
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_blocks_by_the_codecs_own_library_are_read(name: str) -> None:
+    parts = [b"a" * BLOCK, b"", b"xyz" * 9, random.Random(5).randbytes(BLOCK), bytes(range(256)) * 3]
+    stream = b"".join(chunk(packed(name, p)) for p in parts) + chunk(b"as it is", original=True)
+    assert codec(name, 2 * BLOCK).decompress(stream, 0, "f") == b"".join(parts) + b"as it is"
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_a_block_that_is_larger_than_the_block_size_is_refused(name: str) -> None:
+    for size in (BLOCK + 1, 200 * BLOCK):
+        with pytest.raises(CorruptFile, match="block size") as caught:
+            codec(name).decompress(chunk(packed(name, b"a" * size)), 50, "footer")
+        assert (caught.value.offset, caught.value.field) == (50, "footer")
+    assert codec(name).decompress(chunk(packed(name, b"a" * BLOCK)), 0, "f") == b"a" * BLOCK
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_an_original_chunk_is_taken_as_it_is(name: str) -> None:
+    stream = chunk(b"\xff\xfe", original=True) + chunk(b"", original=True) + chunk(bytes(BLOCK), original=True)
+    assert codec(name).decompress(stream, 0, "f") == b"\xff\xfe" + bytes(BLOCK)
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+@pytest.mark.parametrize(
+    ("stream", "message"),
+    [
+        (b"\x01", "header is cut off"),
+        (b"\x01\x00", "header is cut off"),
+        (chunk(b"abc", original=True) + b"\x00\x00", "header is cut off"),
+        (b"\x0b\x00\x00abc", "5 bytes runs past its stream, 3 are left"),
+        (b"\xff\xff\xff", "8388607 bytes runs past its stream, 0 are left"),
+        (chunk(b"\xff" * 40), "chunk"),
+        (chunk(b"\xfe\xca" * 9), "chunk"),
+    ],
+)
+def test_chunks_that_contradict_themselves_are_refused(name: str, stream: bytes, message: str) -> None:
+    with pytest.raises(CorruptFile, match=message):
+        codec(name).decompress(stream, 9, "f")
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_a_block_that_is_cut_off_is_refused_or_gives_no_more_than_was_there(name: str) -> None:
+    data = random.Random(7).randbytes(300) * 3
+    whole = packed(name, data)
+    for length in range(1, len(whole), 7):
+        try:
+            found = codec(name).decompress(chunk(whole[:length]), 0, "f")
+        except CorruptFile:
+            continue
+        assert data.startswith(found), length
+        assert len(found) < len(data)
+
+
+@pytest.mark.parametrize("name", CODECS[1:])
+def test_a_stream_is_bounded_whatever_it_claims(name: str) -> None:
+    stream = chunk(packed(name, bytes(BLOCK))) * 50
+    assert len(codec(name).decompress(stream, 0, "f", ceiling=50 * BLOCK)) == 50 * BLOCK
+    with pytest.raises(UnsupportedError, match="more than 49999 bytes"):
+        codec(name).decompress(stream, 0, "f", ceiling=50 * BLOCK - 1)
+
+
+@pytest.mark.parametrize("name", orcfiles.COMPRESSIONS)
+def test_the_streams_of_another_writer_are_read(tmp_path: Path, name: str) -> None:
+    table = {"s": [f"{i % 3} words {i}" for i in range(9000)]}
+    path = orcfiles.write(tmp_path / "f", table, compression=name, compression_block_size=1 << 16)
+    file = orcfiles.split(path)
+    (part,) = file.stripes
+    data = file.plain(part.streams[file.place(1, 1)])
+    assert data == "".join(table["s"]).encode()
+    assert len(data) > 1 << 16
+    assert file.codec.decompress(file.codec.compress(data), 0, "f") == data
+    part.streams = [file.codec.compress(file.plain(s)) for s in part.streams]
+    (tmp_path / "ours").write_bytes(file.join())
+    assert orcfiles.read(tmp_path / "ours").to_pydict() == table
+
+
+def test_the_codec_is_the_postscripts() -> None:
+    for number, name in enumerate(("NONE", "ZLIB", "SNAPPY", "LZO", "LZ4", "ZSTD", "BROTLI")):
+        found = compression.codec_of(spec.message("PostScript")(compression=number), "f", 0)
+        assert (found.name, found.block_size) == (name, 256 << 10)
+    found = compression.codec_of(spec.message("PostScript")(compression=1, compression_block_size=1 << 23), "f", 0)
+    assert found.block_size == 1 << 23
+
+
+def test_an_unknown_codec_lzo_and_a_block_size_that_cant_be_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="compression kind 9"):
+        compression.codec_of(spec.message("PostScript")(compression=9), "f", 3)
+    with pytest.raises(CorruptFile, match="23 bits"):
+        compression.codec_of(spec.message("PostScript")(compression_block_size=(1 << 23) + 1), "f", 3)
+    with pytest.raises(UnsupportedError, match="LZO"):
+        codec("LZO").decompress(chunk(b"abc"), 0, "f")
+    with pytest.raises(UnsupportedError, match="LZO"):
+        codec("LZO").compress(b"abc")
+    assert codec("LZO").decompress(chunk(b"abc", original=True), 0, "f") == b"abc"

@@ -1,0 +1,174 @@
+"""add and fold as functions, on Parquet files: sizes, targets, caps, dry runs, where the output goes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import blooms, footers
+from support.tables import packed, write
+
+import bloomcli
+from bloomcli.errors import BloomError, UsageError
+
+LONG = packed("<q")
+
+
+def ids(rows: int, step: int = 1) -> pa.Array:
+    return pa.array([i * step for i in range(rows)], pa.int64())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """300 rows in 3 row groups, filters by bloom on `id` and `name`, none on `price`."""
+    table = {"id": ids(300), "name": [f"n{i}" for i in range(300)], "price": [i / 4 for i in range(300)]}
+    write(tmp_path / "plain", table, rows=100)
+    bloomcli.add(tmp_path / "plain", ["id", "name"], output=tmp_path / "f.parquet")
+    return tmp_path / "f.parquet"
+
+
+@pytest.mark.parametrize("fpp", [0.5, 0.1, 0.01, 0.001, 1e-5])
+@pytest.mark.parametrize("rows", [0, 1, 2, 10, 100, 1000, 6000])
+def test_the_measured_rate_meets_the_target_at_the_smallest_size_that_does(
+    tmp_path: Path, rows: int, fpp: float
+) -> None:
+    write(tmp_path / "in", {"c": ids(rows, 7919)}, dictionary=False)
+    report = bloomcli.add(tmp_path / "in", ["c"], output=tmp_path / "out", fpp=fpp)
+    if rows == 0:
+        assert {c.bitset_bytes for c in report.changes} <= {32}
+        return
+    (change,) = report.changes
+    bits = bloomcli.dump(tmp_path / "out").bitset
+    values = [LONG(i * 7919) for i in range(rows)]
+    assert bits == blooms.build(values, len(bits))
+    assert change.fpp == pytest.approx(blooms.rate(bits))
+    assert change.fpp is not None
+    assert change.fpp <= fpp
+    assert (change.bitset_bytes, change.values, change.misses_target) == (len(bits), rows, False)
+    assert len(bits) == 32 or blooms.rate(blooms.build(values, len(bits) // 2)) > fpp
+    assert report.bytes_after == (tmp_path / "out").stat().st_size
+
+
+@pytest.mark.parametrize("fpp", [0.1, 0.01, 0.001])
+@pytest.mark.parametrize("ndv", [1, 20, 100, 1000, 100_000])
+def test_with_ndv_the_size_is_the_formulas(tmp_path: Path, ndv: int, fpp: float) -> None:
+    write(tmp_path / "in", {"c": ids(100)})
+    (change,) = bloomcli.add(tmp_path / "in", ["c"], output=tmp_path / "out", fpp=fpp, ndv=ndv).changes
+    wanted = -8 * ndv / math.log(1 - fpp ** (1 / 8)) / 8
+    assert change.bitset_bytes == max(2 ** math.ceil(math.log2(wanted)), 32)
+    bits = bloomcli.dump(tmp_path / "out").bitset
+    assert bits == blooms.build(map(LONG, range(100)), len(bits))
+    assert change.misses_target == (blooms.rate(bits) > fpp)
+
+
+@pytest.mark.parametrize(("cap", "size"), [(32, 32), (63, 32), (64, 64), (1000, 512), (1 << 30, 4096)])
+@pytest.mark.parametrize("ndv", [None, 2000])
+def test_a_cap_is_kept_and_said_to_miss_the_target(tmp_path: Path, cap: int, size: int, ndv: int | None) -> None:
+    write(tmp_path / "in", {"c": ids(2000)})
+    report = bloomcli.add(tmp_path / "in", ["c"], output=tmp_path / "out", max_bytes=cap, ndv=ndv)
+    (change,) = report.changes
+    assert change.bitset_bytes == size
+    assert change.misses_target == (blooms.rate(bloomcli.dump(tmp_path / "out").bitset) > 0.01) == (size < 4096)
+    assert bloomcli.validate(tmp_path / "out", deep=True).ok
+
+
+@pytest.mark.parametrize("options", [{}, {"ndv": 50_000}, {"max_bytes": 128}, {"fpp": 0.4}], ids=str)
+@pytest.mark.parametrize("layout", [{}, {"dictionary": False}, {"compression": "zstd", "rows": 70}], ids=str)
+def test_a_dry_run_writes_nothing_and_its_figures_are_upper_bounds(
+    tmp_path: Path, layout: dict[str, Any], options: dict[str, Any]
+) -> None:
+    table = {
+        "id": ids(500),
+        "few": [f"v{i % 9}" for i in range(500)],
+        "null": [None, 1.5] * 250,
+        "tags": [[i, None, i + 1] if i % 3 else [] for i in range(500)],
+    }
+    path = write(tmp_path / "in", table, **layout)
+    before = path.read_bytes()
+    dry = bloomcli.add(path, ["*"], dry_run=True, **options)
+    assert list(tmp_path.iterdir()) == [path]
+    assert (dry.output, dry.dry_run) == (None, True)
+    real = bloomcli.add(path, ["*"], output=tmp_path / "out", **options)
+    assert path.read_bytes() == before
+    assert [(c.row_group, c.column, c.source) for c in dry.changes] == [
+        (c.row_group, c.column, c.source) for c in real.changes
+    ]
+    for planned, done in zip(dry.changes, real.changes, strict=True):
+        assert (planned.bitset_bytes or 0) >= (done.bitset_bytes or 0)
+    assert dry.bytes_after >= real.bytes_after == (tmp_path / "out").stat().st_size
+    assert dry.bytes_decoded == real.bytes_decoded
+    assert real.bytes_copied == len(footers.split(before)[0])
+
+
+def test_add_replaces_only_when_told_and_says_what_was_there(path: Path) -> None:
+    report = bloomcli.add(path, ["id", "price"], in_place=True, replace=True, fpp=0.001)
+    assert [(c.column, c.action) for c in report.changes[:2]] == [("id", "replace"), ("price", "add")]
+    assert [c.old_bitset_bytes is None for c in report.changes[:2]] == [False, True]
+    assert {f.column for f in bloomcli.inspect(path).filters} == {"id", "name", "price"}
+    assert bloomcli.validate(path, deep=True, max_fpp=0.01).findings == ()
+
+
+@pytest.mark.parametrize("command", ["add", "remove", "fold"])
+def test_an_output_is_chosen_once_and_never_the_input_or_a_file_that_is_there(path: Path, command: str) -> None:
+    def run(**options: Any) -> None:
+        columns = ["price" if command == "add" else "id"]
+        getattr(bloomcli, command)(path, columns=columns, **({"fpp": 0.5} if command == "fold" else {}), **options)
+
+    before = path.read_bytes()
+    there = path.with_name("there")
+    there.write_bytes(b"precious")
+    for options, message in (
+        ({}, "nowhere to write to"),
+        ({"output": there, "in_place": True}, "exclude each other"),
+        ({"output": path}, "the output is the input"),
+        ({"output": path.parent}, "is a directory"),
+        ({"output": there}, "exists"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            run(**options)
+    with pytest.raises(BloomError):
+        run(output=path.parent / "no" / "such" / "folder")
+    assert (path.read_bytes(), there.read_bytes()) == (before, b"precious")
+    run(output=there, overwrite=True)
+    assert bloomcli.validate(there, deep=True).ok
+    run(in_place=True)
+    assert path.read_bytes() == there.read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"fpp": 0}, "between 0 and 1"), ({"fpp": 1}, "between 0 and 1"), ({"fpp": math.nan}, "between 0 and 1"),
+     ({"ndv": 0}, "1 or more"), ({"max_bytes": 31}, "smallest filter"), ({"columns": []}, "no columns")],
+    ids=str,
+)  # fmt: skip
+def test_figures_that_make_no_sense_are_refused(path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        bloomcli.add(path, **{"columns": ["price"], "dry_run": True, **options})
+
+
+@pytest.mark.parametrize("fpp", [0.2, 0.01, 0.0001])
+def test_folding_gives_the_file_that_a_fresh_add_would_have_given(tmp_path: Path, fpp: float) -> None:
+    write(tmp_path / "in", {"id": ids(900, 11), "s": [f"s{i}" for i in range(900)]}, rows=300)
+    bloomcli.add(tmp_path / "in", ["*"], output=tmp_path / "large", ndv=100_000)
+    report = bloomcli.fold(tmp_path / "large", output=tmp_path / "folded", fpp=fpp)
+    bloomcli.add(tmp_path / "in", ["*"], output=tmp_path / "fresh", fpp=fpp)
+    assert (tmp_path / "folded").read_bytes() == (tmp_path / "fresh").read_bytes()
+    assert {c.action for c in report.changes} == {"fold"}
+    assert {c.old_bitset_bytes for c in report.changes} == {1 << 17}
+    assert all(c.fpp is not None and c.fpp <= fpp for c in report.changes)
+    assert (report.bytes_decoded, report.bytes_before) == (0, (tmp_path / "large").stat().st_size)
+    dry = bloomcli.fold(tmp_path / "large", fpp=fpp, dry_run=True)
+    assert dry.changes == report.changes
+    assert dry.bytes_after >= report.bytes_after
+
+
+def test_folding_keeps_filters_that_are_small_already(path: Path, tmp_path: Path) -> None:
+    report = bloomcli.fold(path, output=tmp_path / "out")
+    assert {c.action for c in report.changes} == {"keep"}
+    assert (tmp_path / "out").read_bytes() == path.read_bytes()
+    capped = bloomcli.fold(path, columns=["id"], output=tmp_path / "capped", max_bytes=64)
+    assert {(c.action, c.bitset_bytes, c.misses_target) for c in capped.changes} == {("fold", 64, True)}
+    assert bloomcli.validate(tmp_path / "capped", deep=True).ok

@@ -1,0 +1,72 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from bloomcli.report import human
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (32 * 1024, "32.0 KiB"),
+        (1024 * 1024 - 1, "1.0 MiB"),
+        (128 << 20, "128.0 MiB"),
+        (-2048, "-2.0 KiB"),
+        (5 << 60, "5.0 EiB"),
+        (5 << 70, "5120.0 EiB"),
+    ],
+)
+def test_sizes_are_in_binary_units(count: int, text: str) -> None:
+    assert human.size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0.0, "0 %"),
+        (1.2e-5, "1.2e-05"),
+        (0.0001, "0.01 %"),
+        (0.0098, "0.98 %"),
+        (0.457, "45.7 %"),
+        (0.99999, ">99.9 %"),
+        (1.0, "100 %"),
+    ],
+)
+def test_rates_never_round_up_to_a_claim(value: float | None, text: str) -> None:
+    assert human.rate(value) == text
+
+
+def test_shares_counts_and_plurals() -> None:
+    assert human.share(1, 0) == "0 %"
+    assert human.share(1, 4) == "25.0 %"
+    assert human.count(None) == "-"
+    assert human.count(1234567.4) == "1,234,567"
+    assert human.plural(1, "row group") == "1 row group"
+    assert human.plural(0, "filter") == "0 filters"
+    assert human.plural(1000, "filter") == "1,000 filters"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.004, "4 ms"), (0.41, "0.41 s"), (12.34, "12.3 s"), (125.2, "2 min 5 s"), (59.99, "60.0 s")],
+)
+def test_durations(value: float, text: str) -> None:
+    assert human.seconds(value) == text
+
+
+def test_what_a_terminal_would_act_on_is_made_visible() -> None:
+    assert human.printable("id\x1b[2J\n") == "id\\x1b[2J\\n"
+    assert human.printable("naïve 列") == "naïve 列"
+    assert human.printable("a\u202eb\udc80") == "a\\u202eb\\udc80"
+
+
+def test_widths_are_terminal_cells() -> None:
+    assert human.width("id") == 2
+    assert human.width("列") == 2
+    assert human.width("e\u0301") == 1
