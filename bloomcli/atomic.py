@@ -28,13 +28,12 @@ from types import FrameType
 from typing import Any, Final
 
 from bloomcli import kernels
+from bloomcli.copying import Copier
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.source import LocalSource
 
-_COPY_BYTES: Final = 16 << 20
 _FLUSH_BYTES: Final = 32 << 20
 _READ_BYTES: Final = 4 << 20
-_NO_COPY_RANGE: Final = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
 
 _fcntl: Final[Any] = import_module("fcntl") if os.name == "posix" else None
 _TEMPORARY: Final = re.compile(r"\..{1,120}\.bloom-[0-9a-f]{12}\.tmp", re.DOTALL)
@@ -55,6 +54,8 @@ class AtomicWriter:
         self._flusher: ThreadPoolExecutor | None = None
         self._flush: Future[None] | None = None
         self._flushed = 0
+        """Bytes that the disk has been given."""
+        self._copier = Copier(path, fd)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes."""
@@ -72,31 +73,16 @@ class AtomicWriter:
         progress: Callable[[int], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> None:
-        """Append a range of the source, within the kernel (reflinked where the file system can).
+        """Append a range of the source, by the cheapest way there is (see `copying`).
 
         Stops early, without an error, once `cancelled()` is true: the caller is unwinding then.
         """
-        end = offset + length
-        in_kernel = hasattr(os, "copy_file_range")
-        while offset < end and not (cancelled is not None and cancelled()):
-            count = 0
-            if in_kernel:
-                try:
-                    count = os.copy_file_range(
-                        source.fileno(), self._fd, min(end - offset, _COPY_BYTES), offset_src=offset
-                    )
-                except OSError as error:
-                    if error.errno not in _NO_COPY_RANGE:
-                        raise
-                if count == 0:  # some file systems (procfs, FUSE) copy nothing instead of saying no
-                    in_kernel = False
-                    continue
-                self.position += count
-            else:
-                data = source.read_at(offset, min(end - offset, _READ_BYTES))
-                self.write(data)
-                count = len(data)
-            offset += count
+        steps = self._copier.steps(source, offset, length, self.position)
+        while not (cancelled is not None and cancelled()) and (step := next(steps, None)) is not None:
+            count, on_disk = step
+            self.position += count
+            if on_disk:
+                self._flushed += count
             self._flush_behind()
             if progress is not None:
                 progress(count)
@@ -124,6 +110,7 @@ class AtomicWriter:
         """Close the file, once nothing works on it any more."""
         if self._flusher is not None:
             self._flusher.shutdown()
+        self._copier.close()
         os.close(self._fd)
 
 
@@ -175,6 +162,32 @@ def replacing(
             raise
         finally:
             writer.close()  # only now: until the rename the lock tells others that the file is being written
+
+
+def place(target: Path, data: bytes, *, overwrite: bool) -> None:
+    """Write a small file of our own, such as a baseline: it is there whole, or not at all.
+
+    Raises:
+        UsageError: the target exists and may not be overwritten.
+        WriteError: the system refused to write. Nothing is left behind.
+    """
+    final = Path(os.path.realpath(target))
+    if not overwrite and os.path.lexists(final):
+        raise UsageError("the file exists already", path=str(target), hint="move it away, or name another")
+    temporary = _beside(final)
+    with terminable():
+        try:
+            with temporary.open("xb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            _commit(temporary, final, overwrite=overwrite)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise _write_error(target, error) from None
+            raise
 
 
 def _lock(fd: int) -> bool:

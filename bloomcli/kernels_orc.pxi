@@ -247,16 +247,49 @@ cdef uint32_t _km_bits(Py_ssize_t nbytes, int k) except 0:
     return <uint32_t>(nbytes * 8)
 
 
-cdef inline uint32_t _km_place(uint64_t h, uint32_t i, uint32_t bits) noexcept nogil:
-    cdef uint32_t combined = <uint32_t>h + i * <uint32_t>(h >> 32)
-    if combined >> 31:
-        combined = ~combined
-    return combined % bits
+cdef struct Modulus:
+    uint32_t bits
+    int shift
+    uint64_t magic
+
+
+cdef Modulus _modulus(uint32_t bits) noexcept nogil:
+    """What stands for a division by `bits` (at most 2^30): with 2^(l-1) < bits <= 2^l, magic is 2^(31+l) / bits, up.
+
+    magic * bits - 2^(31+l) lies in 1..2^l, so c * magic >> (31+l) is c // bits for every c of 31 bits (Granlund and
+    Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2). magic is 2^32 + 1 at most, and
+    the product stays below 2^64.
+    """
+    cdef Modulus m
+    cdef int l = 0
+    while (<uint32_t>1 << l) < bits:
+        l += 1
+    m.bits = bits
+    m.shift = 31 + l
+    m.magic = (<uint64_t>1 << m.shift) // bits + 1
+    return m
+
+
+cdef inline uint32_t _km_place(uint32_t combined, Modulus m) noexcept nogil:
+    """The bit of h1 + i h2: flipped where it is negative, modulo the filter's bits. No division, no branch."""
+    combined ^= 0 - (combined >> 31)
+    return combined - <uint32_t>((combined * m.magic) >> m.shift) * m.bits
+
+
+def km_places(uint64_t value, uint32_t bits, int k):
+    """The bits of a hash in a filter of `bits`, function by function."""
+    cdef Modulus m = _modulus(_km_bits(bits // 8 if bits % 64 == 0 else 0, k))
+    cdef uint32_t combined = <uint32_t>value, step = <uint32_t>(value >> 32)
+    places = []
+    for _ in range(k):
+        combined += step
+        places.append(_km_place(combined, m))
+    return places
 
 
 def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count, int k):
     """Insert `count` hashes, `k` bits each. The bitset is longs, little-endian."""
-    cdef uint32_t bits = _km_bits(bitset.shape[0], k), place, i
+    cdef Modulus m = _modulus(_km_bits(bitset.shape[0], k))
     if count < 0 or hashes.shape[0] // 8 < count:
         raise ValueError("fewer hashes than asked for")
     if count == 0:
@@ -264,19 +297,22 @@ def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashe
     cdef unsigned char* b = &bitset[0]
     cdef const unsigned char* hs = &hashes[0]
     cdef Py_ssize_t n
-    cdef uint64_t h
+    cdef uint32_t combined, step, place
+    cdef int i
     with nogil:
         for n in range(count):
-            h = _load64(hs + n * 8)
-            for i in range(1, <uint32_t>k + 1):
-                place = _km_place(h, i, bits)
+            combined = _load32(hs + n * 8)
+            step = _load32(hs + n * 8 + 4)
+            for i in range(k):
+                combined += step
+                place = _km_place(combined, m)
                 b[place >> 3] |= <unsigned char>(1 << (place & 7))
 
 
 def km_check(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count,
              int k, unsigned char[::1] out not None):
     """Look up `count` hashes: out[i] is 1 for "maybe", 0 for "absent". Returns how many are absent."""
-    cdef uint32_t bits = _km_bits(bitset.shape[0], k), place, i
+    cdef Modulus m = _modulus(_km_bits(bitset.shape[0], k))
     if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
         raise ValueError("fewer hashes than asked for, or no room for the answers")
     if count == 0:
@@ -284,14 +320,17 @@ def km_check(const unsigned char[::1] bitset not None, const unsigned char[::1] 
     cdef const unsigned char* b = &bitset[0]
     cdef const unsigned char* hs = &hashes[0]
     cdef Py_ssize_t n, absent = 0
-    cdef uint64_t h
+    cdef uint32_t combined, step, place
+    cdef int i
     cdef unsigned char hit
     with nogil:
         for n in range(count):
-            h = _load64(hs + n * 8)
+            combined = _load32(hs + n * 8)
+            step = _load32(hs + n * 8 + 4)
             hit = 1
-            for i in range(1, <uint32_t>k + 1):
-                place = _km_place(h, i, bits)
+            for i in range(k):
+                combined += step
+                place = _km_place(combined, m)
                 if not (b[place >> 3] >> (place & 7)) & 1:
                     hit = 0
                     break

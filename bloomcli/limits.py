@@ -23,6 +23,9 @@ THRIFT_MAX_DEPTH: Final = 32
 SCHEMA_MAX_DEPTH: Final = 256
 """Nesting of groups in a Parquet schema; deeper than any engine's parser accepts."""
 
+POLICY_MAX_BYTES: Final = 1 << 20
+"""Largest policy file: people write them. A data file that is named by mistake is not read whole."""
+
 ROWS_PER_BATCH: Final = 65_536
 """Rows decoded at a time: enough to amortise a call, small enough for a batch to stay in L2/L3."""
 
@@ -62,3 +65,16 @@ but its full width once decoded."""
 
 ORC_ROW_GROUPS_MAX: Final = 1 << 22
 """Most row groups of an ORC file: 42 billion rows at the usual stride. Each is a row of a probe's report."""
+
+TABLE_SCHEMA_MAX_BYTES: Final = 64 << 20
+"""Largest file with a table's schema. Iceberg's table metadata lists snapshots too, and reaches tens of MB."""
+
+ORC_VALUE_MAX_BYTES: Final = 1 << 30
+"""Longest ORC string that is read, and most bytes of a batch of numbers. Arrow's strings end at 2 GiB a column."""
+
+ORC_VALUES_MAX: Final = 1 << 27
+"""Most values of an ORC row group or entries of a dictionary: their hashes take 1 GiB. A run of 512 equal values
+takes 4 bytes in the file, and compresses well."""
+
+TABLE_SCHEMA_MAX_DEPTH: Final = 100
+"""Nesting of a table's types. They are read by recursion, three calls a level, and Python stops at 1,000."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bloomcli.model import Finding, ValueTotals
+from bloomcli.model import Finding, Severity, ValueTotals
 
 
 class Status(StrEnum):
@@ -17,6 +18,33 @@ class Status(StrEnum):
     FOUND = "found"
     """validate: something worse than a note was found."""
     FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSeen:
+    """One column of a file and its filters, for a policy that is to be written."""
+
+    column: str
+    filters: int
+    without: int
+    """Row groups (in ORC stripes) with values that have no filter."""
+    unreadable: int
+    bitset_bytes: int
+    """Bytes of all bitsets together."""
+    max_fpp: float | None = None
+    """The highest measured false-positive rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyReport:
+    """A file and which of its columns have filters."""
+
+    path: str
+    format: str
+    row_groups: int
+    file_bytes: int
+    seen: tuple[ColumnSeen, ...]
+    """Columns with a filter; of a file without rows all, for none of them lacks one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +66,8 @@ class FileRow:
     max_fpp: float | None = None
     """The highest measured false-positive rate."""
     values_checked: int | None = None
+    row_groups_read: int | None = None
+    """validate: row groups whose values were looked up."""
     seconds: float = 0.0
     reason: str | None = None
     """Why it was skipped."""
@@ -49,6 +79,8 @@ class FileRow:
     findings: tuple[Finding, ...] = ()
     totals: tuple[ValueTotals, ...] = ()
     """probe: what a reader may skip for each value."""
+    seen: tuple[ColumnSeen, ...] = ()
+    """validate --init: the columns with filters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,4 +123,119 @@ class DatasetReport:
             codes = {r.exit_code for r in self.rows if r.status is Status.FAILED} | (
                 answers if answers == {1} else set()
             )
-        return next((code for code in (70, 3, 4, 2, 1) if code in codes), 0)
+        return gravest(codes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What part of a dataset was meant to be looked at."""
+
+    seed: int
+    """The same seed takes the same part of the same files."""
+    files: str | None = None
+    """As asked: ``5%`` or a number of files; None for all."""
+    row_groups: str | None = None
+    """As asked, of each file's row groups, for ``--deep``; None for all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateReport:
+    """What `validate` says of files: the findings, one by one, and what was looked at."""
+
+    engine: str
+    jobs: int
+    seconds: float
+    policy: str | None = None
+    """The policy file."""
+    baseline: str | None = None
+    """The file of known findings."""
+    gone: int = 0
+    """Findings of the baseline that are no longer there, in the files that were looked at."""
+    deep: bool = False
+    sample: Sample | None = None
+    files_found: int
+    """Files that were named or found, looked at or not."""
+    findings: tuple[Finding, ...]
+    """The most severe first, then by rule and path; switched-off and known ones too. Each has its path."""
+    rows: tuple[FileRow, ...]
+    """The files that were looked at, without their findings."""
+
+    @property
+    def files(self) -> int:
+        """Files that were looked at: found to be of a known format, or failed."""
+        return sum(r.status is not Status.SKIPPED for r in self.rows)
+
+    @property
+    def failed(self) -> int:
+        """Files that could not be checked."""
+        return sum(r.status is Status.FAILED for r in self.rows)
+
+    @property
+    def errors(self) -> int:
+        """Findings that count, of severity error."""
+        return sum(f.counts and f.severity is Severity.ERROR for f in self.findings)
+
+    @property
+    def warnings(self) -> int:
+        """Findings that count, of severity warning."""
+        return sum(f.counts and f.severity is Severity.WARNING for f in self.findings)
+
+    @property
+    def notes(self) -> int:
+        """Findings of severity note that are neither switched off nor known."""
+        return sum(f.severity is Severity.NOTE and f.off is None and not f.known for f in self.findings)
+
+    @property
+    def off(self) -> int:
+        """Findings whose rule the policy switches off."""
+        return sum(f.off is not None for f in self.findings)
+
+    @property
+    def known(self) -> int:
+        """Findings that the baseline has."""
+        return sum(f.known and f.off is None for f in self.findings)
+
+    @property
+    def row_groups(self) -> int:
+        """Row groups of the files that were looked at."""
+        return sum(r.row_groups or 0 for r in self.rows)
+
+    @property
+    def row_groups_read(self) -> int:
+        """Row groups whose values were looked up (``--deep``)."""
+        return sum(r.row_groups_read or 0 for r in self.rows)
+
+    @property
+    def filters_checked(self) -> int:
+        """Filters that were checked."""
+        return sum(r.filters or 0 for r in self.rows)
+
+    @property
+    def values_checked(self) -> int:
+        """Values that were looked up (``--deep``)."""
+        return sum(r.values_checked or 0 for r in self.rows)
+
+    @property
+    def complete(self) -> bool:
+        """Every file was looked at and, with ``--deep``, every row group: no sampling left any out."""
+        return self.files_found == len(self.rows) and (
+            self.sample is None or self.sample.row_groups is None or self.row_groups == self.row_groups_read
+        )
+
+    @property
+    def ok(self) -> bool:
+        """Nothing was found that counts, and no file failed. Of what was looked at: see `complete`."""
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """The gravest file's: a bug, unreadable, not supported, usage; 1 where a finding counts; else 0."""
+        codes = {r.exit_code for r in self.rows if r.status is Status.FAILED}
+        if any(f.counts for f in self.findings):
+            codes.add(1)
+        return gravest(codes)
+
+
+def gravest(codes: Collection[int]) -> int:
+    """The exit code of many: a bug, unreadable, not supported, usage, findings, fine."""
+    return next((code for code in (70, 3, 4, 2, 1) if code in codes), 0)

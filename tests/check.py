@@ -24,6 +24,7 @@ def steps(*, quick: bool) -> list[tuple[str, ...]]:
         ("ruff", "check", "."),
         ("mypy",),
         ("bloomcli.cli.man", "--check"),
+        ("bloomcli.cli.rules_index", "--check"),
         ("pytest", "-q", "--durations=10", *(QUICK if quick else COVERAGE)),
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -15,6 +15,7 @@ from bloomcli.cli import output
 from bloomcli.errors import UnreadableError, UsageError
 
 if TYPE_CHECKING:
+    from bloomcli.commands.task import Task
     from bloomcli.rows import DatasetReport, FileRow
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -123,38 +124,42 @@ def run(
     from bloomcli.commands.task import plan
     from bloomcli.listing import expand
 
-    paths = dataset.all_paths()
-    if not paths:
-        if dataset.files_from is None:
-            raise click.UsageError("Missing argument 'FILE...'.")
-        raise UsageError("the list names no files", path=dataset.files_from)
-    _check_engine(dataset)
+    paths = named_paths(dataset)
+    check_engine(dataset)
     if dataset.engine == "spark":
         from bloomcli.engines import spark
 
-        report = spark.run(
-            command,
-            paths,
-            options,
-            output=target,
-            in_place=in_place,
-            session=spark.session(dataset.master, dict(pair.split("=", 1) for pair in dataset.conf)),
-        )
+        session = spark_session(dataset)
+        report = spark.run(command, paths, options, output=target, in_place=in_place, session=session)
     else:
         from bloomcli.engines import local
 
         tasks = plan(command, expand(paths), options, output=target, in_place=in_place)
         if not tasks:
             raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
-        total = sum(max(t.size, 0) for t in tasks)
         with output.Bars() as bars:
-            report = local.run(
-                tasks, jobs=dataset.jobs, fail_fast=dataset.fail_fast, on_row=_meter(bars, len(tasks), total, tasks)
-            )
+            report = local.run(tasks, jobs=dataset.jobs, fail_fast=dataset.fail_fast, on_row=meter(bars, tasks))
     return write(report, form)
 
 
-def _check_engine(dataset: Dataset) -> None:
+def named_paths(dataset: Dataset) -> list[str]:
+    """The paths that were named, by argument or list. Raises UsageError where there are none."""
+    paths = dataset.all_paths()
+    if not paths:
+        if dataset.files_from is None:
+            raise click.UsageError("Missing argument 'FILE...'.")
+        raise UsageError("the list names no files", path=dataset.files_from)
+    return paths
+
+
+def spark_session(dataset: Dataset) -> Any:
+    """The session that the options ask for. Raises UnsupportedError."""
+    from bloomcli.engines import spark
+
+    return spark.session(dataset.master, dict(pair.split("=", 1) for pair in dataset.conf))
+
+
+def check_engine(dataset: Dataset) -> None:
     """Options of one engine mean nothing to the other. Raises UsageError."""
     if dataset.engine == "spark":
         if dataset.jobs is not None:
@@ -167,8 +172,10 @@ def _check_engine(dataset: Dataset) -> None:
         raise UsageError("--master and --conf are for Spark", hint="--engine spark")
 
 
-def _meter(bars: output.Bars, files: int, total: int, tasks: Any) -> Callable[[FileRow], None]:
+def meter(bars: output.Bars, tasks: Sequence[Task]) -> Callable[[FileRow], None]:
+    """Moves a bar on as files are done."""
     sizes = {t.path: max(t.size, 0) for t in tasks}
+    files, total = len(tasks), sum(max(t.size, 0) for t in tasks)
     done = [0, 0]
 
     def tell(row: FileRow) -> None:

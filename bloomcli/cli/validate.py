@@ -2,58 +2,158 @@
 
 from __future__ import annotations
 
+import io
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
 import click
 
 from bloomcli.cli import options, output
-from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.cli.dataset import Dataset, check_engine, dataset_options, meter, named_paths, spark_session
+from bloomcli.cli.gate_options import FORMS, gate_options
+
+if TYPE_CHECKING:
+    from bloomcli.engines.gate import Asked
+    from bloomcli.rows import GateReport
 
 
 @click.command(
     short_help="Prove that filters are sound and miss no value.",
     epilog="""\b
 Examples:
-  bloom validate orders.parquet
   bloom validate orders.parquet --require id,user.email --max-fpp 0.01
   bloom validate orders.parquet --deep
-  bloom validate /data/orders --require id --format json""",
+  bloom validate /data/orders --init
+  bloom validate /data/orders --policy bloom.toml --format sarif > bloom.sarif
+  bloom validate /data/orders --sample 5% --deep --sample-row-groups 10%
+  bloom validate --explain filter-stray-bits""",
 )
 @options.files_argument
 @options.columns_option("Check the filters of these leaf columns only; globs are allowed.")
-@click.option(
-    "-r",
-    "--require",
-    metavar="NAMES",
-    multiple=True,
-    callback=options.split_names,
-    shell_complete=options.complete_columns,
-    help="Leaf columns that must have a filter in every row group; repeats, takes commas and globs.",
-)
-@click.option("--max-fpp", type=options.Rate(), metavar="RATE", help="Highest measured false-positive rate accepted.")
-@click.option("--deep", is_flag=True, help="Read the columns again and prove that no value is missing.")
-@options.format_option("text", "json")
+@gate_options
+@options.format_option(*FORMS)
 @dataset_options
 def command(
-    dataset: Dataset, columns: tuple[str, ...], require: tuple[str, ...], max_fpp: float | None, deep: bool, form: str
+    dataset: Dataset,
+    init: bool,
+    explain: str | None,
+    no_policy: bool,
+    policy: str | None,
+    max_per_rule: int | None,
+    reports: tuple[tuple[str, str], ...],
+    form: str,
+    **asked_for: Any,
 ) -> int:
     """Check that filters are sound, wanted ones are there, and (--deep) that none misses a value.
 
     Structure always: headers, lengths, offsets, overlaps with other parts of the file, and the wrong
-    filters that known writers leave. Each finding has a stable id.
+    filters that known writers leave. Each finding has a rule's stable id, which --explain explains.
 
-    Exits with 1 if there is a finding worse than a note.
+    A policy says what a team asks of its files: bloom.toml, or [tool.bloom] in pyproject.toml, in this
+    folder or the nearest one above that has one. --init writes one.
+
+    Exits with 1 if there is a finding worse than a note that is neither switched off nor in the baseline.
     """
-    from functools import partial
+    if explain is not None:
+        return _explain(explain)
+    if init:
+        return _init(dataset, policy)
+    from bloomcli.engines import gate
 
-    from bloomcli.commands.validate import validate
-    from bloomcli.report import text
+    found = None if no_policy else policy or _nearest()
+    asked = gate.ask(policy=found, **asked_for)
+    report = _run(dataset, asked, errors_told=not reports and form in {"text", "json"})
+    for other, path in reports:
+        _save(report, other, path, max_per_rule)
+    _write(report, form, max_per_rule, sys.stdout)
+    return report.exit_code
 
-    if dataset.single is None:
-        chosen = {"columns": columns, "require": require, "max_fpp": max_fpp, "deep": deep}
-        return run("validate", dataset, chosen, form)
+
+def _nearest() -> str | None:
+    from pathlib import Path
+
+    from bloomcli.rules.policy_file import find
+
+    found = find(Path())
+    return None if found is None else str(found)
+
+
+def _run(dataset: Dataset, asked: Asked, *, errors_told: bool) -> GateReport:
+    from bloomcli.engines import gate
+
+    if dataset.single is not None:
+        return _single(dataset.single, asked, errors_told=errors_told)
+    check_engine(dataset)
+    paths = named_paths(dataset)
+    if dataset.engine == "spark":
+        from bloomcli.engines import spark
+
+        session = spark_session(dataset)
+        return asked.report(spark.run("validate", paths, asked.options(), session=session, choose=asked.choose))
+    from bloomcli.engines import local
+
+    tasks = gate.tasks_for(asked, paths)
     with output.Bars() as bars:
-        report = validate(dataset.single, columns=columns, require=require, max_fpp=max_fpp, deep=deep, progress=bars)
-    policy = f"--require {','.join(require)}" if require else ""
-    if max_fpp is not None:
-        policy = f"{policy} --max-fpp {max_fpp:g}".strip()
-    output.write("validate", report, form, partial(text.validate, policy=policy, scope=", ".join(columns)))
-    return 0 if report.ok else 1
+        done = local.run(tasks, jobs=dataset.jobs, fail_fast=dataset.fail_fast, on_row=meter(bars, tasks))
+    return asked.report(done)
+
+
+def _single(path: str, asked: Asked, *, errors_told: bool) -> GateReport:
+    """One file. Where it can't be read a person is told so by the error; other forms of report hold it."""
+    from bloomcli.commands import task
+    from bloomcli.engines import gate
+
+    (one,) = gate.tasks_for(asked, [path])
+    with output.Bars() as bars:
+        if errors_told:
+            from bloomcli.commands.validate import validate
+
+            row = task.validated(validate(one.path, progress=bars, **one.options))
+        else:
+            row = task.run(one, bars)
+    return gate.alone(row, asked, row.seconds)
+
+
+def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO) -> None:
+    limit = {} if per_rule is None else {"per_rule": per_rule}
+    if form == "junit":
+        from bloomcli.report import junit
+
+        junit.write(report, stream)
+    elif form == "sarif":
+        from bloomcli.report import sarif
+
+        sarif.write(report, stream)
+    elif form == "github":
+        from bloomcli.report import github
+
+        github.write(report, stream, **limit)
+    elif form == "json":
+        from bloomcli.report import json
+
+        json.write("validate", report, stream)
+    else:
+        from bloomcli.report import render, text_gate
+
+        render.write(text_gate.gate(report, **limit), stream)
+
+
+def _save(report: GateReport, form: str, path: str, per_rule: int | None) -> None:
+    from pathlib import Path
+
+    from bloomcli.atomic import place
+
+    stream = io.StringIO()
+    _write(report, form, per_rule, stream)
+    place(Path(path), stream.getvalue().encode("utf-8", "backslashreplace"), overwrite=True)
+
+
+def _explain(name: str) -> int:
+    from bloomcli.report import render, text_rules
+
+    render.write(text_rules.rule_page(name) if name else text_rules.rule_list(), sys.stdout)
+    return 0
+
+
+def _init(dataset: Dataset, policy: str | None) -> int:
+    raise NotImplementedError

@@ -21,12 +21,13 @@ from bloomcli.commands.fold import fold
 from bloomcli.commands.inspect import inspect
 from bloomcli.commands.probe import probe
 from bloomcli.commands.remove import remove
+from bloomcli.commands.survey import survey
 from bloomcli.commands.validate import validate
 from bloomcli.errors import BloomError, UnknownFormat, UsageError, WriteError
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.listing import Listed, spelling
 from bloomcli.model import ChangeReport, FilterFacts, InspectReport, ProbeReport, ValidateReport
-from bloomcli.rows import FileRow, Status
+from bloomcli.rows import FileRow, Status, SurveyReport
 from bloomcli.source import open_source
 
 CHANGING: Final = ("add", "remove", "fold")
@@ -44,6 +45,7 @@ COMMANDS: Final[dict[str, Callable[..., Any]]] = {
     "inspect": inspect,
     "probe": probe,
     "remove": remove,
+    "survey": survey,
     "validate": validate,
 }
 """Commands that work on datasets."""
@@ -162,12 +164,15 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
     options = dict(task.options)
     if task.command == "validate":
         options["progress"] = progress
+        options["threads"] = task.threads
     report = COMMANDS[task.command](task.path, **options)
     if isinstance(report, InspectReport):
         return _inspected(report)
     if isinstance(report, ProbeReport):
         return _probed(report)
-    return _validated(report)
+    if isinstance(report, SurveyReport):
+        return _surveyed(report)
+    return validated(report)
 
 
 def _worst(facts: Iterable[FilterFacts]) -> float | None:
@@ -203,14 +208,32 @@ def _probed(report: ProbeReport) -> FileRow:
     )
 
 
-def _validated(report: ValidateReport) -> FileRow:
+def _surveyed(report: SurveyReport) -> FileRow:
+    return FileRow(
+        path=report.path,
+        status=Status.DONE,
+        format=report.format,
+        row_groups=report.row_groups,
+        columns=sum(column.filters > 0 for column in report.seen),
+        filters=sum(column.filters for column in report.seen),
+        bytes_before=report.file_bytes,
+        max_fpp=max((column.max_fpp for column in report.seen if column.max_fpp is not None), default=None),
+        seen=report.seen,
+    )
+
+
+def validated(report: ValidateReport) -> FileRow:
+    """A file's row."""
     return FileRow(
         path=report.path,
         status=Status.DONE if report.ok else Status.FOUND,
         format=report.format,
+        row_groups=report.row_groups,
+        row_groups_read=report.row_groups_read,
         filters=report.filters_checked,
         values_checked=report.values_checked,
         findings=report.findings,
+        seconds=report.seconds,
         exit_code=0 if report.ok else 1,
     )
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
+from typing import Final
 
-from bloomcli.commands.change import Progress
+from bloomcli.checks.limits import rates_and_sizes, required
+from bloomcli.checks.profit import profit
+from bloomcli.checks.readers import confirmed_zeros
+from bloomcli.checks.readers import readers as losing
+from bloomcli.commands.change import Progress, cores
 from bloomcli.commands.columns import indexes, select
-from bloomcli.errors import UsageError
+from bloomcli.commands.sampling import chosen, share
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model import FilterFacts, Finding, Severity, ValidateReport
+from bloomcli.rules.policy import FilePolicy, Policy, with_options
 from bloomcli.source import open_source
 
-_SHOWN = 8
+_GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+_LONE_ZERO: Final = "reader-negative-zero"
 
 
 def validate(
@@ -23,93 +31,154 @@ def validate(
     columns: Sequence[str] = (),
     require: Sequence[str] = (),
     max_fpp: float | None = None,
+    max_oversize: float | None = None,
+    readers: Sequence[str] = (),
+    table_schema: str | os.PathLike[str] | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
     deep: bool = False,
+    sample_row_groups: str | None = None,
+    seed: int = 0,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> ValidateReport:
     """Check a file's Bloom filters.
 
     Structure always: headers, lengths, offsets, overlaps, known-wrong writers. With `deep` every value of
-    every filtered column chunk is read again and looked up in its filter.
+    every filtered column chunk is read again, the filter is built again from them, and its bits are compared.
 
     Args:
         path: the file, local or a URI.
         columns: leaf paths or globs whose filters are checked; none means all.
         require: leaf paths or globs that must have a filter in every row group that has values.
-        max_fpp: highest measured false-positive rate that is accepted.
+        max_fpp: highest measured false-positive rate that is accepted, between 0 and 1.
+        max_oversize: how many times as large as its values need a filter may be, at least 1.
+        readers: the engines that read the file: where one of them would probe a filter wrongly is a finding.
+        table_schema: file with the table's schema, for readers that probe at its types.
+        policy: a policy, or the file that holds one; what is given here besides wins over it.
         deep: prove that no value is missing.
+        sample_row_groups: ``5%`` or a number of each file's row groups (in ORC stripes) that `deep` reads.
+        seed: of the sample.
+        threads: column chunks that `deep` reads at a time; as many as there are cores if None.
         progress: called with ("check", bytes done, bytes in all).
 
     Raises:
         UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`; a filter that is wrong is a
         finding, a file that can't be read is an error.
+        UsageError: a figure out of range, a policy that can't be read, an unknown engine.
     """
-    if max_fpp is not None and not 0 < max_fpp < 1:
-        raise UsageError(f"a false-positive rate lies between 0 and 1, not at {max_fpp}")
+    asked = asked_for(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema)
+    rules = asked.for_file(os.fspath(path))
     started = time.perf_counter()
     with open_source(path) as source:
         file = open_file(source)
-        chosen = indexes(file.columns, columns, path=source.path)
-        facts = list(file.facts(chosen))
-        findings = list(file.structure(chosen))
-        findings += _required(file, require)
-        if max_fpp is not None:
-            findings += _above(facts, max_fpp)
+        wanted = indexes(file.columns, columns, path=source.path)
+        facts = list(file.facts(wanted))
+        findings = list(file.structure(wanted))
+        findings += required(file, (*rules.required(), *_columns(file, require)))
+        findings += rates_and_sizes(file, facts, rules)
+        if rules.advice:
+            findings += profit(file, wanted, rules.readers)
+        units = _sample(file, sample_row_groups, seed) if deep else frozenset()
         values = 0
+        zeros: list[Finding] = []
         if deep:
-            done, total = 0, file.deep_bytes(chosen)
-
-            def tick(count: int) -> None:
-                nonlocal done
-                done += count
-                if progress is not None:
-                    progress("check", done, total)
-
-            for check in file.deep(chosen, tick):
-                values += check.values
-                if check.finding is not None:
-                    findings.append(check.finding)
+            for found, zero, count in _deep(file, wanted, units, threads or cores(), progress):
+                values += count
+                findings += found
+                zeros += zero
+        findings += _readers(file, facts, wanted, rules, zeros, whole=deep and len(units) == len(file.units()))
         return ValidateReport(
             path=source.path,
             format=file.format,
+            row_groups=file.row_group_count,
+            row_groups_read=sum(n for unit, n in enumerate(file.units()) if unit in units),
             filters_checked=len(facts),
             values_checked=values,
             deep=deep,
-            findings=tuple(sorted(findings, key=_rank)),
+            findings=tuple(sorted(map(rules.judge, findings), key=rank)),
             seconds=time.perf_counter() - started,
         )
 
 
-def _rank(finding: Finding) -> tuple[int, str, int, str]:
-    order = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-    return order.index(finding.severity), finding.id, finding.row_group or 0, finding.column or ""
+def asked_for(
+    policy: Policy | str | os.PathLike[str] | None,
+    *,
+    max_fpp: float | None = None,
+    max_oversize: float | None = None,
+    readers: Sequence[str] = (),
+    table_schema: str | os.PathLike[str] | None = None,
+) -> Policy:
+    """The policy, or that of a file, with what was asked for besides. Raises UsageError."""
+    if policy is None:
+        policy = Policy()
+    elif not isinstance(policy, Policy):
+        from bloomcli.rules.policy_file import load
+
+        policy = load(policy)
+    table = None
+    if table_schema is not None:
+        from bloomcli.rules.table_schema import read
+
+        table = read(table_schema)
+    return with_options(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table=table)
 
 
-def _required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
-    if not names:
+def rank(finding: Finding) -> tuple[int, str, str, int, int, str]:
+    """Sorts findings: the most severe first, then by rule, file and place."""
+    return (
+        _GRAVEST.index(finding.severity),
+        finding.id,
+        finding.path or "",
+        finding.stripe or 0,
+        finding.row_group or 0,
+        finding.column or "",
+    )
+
+
+def _columns(file: FilterFile, names: Sequence[str]) -> Iterable[str]:
+    """Paths of the columns that were named by hand: one that isn't there is a mistake, not a finding."""
+    return [c.path for c in select(file.columns, names, path=file.source.path)] if names else ()
+
+
+def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:
+    count = len(file.units())
+    if text is None:
+        return frozenset(range(count))
+    name = PurePath(file.source.path).name
+    return frozenset(chosen([f"{name}:{unit}" for unit in range(count)], share(text), seed))
+
+
+def _deep(
+    file: FilterFile, wanted: set[int] | None, units: frozenset[int], threads: int, progress: Progress | None
+) -> Iterator[tuple[list[Finding], list[Finding], int]]:
+    done, total = 0, file.deep_bytes(wanted, units)
+
+    def tick(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress is not None:
+            progress("check", done, total)
+
+    for check in file.deep(wanted, tick, units, threads):
+        found = [] if check.finding is None else [check.finding]
+        yield found, [] if check.negative_zero is None else [check.negative_zero], check.values
+
+
+def _readers(
+    file: FilterFile,
+    facts: Sequence[FilterFacts],
+    wanted: set[int] | None,
+    rules: FilePolicy,
+    zeros: Sequence[Finding],
+    *,
+    whole: bool,
+) -> Iterator[Finding]:
+    """What the named readers would lose. Of lone zeros filters only hint: where values were read, those decide."""
+    if not rules.readers:
         return
-    for column in select(file.columns, names, path=file.source.path):
-        without = file.without_filter(column)
-        if without:
-            listed = ", ".join(map(str, without[:_SHOWN])) + (", ..." if len(without) > _SHOWN else "")
-            yield Finding(
-                id="filter-required",
-                severity=Severity.ERROR,
-                message=f"no filter in {len(without)} of {file.row_group_count} row groups: {listed}",
-                row_group=without[0],
-                column=column.path,
-                hint=f"`bloom add --columns {column.path}`",
-            )
-
-
-def _above(facts: Sequence[FilterFacts], max_fpp: float) -> Iterator[Finding]:
-    for fact in facts:
-        if fact.fpp is not None and fact.fpp > max_fpp:
-            yield Finding(
-                id="filter-fpp",
-                severity=Severity.ERROR,
-                message=f"the measured false-positive rate is {fact.fpp:.4g}, above {max_fpp:g}",
-                row_group=fact.row_group,
-                column=fact.column,
-                offset=fact.offset,
-                hint=f"`bloom add --replace --fpp {max_fpp:g} --columns {fact.column}`",
-            )
+    proven = list(confirmed_zeros(file, zeros, rules.readers))
+    settled = {finding.column for finding in proven}
+    for finding in losing(file, facts, rules.readers, rules.table, wanted):
+        if finding.id != _LONE_ZERO or (not whole and finding.column not in settled):
+            yield finding
+    yield from proven

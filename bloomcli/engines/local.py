@@ -19,6 +19,7 @@ from bloomcli.atomic import sweep, terminable
 from bloomcli.commands import task as work
 from bloomcli.commands.change import cores
 from bloomcli.commands.task import Task
+from bloomcli.formats.registry import preload
 from bloomcli.rows import DatasetReport, FileRow, Status
 
 OnRow = Callable[[FileRow], None]
@@ -164,6 +165,9 @@ def _side_by_side(tasks: dict[int, Task], workers: int, fail_fast: bool) -> _Row
     """
     context = _context()
     stop = context.Event()
+
+    if context.get_start_method() == "fork":
+        preload(task.path for task in tasks.values())
 
     def start() -> ProcessPoolExecutor:
         return ProcessPoolExecutor(workers, mp_context=context, initializer=_worker, initargs=(stop, os.getpid()))

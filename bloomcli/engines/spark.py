@@ -27,7 +27,7 @@ from bloomcli.engines import local
 from bloomcli.engines.hadoop import absolute, portable
 from bloomcli.engines.packs import pack, parts_for
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
-from bloomcli.listing import expand
+from bloomcli.listing import Listed, expand
 from bloomcli.rows import DatasetReport, FileRow, Status
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def run(
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
     session: SparkSession,
+    choose: Callable[[list[Listed]], list[Listed]] | None = None,
 ) -> DatasetReport:
     """Run a command over files on a session's executors. Rows name files by absolute paths.
 
@@ -116,6 +117,7 @@ def run(
         output: the directory below which a changing command mirrors the tree; or
         in_place: replace each file itself.
         session: a classic session; Spark Connect has no executors to run our own processes on.
+        choose: takes the files that the paths mean and gives those to work on; None for all.
 
     Raises:
         UsageError: contradicting options, or no files.
@@ -127,6 +129,8 @@ def run(
     if output is not None:
         output = portable(os.fspath(output), changing=changing)
     listed = expand([portable(path, changing=changing) for path in paths])
+    if choose is not None:
+        listed = choose(listed)
     tasks = [_absolute(t) for t in work.plan(command, listed, options, output=output, in_place=in_place)]
     if not tasks:
         raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")

@@ -63,6 +63,10 @@ class KirschMitzenmacherFilter:
         """A filter of `bits` (a multiple of 64), holding nothing."""
         return cls(bytearray(bits // 8), k)
 
+    def emptied(self) -> KirschMitzenmacherFilter:
+        """A filter of the same shape, holding nothing."""
+        return KirschMitzenmacherFilter(bytearray(len(self.bitset)), self.k)
+
     @property
     def bits(self) -> int:
         """m."""

@@ -63,6 +63,10 @@ class SplitBlockFilter:
         """A filter from its bits; bytes stay read-only."""
         return cls(bitset)
 
+    def emptied(self) -> Self:
+        """A filter of the same shape, holding nothing."""
+        return type(self)(bytearray(len(self.bitset)))
+
     @property
     def nbytes(self) -> int:
         """Size of the bitset, bytes."""

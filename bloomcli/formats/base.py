@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -64,6 +64,8 @@ class DeepCheck:
 
     values: int
     finding: Finding | None = None
+    negative_zero: Finding | None = None
+    """A value is -0.0 and the filter doesn't hold +0.0: where it is. Readers that look for +0.0 only lose it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,18 @@ class Built:
     """Bytes of filters that are no longer used but could not be cut out."""
     verify: Callable[[Source], None]
     """Re-reads the finished file; raises WriteError when it isn't what was planned."""
+
+
+class Spread(NamedTuple):
+    """What the metadata says of the values behind one filter."""
+
+    row_group: int
+    stripe: int | None
+    low: bytes | None
+    """Lower bound, PLAIN-encoded as `literal_column` is; None where it isn't known."""
+    high: bytes | None
+    only_dictionary: bool = False
+    """Every data page is dictionary-encoded, and readers can tell."""
 
 
 class Kept(NamedTuple):
@@ -181,10 +195,18 @@ class FilterFile(Protocol):
     def without_filter(self, column: Column) -> list[int]:
         """Row groups in which a column has no filter."""
 
-    def deep(self, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
-        """Look up every value of every filter's chunk."""
+    def spread(self, column: Column) -> Iterator[Spread]:
+        """The bounds of the column's values behind each of its filters, in order."""
 
-    def deep_bytes(self, columns: set[int] | None) -> int:
+    def units(self) -> Sequence[int]:
+        """What `deep` reads at a time (a row group, in ORC a stripe): the number of row groups in each."""
+
+    def deep(
+        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+    ) -> Iterator[DeepCheck]:
+        """Look up every value of every filter's chunk, in these units only (None: in all)."""
+
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""
 
     def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:

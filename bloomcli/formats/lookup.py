@@ -1,12 +1,75 @@
-"""What every format's deep check says of values that their filter doesn't hold."""
+"""What every format's deep check does: builds a filter again from its column's values, and compares.
+
+The bits that the values set must all be in the stored filter, or a value is missing. Bits beside them are of no
+value: a bit that flipped, a filter of other data. Both zeros are allowed for where one occurs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, Protocol, Self, TypeVar
 
 MISSING_SHOWN: Final = 5
 """Missing values that a finding names."""
+
+
+class Bits(Protocol):
+    """A filter of any kind."""
+
+    bitset: bytes | bytearray
+
+    def emptied(self) -> Self:
+        """A filter of the same shape, holding nothing."""
+
+    def insert_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
+        """Insert hashes."""
+
+    def check(self, value: int) -> bool:
+        """Look one hash up."""
+
+
+B = TypeVar("B", bound=Bits)
+
+
+class Rebuilt(Generic[B]):
+    """A stored filter, and the one that its column's values give."""
+
+    def __init__(self, stored: B, zeros: Sequence[int] = ()) -> None:
+        """`zeros`: the hashes of +0.0 and -0.0 in a floating-point column."""
+        self._stored = stored
+        self._again = stored.emptied()
+        self._zeros = zeros
+        self._has_zero = False
+        self._lone = bool(zeros) and stored.check(zeros[1]) and not stored.check(zeros[0])
+        self.count = 0
+        self.negative_zero = False
+        """A value is -0.0, and the stored filter doesn't hold +0.0."""
+
+    def insert(self, hashes: bytearray, count: int, *, has_zero: bool) -> None:
+        """Take values in; `has_zero`: one of them is a zero of either sign."""
+        self._again.insert_hashes(hashes, count)
+        self.count += count
+        self._has_zero = self._has_zero or has_zero
+        if has_zero and self._lone and not self.negative_zero:
+            self.negative_zero = self._zeros[1] in set(memoryview(hashes)[: count * 8].cast("Q"))
+
+    def lost(self) -> bool:
+        """A bit that the values set isn't in the stored filter: values are missing."""
+        return self._again.bitset != self._stored.bitset and bool(_int(self._again) & ~_int(self._stored))
+
+    def stray(self, allowed: bytes | bytearray = b"") -> int:
+        """Bits of the stored filter that neither the values set nor the `allowed` hashes."""
+        if self._has_zero:
+            allowed = bytes(allowed) + b"".join(zero.to_bytes(8, "little") for zero in self._zeros)
+        if allowed:
+            self._again.insert_hashes(allowed, len(allowed) // 8)
+        if self._again.bitset == self._stored.bitset:
+            return 0
+        return (_int(self._stored) & ~_int(self._again)).bit_count()
+
+
+def _int(bits: Bits) -> int:
+    return int.from_bytes(bits.bitset, "little")
 
 
 def add_missing(missing: list[str], flags: bytearray, text_of: Callable[[int], str]) -> None:
@@ -21,3 +84,12 @@ def add_missing(missing: list[str], flags: bytearray, text_of: Callable[[int], s
 def lost_values(lost: int, checked: int) -> str:
     """The finding's message."""
     return f"{lost} of {checked} values are not in their filter: readers lose their rows"
+
+
+def stray_bits(stray: int) -> str:
+    """The finding's message."""
+    bits = "1 bit is" if stray == 1 else f"{stray} bits are"
+    return f"{bits} set that no value of the column sets: flipped, or of other data"
+
+
+NEGATIVE_ZERO: Final = "the column holds -0.0 and its filter doesn't hold +0.0"

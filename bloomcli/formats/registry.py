@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from importlib import import_module
+
 from bloomcli.errors import CorruptFile, UnknownFormat
 from bloomcli.formats.base import FilterFile
 from bloomcli.source import Source
@@ -11,12 +14,19 @@ _ORC = b"ORC"
 _MOSAIC = b"MOSA"
 
 
-_SUFFIXES = (".parquet", ".parq", ".pq", ".orc", ".mosaic")
+_SUFFIXES = {".parquet": "parquet", ".parq": "parquet", ".pq": "parquet", ".orc": "orc", ".mosaic": "mosaic"}
 
 
 def known_suffix(path: str) -> bool:
     """Whether a file's name says that it is of a format that we know."""
-    return path.lower().endswith(_SUFFIXES)
+    return path.lower().endswith(tuple(_SUFFIXES))
+
+
+def preload(paths: Iterable[str]) -> None:
+    """Import what files of such names need: once, before processes are forked that each would have to."""
+    endings = {path[path.rfind(".") :].lower() for path in paths}
+    for name in sorted({_SUFFIXES[ending] for ending in endings & _SUFFIXES.keys()}):
+        import_module(f"bloomcli.formats.{name}.file")
 
 
 def open_file(source: Source) -> FilterFile:

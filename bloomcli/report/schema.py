@@ -26,7 +26,7 @@ DOCUMENTS: Final[dict[str, type]] = {
     "add": model.ChangeReport,
     "remove": model.ChangeReport,
     "fold": model.ChangeReport,
-    "validate": model.ValidateReport,
+    "validate": rows.GateReport,
     "dataset": rows.DatasetReport,
 }
 """The dataclass behind each command's JSON document."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 import sys
@@ -98,11 +97,3 @@ def test_column_names_complete_from_the_file(plain: Path) -> None:
     assert completions("inspect", str(plain), "--columns", "user.") == ["user.email", "user.name"]
     assert completions("inspect", str(plain), "--columns", "id,s") == ["id,status", "id,score"]
     assert completions("inspect", "/nowhere", "--columns", "i") == []
-
-
-def test_readme_explains_every_finding() -> None:
-    readme = (ROOT / "README.md").read_text()
-    sources = "".join(path.read_text() for path in (ROOT / "bloomcli").rglob("*.py"))
-    ids = set(re.findall(r'"(filter-[a-z-]+|value-missing)"', sources))
-    assert len(ids) > 15
-    assert {name for name in ids if f"`{name}`" not in readme} == set()

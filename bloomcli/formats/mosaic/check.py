@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import add_missing, lost_values
+from bloomcli.formats.lookup import Rebuilt, add_missing, lost_values, stray_bits
 from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, FilterProblem, LoadedFilter
@@ -96,11 +96,15 @@ def _sound(file: MosaicFile, loaded: LoadedFilter) -> Iterator[Finding]:
         )
 
 
-def deep(file: MosaicFile, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
+def deep(
+    file: MosaicFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None
+) -> Iterator[DeepCheck]:
     """Every value of every column that has a readable filter, looked up in it."""
     with ExitStack() as opened:
         readers: dict[tuple[int, ...], values.ColumnReader] = {}
         for group in file.footer.row_groups:
+            if units is not None and group.ordinal not in units:
+                continue
             found = _readable(file, group, columns)
             if not found:
                 continue
@@ -126,11 +130,19 @@ def _readable(file: MosaicFile, group: RowGroup, columns: set[int] | None) -> li
 def _deep_group(file: MosaicFile, hashes: dict[int, values.Hashed], found: list[LoadedFilter]) -> Iterator[DeepCheck]:
     for loaded in found:
         hashed = hashes[loaded.place.column]
+        again = Rebuilt(loaded.bits, values.zero_hashes(file.footer.columns[loaded.place.column]))
+        again.insert(hashed.hashes, hashed.count, has_zero=hashed.has_zero)
+        if not again.lost():
+            stray = again.stray()
+            yield DeepCheck(
+                values=hashed.count,
+                finding=_finding(file, loaded.place, "filter-stray-bits", Severity.WARNING, stray_bits(stray))
+                if stray
+                else None,
+            )
+            continue
         flags = bytearray(hashed.count)
         lost = loaded.bits.check_hashes(hashed.hashes, hashed.count, flags)
-        if not lost:
-            yield DeepCheck(values=hashed.count)
-            continue
         missing: list[str] = []
         add_missing(missing, flags, hashed.value)
         yield DeepCheck(

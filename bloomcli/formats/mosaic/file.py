@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
 from bloomcli import kernels
 from bloomcli.errors import LiteralError, UsageError
-from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Tick, UnitAnswers
+from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Spread, Tick, UnitAnswers
 from bloomcli.formats.mosaic import change, check, describe, schema, statistics, values
 from bloomcli.formats.mosaic.filter_header import FilterProblem, LoadedFilter, load
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
@@ -167,7 +167,20 @@ class MosaicFile:
         buckets = {self.footer.columns[c].bucket for c in columns}
         return sum(group.bucket_bytes(b) for b in buckets)
 
-    def deep_bytes(self, columns: set[int] | None) -> int:
+    def spread(self, column: Column) -> Iterator[Spread]:
+        """The statistics' bounds in each row group with a filter."""
+        mosaic = self.footer.columns[column.index]
+        for group in self.footer.row_groups:
+            found = group.statistics.get(column.index)
+            if self._filter_of(group, column.index) is not None:
+                low, high = (None, None) if found is None else (found.minimum, found.maximum)
+                yield Spread(group.ordinal, None, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
+
+    def units(self) -> Sequence[int]:
+        """Row groups, one by one."""
+        return [1] * self.row_group_count
+
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes of the buckets of the columns that have filters."""
         known = range(self.column_count)
         return sum(
@@ -176,11 +189,15 @@ class MosaicFile:
                 {p.column for p in g.filters if p.column in known and (columns is None or p.column in columns)},
             )
             for g in self.footer.row_groups
+            if units is None or g.ordinal in units
         )
 
-    def deep(self, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
+    def deep(
+        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+    ) -> Iterator[DeepCheck]:
         """Look up every value of every readable filter's column."""
-        return check.deep(self, columns, tick)
+        del threads
+        return check.deep(self, columns, tick, units)
 
     def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""

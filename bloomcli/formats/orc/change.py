@@ -19,6 +19,7 @@ from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageEr
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
 from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
 from bloomcli.formats.orc import spec, values
+from bloomcli.formats.orc.arrow_reader import check_name
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
@@ -157,7 +158,7 @@ class AddDraft(_Change):
                 path=self.footer.path,
                 hint="leave it out of --columns",
             )
-        values.check_name(self.footer, orc)
+        check_name(self.footer, orc)
         in_union = any(t.kind == "UNION" and t.id < orc.id <= t.last for t in self.footer.types)
         digits = orc.kind != "DECIMAL" or 1 <= orc.precision <= values.DECIMAL_DIGITS
         if orc.kind not in values.HASHABLE or in_union or not digits:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import add_missing, lost_values
+from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, stray_bits
 from bloomcli.formats.orc import values
 from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, HINT_REPLACE, ORIGINAL, FilterProblem, LoadedStream
 from bloomcli.formats.orc.footer import Stream, StripeFooter
@@ -113,9 +114,13 @@ def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterat
             )
 
 
-def deep(file: OrcFile, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
+def deep(
+    file: OrcFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None
+) -> Iterator[DeepCheck]:
     """Every value of every column that has filters which readers use, looked up in them."""
     for stripe in file.footer.stripes:
+        if units is not None and stripe.ordinal not in units:
+            continue
         streams = file.stripe_footer(stripe)
         found: dict[int, list[LoadedStream]] = {}
         for stream in streams.streams:
@@ -141,10 +146,25 @@ def _deep_stripe(file: OrcFile, streams: StripeFooter, found: dict[int, list[Loa
     for group, by_column in enumerate(reader.row_groups(streams.stripe)):
         for column, hashed in by_column.items():
             for loaded in found[column]:
+                bits = loaded.filters[group]
+                floating = file.footer.types[column].kind in values.FLOATS
+                again = Rebuilt(bits, memoryview(values.zero_hashes()).cast("Q") if floating else ())
+                again.insert(hashed.hashes, hashed.count, has_zero=hashed.has_zero)
+                finding = partial(_finding, file, streams, loaded.stream, row_group=group)
+                if not again.lost():
+                    stray = again.stray(hashed.shifted)
+                    yield DeepCheck(
+                        values=hashed.count,
+                        finding=finding("filter-stray-bits", Severity.WARNING, stray_bits(stray)) if stray else None,
+                        negative_zero=finding("reader-negative-zero", Severity.ERROR, NEGATIVE_ZERO)
+                        if again.negative_zero
+                        else None,
+                    )
+                    continue
                 flags = bytearray(hashed.count)
-                lost = loaded.filters[group].check_hashes(hashed.hashes, hashed.count, flags)
+                lost = bits.check_hashes(hashed.hashes, hashed.count, flags)
                 if lost and hashed.shifted:
-                    lost = values.found_shifted(hashed, flags, loaded.filters[group])
+                    lost = values.found_shifted(hashed, flags, bits)
                 if not lost:
                     yield DeepCheck(values=hashed.count)
                     continue
@@ -152,14 +172,7 @@ def _deep_stripe(file: OrcFile, streams: StripeFooter, found: dict[int, list[Loa
                 add_missing(missing, flags, hashed.value)
                 yield DeepCheck(
                     values=hashed.count,
-                    finding=_finding(
-                        file,
-                        streams,
-                        loaded.stream,
-                        "value-missing",
-                        Severity.ERROR,
-                        lost_values(lost, hashed.count),
-                        row_group=group,
-                        missing=tuple(missing),
+                    finding=finding(
+                        "value-missing", Severity.ERROR, lost_values(lost, hashed.count), missing=tuple(missing)
                     ),
                 )

@@ -9,6 +9,7 @@ blocks. Metadata is written in the same form: a chunk stays as it is where compr
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +17,8 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import spec
 
-_HEADER: Final = 3
+HEADER: Final = 3
+"""Bytes of a chunk's header."""
 _KNOWN: Final = ("ZLIB", "SNAPPY", "LZ4", "ZSTD", "BROTLI")
 _DEFAULT_BLOCK: Final = 256 << 10
 
@@ -39,20 +41,13 @@ class Codec:
         if self.name == "NONE":
             return data
         parts: list[bytes] = []
+        unpacker = Unpacker(self)
         at = total = 0
         while at < len(data):
-            if len(data) - at < _HEADER:
-                raise self._fault("a chunk's header is cut off", offset + at, field)
-            head = int.from_bytes(data[at : at + _HEADER], "little")
-            length, start = head >> 1, at + _HEADER
-            if length > len(data) - start:
-                raise self._fault(
-                    f"a chunk of {length} bytes runs past its stream, {len(data) - start} are left",
-                    offset + at,
-                    field,
-                )
+            length, original = self.header(data[at : at + HEADER], len(data) - at, offset + at, field)
+            start = at + HEADER
             chunk = data[start : start + length]
-            part = chunk if head & 1 else self._block(chunk, offset + at, field)
+            part = chunk if original else unpacker.block(chunk, offset + at, field)
             total += len(part)
             if total > ceiling:
                 raise UnsupportedError(
@@ -61,6 +56,18 @@ class Codec:
             parts.append(part)
             at = start + length
         return b"".join(parts)
+
+    def header(self, data: bytes | memoryview, left: int, offset: int, field: str) -> tuple[int, bool]:
+        """A chunk's length, and whether it is original. `left`: bytes of its stream from the chunk's header on."""
+        if left < HEADER:
+            raise self.fault("a chunk's header is cut off", offset, field)
+        head = int.from_bytes(data, "little")
+        length = head >> 1
+        if length > left - HEADER:
+            raise self.fault(
+                f"a chunk of {length} bytes runs past its stream, {left - HEADER} are left", offset, field
+            )
+        return length, bool(head & 1)
 
     def compress(self, data: bytes) -> bytes:
         """A stream of chunks of the file's block size that decompresses to `data`."""
@@ -72,11 +79,11 @@ class Codec:
             packed = self._compressed(block)
             original = len(packed) >= len(block)
             chosen = block if original else packed
-            out += (len(chosen) << 1 | original).to_bytes(_HEADER, "little") + chosen
+            out += (len(chosen) << 1 | original).to_bytes(HEADER, "little") + chosen
         return bytes(out)
 
     def _compressed(self, block: bytes) -> bytes:
-        self._refuse_unknown(0, "")
+        self.refuse_unknown(0, "")
         if self.name == "ZLIB":
             packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
             return packer.compress(block) + packer.flush()
@@ -92,7 +99,8 @@ class Codec:
             return bytes(cramjam.lz4.compress_block(block, store_size=False))
         return bytes(cramjam.brotli.compress(block))
 
-    def _refuse_unknown(self, offset: int, field: str) -> None:
+    def refuse_unknown(self, offset: int, field: str) -> None:
+        """Raise UnsupportedError for a codec that nothing here knows."""
         if self.name not in _KNOWN:
             raise UnsupportedError(
                 f"the codec {self.name}",
@@ -102,43 +110,8 @@ class Codec:
                 hint="rewrite the file with another compression",
             )
 
-    def _block(self, chunk: bytes, offset: int, field: str) -> bytes:
-        self._refuse_unknown(offset, field)
-        try:
-            return self._unpacked(chunk)
-        except Exception as error:  # noqa: BLE001  each library has its own errors, and some say nothing of them
-            reason = str(error) or type(error).__name__
-            raise self._fault(
-                f"a chunk can't be decompressed into the block size of {self.block_size} bytes ({reason})",
-                offset,
-                field,
-            ) from None
-
-    def _unpacked(self, chunk: bytes) -> bytes:
-        """A chunk's bytes. Nothing makes room for more than the block size, whatever the chunk says."""
-        if self.name == "ZLIB":
-            unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
-            block = unpacker.decompress(chunk, self.block_size)
-            if unpacker.unconsumed_tail or not unpacker.eof:
-                raise ValueError("it is cut off or larger than the file's block size")
-            return block
-        if self.name == "ZSTD":
-            import zstandard
-
-            if zstandard.frame_content_size(chunk) > self.block_size:
-                raise ValueError("it is larger than the file's block size")
-            return zstandard.ZstdDecompressor().decompress(chunk, max_output_size=self.block_size)
-        import cramjam
-
-        into = {
-            "SNAPPY": cramjam.snappy.decompress_raw_into,
-            "LZ4": cramjam.lz4.decompress_block_into,
-            "BROTLI": cramjam.brotli.decompress_into,
-        }[self.name]
-        out = bytearray(self.block_size)
-        return bytes(out[: into(chunk, out)])
-
-    def _fault(self, reason: str, offset: int, field: str) -> CorruptFile:
+    def fault(self, reason: str, offset: int, field: str) -> CorruptFile:
+        """An error about a chunk."""
         return CorruptFile(
             reason,
             path=self.path,
@@ -146,6 +119,66 @@ class Codec:
             field=field,
             hint="the file is damaged; get it from its source again",
         )
+
+
+class Unpacker:
+    """Decompresses chunks, one after the other. Not for several threads at a time."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._unpack: Callable[[bytes | memoryview], bytes] | None = None
+
+    def block(self, chunk: bytes | memoryview, offset: int, field: str) -> bytes:
+        """A chunk's bytes. Nothing makes room for more than the block size, whatever the chunk says.
+
+        Raises CorruptFile, UnsupportedError.
+        """
+        if self._unpack is None:
+            self._codec.refuse_unknown(offset, field)
+            self._unpack = _unpack_by(self._codec.name, self._codec.block_size)
+        try:
+            return self._unpack(chunk)
+        except Exception as error:  # noqa: BLE001  each library has its own errors, and some say nothing of them
+            reason = str(error) or type(error).__name__
+            raise self._codec.fault(
+                f"a chunk can't be decompressed into the block size of {self._codec.block_size} bytes ({reason})",
+                offset,
+                field,
+            ) from None
+
+
+def _unpack_by(name: str, block_size: int) -> Callable[[bytes | memoryview], bytes]:
+    """What decompresses a chunk by a codec's library; made once, as making it may cost more than using it."""
+    if name == "ZLIB":
+
+        def inflate(chunk: bytes | memoryview) -> bytes:
+            unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+            block = unpacker.decompress(chunk, block_size)
+            if unpacker.unconsumed_tail or not unpacker.eof:
+                raise ValueError("it is cut off or larger than the file's block size")
+            return block
+
+        return inflate
+    if name == "ZSTD":
+        import zstandard
+
+        context = zstandard.ZstdDecompressor()
+
+        def zstd(chunk: bytes | memoryview) -> bytes:
+            if zstandard.frame_content_size(chunk) > block_size:
+                raise ValueError("it is larger than the file's block size")
+            return context.decompress(chunk, max_output_size=block_size)
+
+        return zstd
+    import cramjam
+
+    into = {
+        "SNAPPY": cramjam.snappy.decompress_raw_into,
+        "LZ4": cramjam.lz4.decompress_block_into,
+        "BROTLI": cramjam.brotli.decompress_into,
+    }[name]
+    room = bytearray(block_size)
+    return lambda chunk: bytes(memoryview(room)[: into(chunk, room)])
 
 
 def codec_of(postscript: Any, path: str, offset: int) -> Codec:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final
 
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Tick, UnitAnswers
+from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Spread, Tick, UnitAnswers
 from bloomcli.formats.orc import change, check, describe, spec, statistics, values
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, FilterProblem, LoadedStream, load, problem
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
@@ -235,13 +235,30 @@ class OrcFile:
         wanted = {s.column for s in streams.streams if self.checkable(s, columns)}
         return sum(s.length for s in streams.streams if s.column in wanted and s.kind not in KINDS)
 
-    def deep_bytes(self, columns: set[int] | None) -> int:
-        """Compressed bytes that `deep` reads."""
-        return sum(self.deep_bytes_of(self.stripe_footer(s), columns) for s in self.footer.stripes)
+    def spread(self, column: Column) -> Iterator[Spread]:
+        """The row index's bounds in each row group with a filter."""
+        orc = self.footer.types[column.index]
+        for streams, stream in self.filter_streams({column.index}):
+            if stream is self._preferred(streams, orc.id):
+                for group, found in enumerate(self.row_index(streams, orc.id)):
+                    low, high = statistics.bounds(found, orc)
+                    yield Spread(group, streams.stripe.ordinal, low, high)
 
-    def deep(self, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
+    def units(self) -> Sequence[int]:
+        """Stripes."""
+        return [self.footer.row_groups(s) for s in self.footer.stripes]
+
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
+        """Compressed bytes that `deep` reads."""
+        chosen = (s for s in self.footer.stripes if units is None or s.ordinal in units)
+        return sum(self.deep_bytes_of(self.stripe_footer(s), columns) for s in chosen)
+
+    def deep(
+        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+    ) -> Iterator[DeepCheck]:
         """Look up every value of every column with filters that readers use."""
-        return check.deep(self, columns, tick)
+        del threads
+        return check.deep(self, columns, tick, units)
 
     def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""

@@ -1,7 +1,8 @@
 """The values of columns as hashes, row group by row group: what goes into filters, and has to be found there.
 
-pyarrow decodes a stripe of the chosen columns; the kernels hash straight from its buffers. What is hashed
-is what orc-core hashes, by type:
+Most columns are read straight from their streams (see `column_reader`): pyarrow takes longer to import than that
+does for a small file. It decodes the stripes of the others (timestamps, decimals), and the kernels hash from its
+buffers; and it is asked for the text of values that are to be shown. What is hashed is what orc-core hashes, by type:
 
     tinyint to bigint, date      the number                            Wang
     timestamp                    milliseconds, UTC, rounded down       Wang
@@ -20,15 +21,16 @@ readers see one second more or less, and the hashes of those moments are given t
 
 from __future__ import annotations
 
-import itertools
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from bloomcli import kernels
-from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.formats.orc.arrow_reader import Arrays, ArrowReader, check_name
+from bloomcli.formats.orc.column_reader import ColumnReader, readable
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.literals import Literal
@@ -36,36 +38,17 @@ from bloomcli.model import Column
 from bloomcli.source import Source
 
 _INTEGERS: Final = {"BYTE": 1, "SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
-_FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
+FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
 _BYTES: Final = ("STRING", "VARCHAR", "CHAR", "BINARY")
 _TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
 _NANOS_PER_MILLI: Final = 1_000_000
-_EXACT_TIMESTAMPS: Final = 26
-"""The pyarrow whose ORC reader is known to refuse timestamps outside of what nanoseconds hold (1677 to 2262)."""
 _SECOND: Final = 1_000_000_000
 _DAY: Final = 86_400 * _SECOND
 _UTC: Final = ("UTC", "GMT", "Etc/UTC", "Etc/GMT")
 _ZEROS: Final = (struct.pack("<d", 0.0), struct.pack("<d", -0.0))
 DECIMAL_DIGITS: Final = 38
 
-_DECODED: Final = {
-    "BYTE": "int8",
-    "SHORT": "int16",
-    "INT": "int32",
-    "LONG": "int64",
-    "DATE": "date32[day]",
-    "FLOAT": "float",
-    "DOUBLE": "double",
-    "DECIMAL": "decimal128(",
-    "TIMESTAMP": "timestamp[ns]",
-    "TIMESTAMP_INSTANT": "timestamp[ns, tz=",
-    "BINARY": "binary",
-    **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), "string"),
-    **dict.fromkeys(("LIST", "MAP"), "int32"),
-}
-"""What pyarrow has to decode each kind as: its buffers are read by these widths."""
-
-HASHABLE: Final = frozenset((*_INTEGERS, *_FLOATS, *_BYTES, *_TIMESTAMPS, "DECIMAL"))
+HASHABLE: Final = frozenset((*_INTEGERS, *FLOATS, *_BYTES, *_TIMESTAMPS, "DECIMAL"))
 """Kinds of the leaves that filters can be made for."""
 READABLE: Final = HASHABLE | {"LIST", "MAP"}
 """Kinds whose filters can be checked against the column."""
@@ -78,14 +61,14 @@ class Hashed:
     count: int
     hashes: bytearray
     has_zero: bool
-    values: Any
-    """The Arrow array behind them, nulls included."""
+    array: Callable[[], Any]
+    """Gives the Arrow array behind them, nulls included; some are decoded only now."""
     shifted: bytearray
     """The hashes of the moments that readers may see instead of some of the values."""
 
     def value(self, index: int) -> str:
         """The text of the value behind the hash at `index`. Slow: for the few that are reported."""
-        return _text(self.values.drop_null()[index])
+        return _text(self.array().drop_null()[index])
 
 
 def _text(scalar: Any) -> str:
@@ -117,7 +100,7 @@ def literal_hashes(literal: Literal, orc: OrcType, typed: Column) -> list[int]:
 
 def _hash_literal(encoded: bytes, orc: OrcType, typed: Column) -> int:
     out = bytearray(8)
-    if orc.kind in _FLOATS:
+    if orc.kind in FLOATS:
         kernels.orc_hash_double(encoded, len(encoded), 0, 1, None, out)
     elif orc.kind in _TIMESTAMPS:
         kernels.orc_hash_long(encoded, 8, _NANOS_PER_MILLI, 0, 1, None, out)
@@ -137,138 +120,63 @@ def _hash_literal(encoded: bytes, orc: OrcType, typed: Column) -> int:
 
 
 class StripeReader:
-    """Decodes stripes of chosen columns, and hands out their hashes by row group."""
+    """Reads stripes of chosen columns, and hands out their hashes by row group. Not for several threads at once."""
 
     def __init__(self, source: Source, footer: Footer, columns: Sequence[OrcType]) -> None:
-        from pyarrow import ArrowException, orc
-
         for column in columns:
             check_name(footer, column)
-            _check_decoder(footer, column)
+        self._source = source
         self._footer = footer
         self._columns = columns
-        self._names = sorted({_selection(footer, c) for c in columns})
-        try:
-            self._file = orc.ORCFile(source.arrow_file())
-        except (ArrowException, OSError) as error:
-            raise self._fault(f"the file can't be decoded ({error})", None) from None
-
-    def _fault(self, reason: str, stripe: Stripe | None) -> CorruptFile:
-        return CorruptFile(
-            reason,
-            path=self._footer.path,
-            offset=stripe.offset if stripe else None,
-            field=stripe.field if stripe else None,
-            hint="the data is damaged, or holds values that can't be decoded exactly",
-        )
+        self._decoded = [c for c in columns if not readable(footer, c)]
+        self._arrow = ArrowReader(source, footer, self._decoded) if self._decoded else None
 
     def row_groups(self, stripe: Stripe) -> Iterator[dict[int, Hashed]]:
-        """For each row group of a stripe, the chosen columns' hashes by column id. Decodes the whole stripe once.
+        """For each row group of a stripe, the chosen columns' hashes by column id.
 
         Raises CorruptFile where the stripe can't be decoded, UnsupportedError.
         """
-        from pyarrow import ArrowException
-
-        try:
-            batch = self._file.read_stripe(stripe.ordinal, columns=self._names)
-        except (ArrowException, OSError) as error:
-            raise self._fault(f"the stripe can't be decoded ({error})", stripe) from None
-        if batch.num_rows != stripe.rows:
-            raise self._fault(f"the stripe has {batch.num_rows} rows, its footer says {stripe.rows}", stripe)
-        tops = {c.id: _top(batch, c, self._footer.path) for c in self._columns}
-        shifts = False
-        if any(c.kind == "TIMESTAMP" for c in self._columns):
-            shifts = self._footer.stripe_footer(stripe).message.writer_timezone not in _UTC
-        for column in self._columns:
-            decoded = str(_descend(tops[column.id].slice(0, 0), column, self._footer).type)
-            if not decoded.startswith(_DECODED[column.kind]):
-                raise self._fault(f"column {column.path}, {column.name}, was decoded as {decoded}", stripe)
+        streams = self._footer.stripe_footer(stripe)
+        readers = {
+            c.id: ColumnReader(self._source, self._footer, streams, c)
+            for c in self._columns
+            if c not in self._decoded
+        }
+        arrays = None if self._arrow is None else self._arrow.stripe(stripe)
+        shifts = streams.message.writer_timezone not in _UTC
+        shown = _Shown(self._source, self._footer, stripe)
         for group in range(self._footer.row_groups(stripe)):
-            start, rows = group * self._footer.stride, self._footer.rows_in(stripe, group)
-            yield {
-                c.id: _hashed(_descend(tops[c.id].slice(start, rows), c, self._footer), c, shifts=shifts)
-                for c in self._columns
-            }
+            found = {}
+            for c in self._columns:
+                if arrays is not None and c.id not in readers:
+                    found[c.id] = _hashed(arrays.array(c, group), c, shifts=shifts)
+                    continue
+                taken = readers[c.id].take(self._footer.rows_in(stripe, group))
+                found[c.id] = Hashed(
+                    count=taken.count,
+                    hashes=taken.hashes,
+                    has_zero=taken.has_zero,
+                    array=partial(shown.array, c, group),
+                    shifted=bytearray(),
+                )
+            yield found
 
 
-def _ancestors(footer: Footer, orc: OrcType) -> list[OrcType]:
-    """The types from the top-level column down to the type itself."""
-    return [t for t in footer.types if t.id and t.id <= orc.id <= t.last]
+class _Shown:
+    """Values that are to be shown: pyarrow decodes their column, once for a stripe."""
 
+    def __init__(self, source: Source, footer: Footer, stripe: Stripe) -> None:
+        self._source = source
+        self._footer = footer
+        self._stripe = stripe
+        self._columns: dict[int, Arrays] = {}
 
-def _selection(footer: Footer, orc: OrcType) -> str:
-    """What pyarrow selects a column by: names of nested structs, down to the first list or map."""
-    chain = _ancestors(footer, orc)
-    names = [chain[0].steps[-1]]
-    for parent, child in itertools.pairwise(chain):
-        if parent.kind != "STRUCT":
-            break
-        names.append(child.steps[-1])
-    return ".".join(names)
-
-
-def _check_decoder(footer: Footer, orc: OrcType) -> None:
-    """Timestamps need a pyarrow that refuses what it can't hold in nanoseconds; older ones may wrap around."""
-    import pyarrow as pa
-
-    if orc.kind in _TIMESTAMPS and int(pa.__version__.partition(".")[0]) < _EXACT_TIMESTAMPS:
-        raise UnsupportedError(
-            f"timestamps of column {orc.path} can't be read exactly by pyarrow {pa.__version__}",
-            path=footer.path,
-            field=f"types[{orc.id}]",
-            hint=f"pip install 'pyarrow>={_EXACT_TIMESTAMPS}'",
-        )
-
-
-def check_name(footer: Footer, orc: OrcType) -> None:
-    """pyarrow selects columns by name, so another of the same name could be decoded. Raises UnsupportedError."""
-    if not orc.id:
-        raise UnsupportedError(
-            "the file's root is no struct: it can't be decoded",
-            path=footer.path,
-            field="types[0]",
-            hint="write the file with a struct at its root",
-        )
-    name = _selection(footer, orc)
-    if sum(t.path == name for t in footer.types) > 1:
-        raise UnsupportedError(
-            f"column {orc.path} can't be told from others of the same name",
-            path=footer.path,
-            field=f"types[{orc.id}]",
-            hint="leave it out of --columns",
-        )
-
-
-def _top(batch: Any, orc: OrcType, path: str) -> Any:
-    index = batch.schema.get_all_field_indices(orc.steps[0])
-    if len(index) != 1:
-        raise UnsupportedError(
-            f"column {orc.path} can't be told from others of the same name", path=path, hint="leave it out"
-        )
-    return batch.column(index[0])
-
-
-def _descend(array: Any, orc: OrcType, footer: Footer) -> Any:
-    """The leaf's values in a slice of its top-level column: elements of lists and maps one after the other."""
-    chain = _ancestors(footer, orc)
-    if len(chain) == 1 and orc.kind not in {"LIST", "MAP"}:
-        return array
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for parent, child in itertools.pairwise(chain):
-        if parent.kind == "STRUCT":
-            array = pc.struct_field(array, [array.type.get_field_index(child.steps[-1])])
-        elif parent.kind == "LIST":
-            array = array.flatten()
-        elif parent.kind == "MAP":
-            entries = pa.list_(pa.struct([array.type.key_field, array.type.item_field]))
-            array = pc.struct_field(array.cast(entries).flatten(), [0 if child.steps[-1] == "_key" else 1])
-        else:
-            raise UnsupportedError(f"column {orc.path} lies within a union", path=footer.path, hint="leave it out")
-    if orc.kind == "MAP":
-        array = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
-    return pc.list_value_length(array) if orc.kind in {"LIST", "MAP"} else array
+    def array(self, column: OrcType, group: int) -> Any:
+        """A column's values in a row group."""
+        if column.id not in self._columns:
+            reader = ArrowReader(self._source, self._footer, [column])
+            self._columns[column.id] = reader.stripe(self._stripe)
+        return self._columns[column.id].array(column, group)
 
 
 def _view(buffer: Any) -> memoryview:
@@ -308,7 +216,7 @@ def found_shifted(hashed: Hashed, flags: bytearray, bits: KirschMitzenmacherFilt
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    nanos = hashed.values.drop_null().cast(pa.int64())
+    nanos = hashed.array().drop_null().cast(pa.int64())
     may = int.from_bytes(_view(_may_shift(nanos).cast(pa.uint8()).buffers()[1])[: len(nanos)], "little")
     found = int.from_bytes(flags, "little")
     for delta in (-_SECOND, _SECOND):
@@ -330,8 +238,8 @@ def _hashed(array: Any, orc: OrcType, *, shifts: bool) -> Hashed:
         count = kernels.orc_hash_long(buffers[1], width, 1, offset, length, validity, out)
     elif orc.kind in _TIMESTAMPS:
         count = kernels.orc_hash_long(buffers[1], 8, _NANOS_PER_MILLI, offset, length, validity, out)
-    elif orc.kind in _FLOATS:
-        width = _FLOATS[orc.kind]
+    elif orc.kind in FLOATS:
+        width = FLOATS[orc.kind]
         count = kernels.orc_hash_double(buffers[1], width, offset, length, validity, out)
         zero = kernels.has_zero(buffers[1], width, offset, length, validity)
     elif orc.kind == "DECIMAL":
@@ -339,4 +247,4 @@ def _hashed(array: Any, orc: OrcType, *, shifts: bool) -> Hashed:
     else:
         count = kernels.orc_hash_binary(buffers[1], buffers[2], offset, length, validity, out)
     twins = _shifted_hashes(array) if shifts and orc.kind == "TIMESTAMP" else bytearray()
-    return Hashed(count=count, hashes=out, has_zero=zero, values=array, shifted=twins)
+    return Hashed(count=count, hashes=out, has_zero=zero, array=lambda: array, shifted=twins)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from bloomcli import hashes, limits
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
-from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Tick, UnitAnswers
+from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Spread, Tick, UnitAnswers
 from bloomcli.formats.parquet import variants
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON
 from bloomcli.formats.parquet.spec import Place
@@ -160,14 +160,25 @@ class BareFilter:
         del column
         return []
 
-    def deep(self, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
+    def spread(self, column: Column) -> Iterator[Spread]:
+        """Nothing is known of the values."""
+        del column
+        return iter(())
+
+    def units(self) -> Sequence[int]:
+        """None: there is no data."""
+        return []
+
+    def deep(
+        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+    ) -> Iterator[DeepCheck]:
         """Raises UnsupportedError: the values are elsewhere."""
-        del columns, tick
+        del columns, tick, units, threads
         raise self._alone("no values to check it against")
 
-    def deep_bytes(self, columns: set[int] | None) -> int:
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """There is no data."""
-        del columns
+        del columns, units
         return 0
 
     def _alone(self, what: str) -> UnsupportedError:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Container, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import add_missing, lost_values
+from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, stray_bits
 from bloomcli.formats.parquet import layout, values
 from bloomcli.formats.parquet.describe import present_values
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
@@ -106,16 +108,39 @@ def _overlaps(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
             reach = region
 
 
-def deep(file: ParquetFile, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
-    """Every value of every chunk that has a readable filter, looked up in it."""
-    for place in file.places(columns):
-        chunk = file.footer.chunk(place)
+def deep(
+    file: ParquetFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+) -> Iterator[DeepCheck]:
+    """Every value of every chunk that has a readable filter, looked up in it; `threads` chunks at a time."""
+    with ThreadPoolExecutor(threads, thread_name_prefix="bloom-check") as pool:
+        running: deque[tuple[Future[DeepCheck], int]] = deque()
         try:
-            loaded = file.load(chunk)
-        except FilterProblem:
-            continue  # structure reports it
-        yield _deep_one(file, chunk, loaded)
-        tick(chunk.compressed_bytes)
+            for chunk, loaded in _readable(file, columns, units):
+                running.append((pool.submit(_deep_one, file, chunk, loaded), chunk.compressed_bytes))
+                if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
+                    yield from _done(running, tick)
+            while running:
+                yield from _done(running, tick)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _done(running: deque[tuple[Future[DeepCheck], int]], tick: Tick) -> Iterator[DeepCheck]:
+    future, count = running.popleft()
+    yield future.result()
+    tick(count)
+
+
+def _readable(
+    file: ParquetFile, columns: set[int] | None, units: Container[int] | None
+) -> Iterator[tuple[ColumnChunk, LoadedFilter]]:
+    for place in file.places(columns):
+        if units is None or place.row_group in units:
+            chunk = file.footer.chunk(place)
+            try:
+                yield chunk, file.load(chunk)
+            except FilterProblem:
+                continue  # structure reports it
 
 
 def _text(page: values.HashedPage, column: Column, index: int) -> str:
@@ -125,28 +150,42 @@ def _text(page: values.HashedPage, column: Column, index: int) -> str:
 def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     if chunk.column.physical == "BOOLEAN":
         return DeepCheck(values=0)
-    checked = absent = 0
+    draft = loaded.header.draft
+    again = Rebuilt(loaded.bits, values.zero_hashes(chunk.column, draft=draft))
+    for page in values.hashed_pages(file.source, chunk, file.footer.start):
+        again.insert(page.draft_hashes() if draft else page.hashes, page.count, has_zero=page.has_zero)
+    finding = partial(
+        Finding, row_group=chunk.row_group, column=chunk.column.path, offset=loaded.offset, hint=HINT_REPLACE
+    )
+    if again.lost():
+        absent, missing = _missing(file, chunk, loaded)
+        return DeepCheck(
+            values=again.count,
+            finding=finding(
+                id="value-missing",
+                severity=Severity.ERROR,
+                message=lost_values(absent, again.count),
+                missing=tuple(missing),
+            ),
+        )
+    zero = None
+    if again.negative_zero:
+        zero = finding(id="reader-negative-zero", severity=Severity.ERROR, message=NEGATIVE_ZERO)
+    # DuckDB inserts normalised intervals too.
+    stray = 0 if chunk.column.logical == "INTERVAL" else again.stray()
+    found = finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits(stray)) if stray else None
+    return DeepCheck(values=again.count, finding=found, negative_zero=zero)
+
+
+def _missing(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tuple[int, list[str]]:
+    """How many values are not in their filter, and the first of them. Reads the chunk once more."""
+    absent = 0
     missing: list[str] = []
     for page in values.hashed_pages(file.source, chunk, file.footer.start):
         flags = bytearray(page.count)
         found = page.draft_hashes() if loaded.header.draft else page.hashes
         lost = loaded.bits.check_hashes(found, page.count, flags)
-        checked += page.count
         absent += lost
         if lost:
             add_missing(missing, flags, partial(_text, page, chunk.column))
-    if not absent:
-        return DeepCheck(values=checked)
-    return DeepCheck(
-        values=checked,
-        finding=Finding(
-            id="value-missing",
-            severity=Severity.ERROR,
-            message=lost_values(absent, checked),
-            row_group=chunk.row_group,
-            column=chunk.column.path,
-            offset=loaded.offset,
-            hint=HINT_REPLACE,
-            missing=tuple(missing),
-        ),
-    )
+    return absent, missing

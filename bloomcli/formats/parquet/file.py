@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
 from bloomcli import hashes, kernels
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Tick, UnitAnswers
+from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Spread, Tick, UnitAnswers
 from bloomcli.formats.parquet import change, check, describe
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
@@ -133,13 +133,31 @@ class ParquetFile:
         """Row groups with values in which a column has no filter."""
         return [c.row_group for c in self._chunks(column) if c.bloom_filter_offset is None and c.num_values]
 
-    def deep_bytes(self, columns: set[int] | None) -> int:
-        """Compressed bytes of the chunks that have filters."""
-        return sum(self.footer.chunk(place).compressed_bytes for place in self.places(columns))
+    def spread(self, column: Column) -> Iterator[Spread]:
+        """The statistics' bounds in each row group with a filter."""
+        for place in self.places({column.index}):
+            chunk = self.footer.chunk(place)
+            yield Spread(
+                chunk.row_group, None, chunk.min_value, chunk.max_value, only_dictionary=chunk.only_dictionary_encoded
+            )
 
-    def deep(self, columns: set[int] | None, tick: Tick) -> Iterator[DeepCheck]:
-        """Look up every value of every readable filter's chunk."""
-        return check.deep(self, columns, tick)
+    def units(self) -> Sequence[int]:
+        """Row groups, one by one."""
+        return [1] * self.row_group_count
+
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
+        """Compressed bytes of the chunks that have filters."""
+        return sum(
+            self.footer.chunk(place).compressed_bytes
+            for place in self.places(columns)
+            if units is None or place.row_group in units
+        )
+
+    def deep(
+        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+    ) -> Iterator[DeepCheck]:
+        """Look up every value of every readable filter's chunk, `threads` chunks at a time."""
+        return check.deep(self, columns, tick, units, threads)
 
     @cached_property
     def filter_lengths(self) -> dict[ChunkPlace, int]:

@@ -1,0 +1,108 @@
+"""Limits: are the wanted filters there, is their rate low enough, are they no larger than that needs?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Final
+
+from bloomcli import limits
+from bloomcli.filters import sizing
+from bloomcli.formats.base import FilterFile
+from bloomcli.model import Column, FilterFacts, Finding, Severity
+from bloomcli.rules.policy import FilePolicy
+
+_SHOWN: Final = 8
+_USUAL_FPP: Final = 0.01
+"""The rate that sizes are held against where the policy names none: what `bloom add` and parquet-java aim at."""
+
+
+def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
+    """Columns without a filter in some row group with values; names (not globs) of columns that aren't there."""
+    paths = {column.path for column in file.columns}
+    for column in file.columns:
+        if column.path in names or any(fnmatchcase(column.path, name) for name in names):
+            without = file.without_filter(column)
+            if without:
+                yield _without(file, column, without)
+    for name in names:
+        if name not in paths and not set("*?[") & set(name):
+            near = get_close_matches(name, paths, n=3, cutoff=0.6)
+            yield Finding(
+                id="filter-required",
+                severity=Severity.ERROR,
+                message="the file has no such column",
+                column=name,
+                hint=f"did you mean {', '.join(near)}?" if near else "`bloom inspect` shows what has filters",
+            )
+
+
+def _without(file: FilterFile, column: Column, without: Sequence[int]) -> Finding:
+    in_all = file.row_group_count if file.stripes is None else file.stripes
+    unit = "row group" if file.stripes is None else "stripe"
+    listed = ", ".join(map(str, without[:_SHOWN])) + (", ..." if len(without) > _SHOWN else "")
+    return Finding(
+        id="filter-required",
+        severity=Severity.ERROR,
+        message=f"no filter in {len(without)} of {in_all} {unit}s: {listed}",
+        row_group=without[0] if file.stripes is None else None,
+        stripe=None if file.stripes is None else without[0],
+        column=column.path,
+        hint=f"`bloom add --columns {column.path}`",
+    )
+
+
+def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: FilePolicy) -> Iterator[Finding]:
+    """Filters whose measured rate is above the limit, and filters larger than the limit's rate needs."""
+    asked = {path: policy.limits(path) for path in {fact.column for fact in facts}}
+    for fact in facts:
+        limit = asked[fact.column]
+        if limit.max_fpp is not None and fact.fpp is not None and fact.fpp > limit.max_fpp:
+            yield _finding(
+                fact,
+                "filter-fpp",
+                f"the measured false-positive rate is {fact.fpp:.4g}, above {limit.max_fpp:g}",
+                f"`bloom add --replace --fpp {limit.max_fpp:g} --columns {fact.column}`",
+            )
+        if limit.max_oversize is None or fact.bitset_bytes is None:
+            continue
+        fpp = limit.max_fpp or _USUAL_FPP
+        needed = _needed_bytes(fact, fpp)
+        if needed and fact.bitset_bytes > needed * limit.max_oversize:
+            smaller = "bloom fold" if file.format != "orc" else "bloom add --replace"
+            yield _finding(
+                fact,
+                "filter-oversized",
+                f"the bitset's {fact.bitset_bytes} bytes are {fact.bitset_bytes / needed:.0f} times what its values"
+                f" need for a rate of {fpp:g}, {needed}; accepted are {limit.max_oversize:g} times",
+                f"`{smaller} --fpp {fpp:g} --columns {fact.column}`",
+            )
+
+
+def _needed_bytes(fact: FilterFacts, fpp: float) -> int | None:
+    """The size that writers can reach: a power of two by the expected rate; in ORC by the row index stride."""
+    if fact.hash_functions is None:
+        if fact.ndv_estimate is None:
+            return None
+        size = limits.FILTER_MIN_BYTES
+        while size < limits.FILTER_MAX_BYTES and sizing.expected_fpp(round(fact.ndv_estimate), size) > fpp:
+            size *= 2
+        return size
+    if not fact.asked_fpp or fact.asked_fpp >= fpp or fact.bitset_bytes is None:
+        return fact.bitset_bytes  # the stride decides, and it is as small as it gets
+    return math.ceil(fact.bitset_bytes * math.log(fpp) / math.log(fact.asked_fpp))  # m goes with ln p
+
+
+def _finding(fact: FilterFacts, id: str, message: str, hint: str) -> Finding:  # noqa: A002  it is the finding's id
+    return Finding(
+        id=id,
+        severity=Severity.ERROR,
+        message=message,
+        row_group=fact.row_group,
+        stripe=fact.stripe,
+        column=fact.column,
+        offset=fact.offset,
+        hint=hint,
+    )

@@ -1,0 +1,88 @@
+"""Filters that can't profit: where min/max statistics or the dictionary tell readers as much already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from bloomcli.formats.base import FilterFile, Spread
+from bloomcli.literals import decode_bound
+from bloomcli.model import Column, Finding, Severity
+from bloomcli.rules.readers import reader
+
+_ENOUGH: Final = 3
+"""Row groups from which on disjoint ranges are no accident."""
+
+
+def profit(file: FilterFile, columns: set[int] | None, readers: Sequence[str]) -> Iterator[Finding]:
+    """One finding a column and reason. Metadata alone is looked at.
+
+    Args:
+        file: an open file.
+        columns: ordinals of the columns to look at; None for all.
+        readers: the engines that read the file.
+    """
+    filtered = file.filtered_columns()
+    dictionary = bool(readers) and all(reader(name).dictionary for name in readers)
+    for column in file.columns:
+        if column.index in filtered and (columns is None or column.index in columns):
+            spreads = list(file.spread(column))
+            if spreads:
+                yield from _of_column(file, column, spreads, dictionary=dictionary)
+
+
+def _of_column(file: FilterFile, column: Column, spreads: list[Spread], *, dictionary: bool) -> Iterator[Finding]:
+    ranges = _ranges(spreads, file.literal_column(column))
+    if ranges and all(low == high for low, high in ranges):
+        yield _finding(
+            spreads[0],
+            column,
+            "profit-constant",
+            f"each of the {len(ranges)} row groups with a filter holds one value: min/max says as much",
+        )
+    elif len(ranges) >= _ENOUGH and _disjoint(ranges):
+        yield _finding(
+            spreads[0],
+            column,
+            "profit-sorted",
+            f"the min/max ranges of the {len(ranges)} row groups with a filter don't overlap:"
+            " they leave one row group for any value",
+        )
+    if dictionary and all(s.only_dictionary for s in spreads):
+        yield _finding(
+            spreads[0],
+            column,
+            "profit-dictionary",
+            f"all {len(spreads)} column chunks with a filter are dictionary-encoded throughout,"
+            " and the readers named look values up in the dictionary",
+        )
+
+
+def _ranges(spreads: Sequence[Spread], typed: Column) -> list[tuple[Any, Any]]:
+    """Comparable bounds of every row group; none where one of them isn't known."""
+    found = []
+    for spread in spreads:
+        low = None if spread.low is None else decode_bound(spread.low, typed)
+        high = None if spread.high is None else decode_bound(spread.high, typed)
+        if low is None or high is None:
+            return []
+        found.append((low, high))
+    return found
+
+
+def _disjoint(ranges: Sequence[tuple[Any, Any]]) -> bool:
+    ordered = sorted(ranges)
+    return all(before[1] < after[0] for before, after in pairwise(ordered))
+
+
+def _finding(spread: Spread, column: Column, id: str, message: str) -> Finding:  # noqa: A002  it is the finding's id
+    return Finding(
+        id=id,
+        severity=Severity.NOTE,
+        message=message,
+        row_group=spread.row_group,
+        stripe=spread.stripe,
+        column=column.path,
+        hint=f"`bloom remove --columns {column.path}` saves its bytes",
+    )

@@ -1,0 +1,281 @@
+"""A column's values straight from its streams to hashes, with nothing built in between.
+
+    PRESENT                     which rows have a value            all kinds
+    DATA                        the values                         integers, floating point
+    DATA, LENGTH                bytes back to back, their lengths  strings and binaries, DIRECT
+    DATA, LENGTH,               places in a dictionary, its        strings, DICTIONARY
+      DICTIONARY_DATA             entries' lengths and bytes
+    LENGTH                      numbers of elements                lists and maps
+
+Nulls have no bytes, and aren't hashed: of a column's ancestors and its PRESENT stream only the number of values
+matters that is left of so many rows. Which values they are, nobody asks. Timestamps and decimals are left to
+pyarrow, and so is what lies within a union.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from bloomcli import kernels, limits
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc import spec
+from bloomcli.formats.orc.footer import Footer, StripeFooter
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.streams import ByteStream, Presence, Runs, byte_runs, integers
+from bloomcli.source import Source
+
+_INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
+_FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
+_BYTES: Final = ("STRING", "VARCHAR", "CHAR", "BINARY")
+_REPEATED: Final = ("LIST", "MAP")
+_KINDS: Final = frozenset((*_INTEGERS, *_FLOATS, *_BYTES, *_REPEATED, "BYTE"))
+
+_PLAIN: Final = ("DIRECT",)
+_VERSIONS: Final = {"DIRECT": 1, "DIRECT_V2": 2, "DICTIONARY": 1, "DICTIONARY_V2": 2}
+_DIRECT: Final = ("DIRECT", "DIRECT_V2")
+_ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys((*_INTEGERS, *_REPEATED, "BINARY"), _DIRECT),
+    **dict.fromkeys((*_FLOATS, "BYTE"), _PLAIN),
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), tuple(_VERSIONS)),
+}
+"""How values of each kind may be encoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The present values of some rows."""
+
+    count: int
+    hashes: bytearray
+    has_zero: bool
+
+
+def readable(footer: Footer, orc: OrcType) -> bool:
+    """Whether a column's values are read here."""
+    above = (t for t in footer.types if t.id < orc.id <= t.last)
+    return orc.kind in _KINDS and all(t.kind in {"STRUCT", *_REPEATED} for t in above)
+
+
+def _batches(count: int) -> Iterator[int]:
+    """`count` in parts of a batch at most."""
+    while count > 0:
+        yield min(count, limits.ROWS_PER_BATCH)
+        count -= limits.ROWS_PER_BATCH
+
+
+class _Streams:
+    """One column's streams in one stripe, by kind."""
+
+    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
+        self._source = source
+        self._footer = footer
+        self._stripe = stripe
+        self._orc = orc
+
+    def open(self, kind: str) -> ByteStream:
+        """A stream from its start."""
+        found = self._stripe.find(kind, self._orc.id)
+        return ByteStream(self._source, self._footer.codec, self._stripe.stripe, found)
+
+    def presence(self) -> Presence | None:
+        """Which rows have a value; None where all have one."""
+        return Presence(self.open("PRESENT")) if self._stripe.find("PRESENT", self._orc.id) is not None else None
+
+    def encoding(self) -> tuple[str, int]:
+        """The column's encoding, and its dictionary's entries."""
+        columns = self._stripe.message.columns
+        field = f"{self._stripe.stripe.field}.footer.columns[{self._orc.id}]"
+        if self._orc.id >= len(columns):
+            raise CorruptFile(
+                f"column {self._orc.path} has no encoding",
+                path=self._footer.path,
+                offset=self._stripe.stripe.offset,
+                field=field,
+                hint="the file is damaged; get it from its source again",
+            )
+        found = columns[self._orc.id]
+        name = spec.name_of("EncodingKind", found.kind)
+        if name not in _ENCODINGS[self._orc.kind]:
+            raise UnsupportedError(
+                f"column {self._orc.path}, {self._orc.name}, in the encoding {name}",
+                path=self._footer.path,
+                offset=self._stripe.stripe.offset,
+                field=field,
+                hint="rewrite the file with a released writer",
+            )
+        return name, int(found.dictionary_size)
+
+    def lengths(self) -> Runs:
+        """The LENGTH stream."""
+        return integers(self.open("LENGTH"), _VERSIONS[self.encoding()[0]], signed=False)
+
+
+class _Level:
+    """A struct, list or map above the column: how many values its children have for so many of its own."""
+
+    def __init__(self, streams: _Streams, orc: OrcType) -> None:
+        self._presence = streams.presence()
+        self._lengths = streams.lengths() if orc.kind in _REPEATED else None
+        self._fault = streams.open("LENGTH").fault
+
+    def children(self, rows: int) -> int:
+        """The number of the next `rows`' children."""
+        if self._presence is None and self._lengths is None:
+            return rows
+        total = 0
+        for batch in _batches(rows):
+            present = batch if self._presence is None else self._presence.take(batch)
+            total += present if self._lengths is None else _sum(self._lengths.take(present), present, self._fault)
+        return total
+
+
+def _sum(lengths: memoryview, count: int, fault: Callable[[str], CorruptFile]) -> int:
+    try:
+        return kernels.orc_sum(lengths, count)
+    except kernels.RunError as error:
+        raise fault(str(error)) from None
+
+
+class ColumnReader:
+    """Hands out the hashes of one column of one stripe, from the first row to the last."""
+
+    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
+        above = [t for t in footer.types if t.id < orc.id <= t.last]
+        self._levels = [_Level(_Streams(source, footer, stripe, t), t) for t in above]
+        self._footer = footer
+        self._stripe = stripe
+        self._orc = orc
+        streams = _Streams(source, footer, stripe, orc)
+        self._presence = streams.presence()
+        self._hash = _hasher(streams, orc)
+
+    def take(self, rows: int) -> Taken:
+        """The present values of the next rows of the file. Raises CorruptFile, UnsupportedError."""
+        for level in self._levels:
+            rows = level.children(rows)
+        count = 0
+        parts: list[bytearray] = []
+        zero = False
+        for batch in _batches(rows):
+            present = batch if self._presence is None else self._presence.take(batch)
+            count += present
+            if count > limits.ORC_VALUES_MAX:
+                raise UnsupportedError(
+                    f"a row group of more than {limits.ORC_VALUES_MAX} values",
+                    path=self._footer.path,
+                    offset=self._stripe.stripe.offset,
+                    field=self._stripe.stripe.field,
+                    hint="write the file with a smaller row index stride",
+                )
+            out = bytearray(present * 8)
+            zero |= self._hash(present, out)
+            parts.append(out)
+        return Taken(count, parts[0] if len(parts) == 1 else bytearray().join(parts), zero)
+
+
+Hasher = Callable[[int, bytearray], bool]
+"""Puts the hashes of the next values (a batch at most) where they are to go; whether one of them is a zero."""
+
+
+def _hasher(streams: _Streams, orc: OrcType) -> Hasher:
+    encoding, entries = streams.encoding()
+    if orc.kind in _INTEGERS:
+        return _integers(streams, _VERSIONS[encoding], _INTEGERS[orc.kind])
+    if orc.kind == "BYTE":
+        return _bytes(streams)
+    if orc.kind in _REPEATED:
+        return _lengths(streams)
+    if orc.kind in _FLOATS:
+        return _floats(streams, _FLOATS[orc.kind])
+    if encoding in _DIRECT:
+        return _strings(streams.open("DATA"), streams.lengths())
+    return _entries(streams, _VERSIONS[encoding], entries)
+
+
+def _integers(streams: _Streams, version: int, width: int) -> Hasher:
+    data = streams.open("DATA")
+    runs = integers(data, version, signed=True)
+
+    def hash_next(count: int, out: bytearray) -> bool:
+        values = runs.take(count)
+        if not kernels.orc_fit(values, count, width):
+            raise data.fault(f"an integer that its column's {width} bytes don't hold")
+        kernels.orc_hash_long(values, 8, 1, 0, count, None, out)
+        return False
+
+    return hash_next
+
+
+def _bytes(streams: _Streams) -> Hasher:
+    runs = byte_runs(streams.open("DATA"))
+
+    def hash_next(count: int, out: bytearray) -> bool:
+        kernels.orc_hash_long(runs.take(count), 1, 1, 0, count, None, out)
+        return False
+
+    return hash_next
+
+
+def _lengths(streams: _Streams) -> Hasher:
+    runs = streams.lengths()
+    fault = streams.open("LENGTH").fault
+
+    def hash_next(count: int, out: bytearray) -> bool:
+        values = runs.take(count)
+        _sum(values, count, fault)  # refuses lengths that can't be
+        kernels.orc_hash_long(values, 8, 1, 0, count, None, out)
+        return False
+
+    return hash_next
+
+
+def _floats(streams: _Streams, width: int) -> Hasher:
+    data = streams.open("DATA")
+
+    def hash_next(count: int, out: bytearray) -> bool:
+        values = data.take(count * width)
+        kernels.orc_hash_double(values, width, 0, count, None, out)
+        return kernels.has_zero(values, width, 0, count, None)
+
+    return hash_next
+
+
+def _strings(data: ByteStream, runs: Runs) -> Hasher:
+    def hash_next(count: int, out: bytearray) -> bool:
+        lengths = runs.take(count)
+        done = 0
+        try:
+            while True:
+                done, data.at = kernels.orc_hash_lengths(data.data, data.at, lengths, done, count, out)
+                if done == count:
+                    return False
+                data.fill(int.from_bytes(lengths[done * 8 : done * 8 + 8], "little"))
+        except kernels.RunError as error:
+            raise data.fault(str(error)) from None
+
+    return hash_next
+
+
+def _entries(streams: _Streams, version: int, entries: int) -> Hasher:
+    """Each entry of the dictionary is hashed once."""
+    data = streams.open("DATA")
+    if entries > limits.ORC_VALUES_MAX:
+        raise data.fault(f"a dictionary of {entries} entries can't be")
+    entry = _strings(streams.open("DICTIONARY_DATA"), streams.lengths())
+    table = bytearray()
+    for batch in _batches(entries):
+        out = bytearray(batch * 8)
+        entry(batch, out)
+        table += out
+    places = integers(data, version, signed=False)
+
+    def hash_next(count: int, out: bytearray) -> bool:
+        try:
+            kernels.orc_gather(table, places.take(count), count, out)
+        except kernels.RunError as error:
+            raise data.fault(str(error)) from None
+        return False
+
+    return hash_next

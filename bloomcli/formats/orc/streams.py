@@ -1,0 +1,175 @@
+"""A stripe's data streams, decompressed while they are read, and the runs of numbers and bits in them.
+
+    bytes on disk -> chunks -> ByteStream -> Runs (integers, bytes) -> Presence (bits)
+
+Nothing is held but a window of the file, a chunk or two, and what was asked for. Numbers in the file say how much
+is asked for, so all of it grows only with bytes that are really there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from bloomcli import kernels, limits
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
+from bloomcli.formats.orc.footer import Stream, Stripe
+from bloomcli.source import Source
+
+_WINDOW: Final = 4 << 20
+"""Bytes read from the file at a time: few requests to a remote one, and little beside a stripe."""
+
+_PLAIN_CHUNK: Final = 256 << 10
+"""Bytes at hand at a time where nothing is compressed: they stay in the processor's cache."""
+
+_MOST_OF_A_RUN: Final = {8: 512, 1: 130}
+"""Values of the longest run, by their width: what may be decoded beyond what was asked for, and one more."""
+
+Decode = Callable[[bytes, int, bytearray, int, int], tuple[int, int]]
+"""(data, position, out, how many it has, how many are wanted) -> (how many it has now, position after them)."""
+
+
+class ByteStream:
+    """The bytes of one stream; those at hand are ``data[at:]``.
+
+    A stream that isn't there has none: writers leave out those that would be empty.
+    """
+
+    def __init__(self, source: Source, codec: Codec, stripe: Stripe, stream: Stream | None) -> None:
+        self._source = source
+        self._codec = codec
+        self._unpacker = Unpacker(codec)
+        self._field = stripe.field if stream is None else f"{stripe.field}.streams[{stream.position}]"
+        self._start = self._next = stripe.offset if stream is None else stream.offset
+        self._end = self._start if stream is None else stream.offset + stream.length
+        self._window = b""
+        self._window_at = 0
+        self.data = b""
+        self.at = 0
+
+    def fault(self, reason: str) -> CorruptFile:
+        """An error about this stream's bytes."""
+        return CorruptFile(
+            reason,
+            path=self._source.path,
+            offset=self._start,
+            field=self._field,
+            hint="the column's data is damaged; get the file from its source again",
+        )
+
+    def fill(self, need: int) -> None:
+        """Have `need` bytes at hand. Raises CorruptFile where the stream ends before."""
+        have = len(self.data) - self.at
+        if have >= need:
+            return
+        if need > limits.ORC_VALUE_MAX_BYTES:
+            raise UnsupportedError(
+                f"a value of {need} bytes, more than the {limits.ORC_VALUE_MAX_BYTES} that are read",
+                path=self._source.path,
+                offset=self._start,
+                field=self._field,
+            )
+        parts = [self.data[self.at :]] if have else []
+        while have < need:
+            chunk = self._chunk()
+            if chunk is None:
+                raise self.fault("the stream ends before the stripe's last value")
+            parts.append(chunk)
+            have += len(chunk)
+        self.data = b"".join(parts)  # a single part isn't copied
+        self.at = 0
+
+    def more(self) -> None:
+        """Have a byte more than now, at least."""
+        self.fill(len(self.data) - self.at + 1)
+
+    def take(self, size: int) -> memoryview:
+        """Exactly `size` bytes, and on past them."""
+        self.fill(size)
+        self.at += size
+        return memoryview(self.data)[self.at - size : self.at]
+
+    def _chunk(self) -> bytes | None:
+        """The next chunk, decompressed; None at the end."""
+        left = self._end - self._next
+        if not left:
+            return None
+        if self._codec.name == "NONE":
+            return bytes(self._read(min(left, _PLAIN_CHUNK)))
+        at = self._next
+        length, original = self._codec.header(self._read(min(HEADER, left)), left, at, self._field)
+        chunk = self._read(length)
+        return bytes(chunk) if original else self._unpacker.block(chunk, at, self._field)
+
+    def _read(self, size: int) -> memoryview:
+        """The next bytes on disk; they are known to lie within the stream."""
+        skip = self._next - self._window_at
+        if len(self._window) - skip < size:
+            self._window_at, skip = self._next, 0
+            self._window = self._source.read_at(self._next, min(max(size, _WINDOW), self._end - self._next))
+        self._next += size
+        return memoryview(self._window)[skip : skip + size]
+
+
+class Runs:
+    """Run-length encoded values, as many at a time as are asked for."""
+
+    def __init__(self, stream: ByteStream, decode: Decode, width: int) -> None:
+        self._stream = stream
+        self._decode = decode
+        self._width = width
+        self._out = bytearray()
+        self._first = 0
+        self._have = 0
+
+    def take(self, count: int) -> memoryview:
+        """The next `count` values, good until the next call. Raises CorruptFile."""
+        out, width, stream = self._out, self._width, self._stream
+        left = self._have - self._first  # what was left of the last run
+        room = (max(count, left) + _MOST_OF_A_RUN[width]) * width
+        if len(out) < room:
+            self._out = out = out.ljust(room, b"\0")
+        out[: left * width] = out[self._first * width : self._have * width]
+        have = left
+        try:
+            while True:
+                have, stream.at = self._decode(stream.data, stream.at, out, have, count)
+                if have >= count:
+                    break
+                stream.more()
+        except kernels.RunError as error:
+            raise stream.fault(str(error)) from None
+        self._first, self._have = count, have
+        return memoryview(out)[: count * width]
+
+
+def integers(stream: ByteStream, version: int, *, signed: bool) -> Runs:
+    """A stream of integers, as int64s; version 1 or 2 of the encoding."""
+
+    def decode(data: bytes, at: int, out: bytearray, have: int, want: int) -> tuple[int, int]:
+        return kernels.orc_runs(data, at, version, signed, out, have, want)
+
+    return Runs(stream, decode, 8)
+
+
+def byte_runs(stream: ByteStream) -> Runs:
+    """A stream of bytes in runs."""
+    return Runs(stream, kernels.orc_byte_runs, 1)
+
+
+class Presence:
+    """A PRESENT stream: a bit for each row, the highest of a byte first, 1 where there is a value."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._bytes = byte_runs(stream)
+        self._rest = 0
+        self._rest_bits = 0
+
+    def take(self, rows: int) -> int:
+        """How many of the next `rows` (a batch at most) have a value."""
+        size = max(-(-(rows - self._rest_bits) // 8), 0)
+        bits = self._rest << (8 * size) | int.from_bytes(self._bytes.take(size), "big")
+        self._rest_bits += 8 * size - rows
+        self._rest = bits & ((1 << self._rest_bits) - 1)
+        return (bits >> self._rest_bits).bit_count()

@@ -1,0 +1,111 @@
+"""GitHub workflow commands, ``::error file=...,title=...::message``: what a job's log turns into annotations.
+
+The runner shows the first ten annotations of a level a step and drops the rest silently. So each rule's first
+finding comes before any rule's second, notes leave room for the verdict, and the verdict says what isn't shown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, TextIO
+
+from bloomcli.listing import is_uri
+from bloomcli.model import Finding, Severity
+from bloomcli.report.human import plural, printable
+from bloomcli.report.paths import below
+from bloomcli.report.places import finding_place
+from bloomcli.report.verdict import baseline, partly, sentence, verdict
+from bloomcli.rows import GateReport, Status
+from bloomcli.rules import rule
+
+SHOWN: Final = 10
+"""Annotations of one level that GitHub shows a step."""
+
+_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def write(report: GateReport, stream: TextIO, *, per_rule: int = 10) -> None:
+    """Write one command a finding, the worst first, and the verdict as the last.
+
+    Args:
+        report: what `validate` found.
+        stream: the step's standard output.
+        per_rule: findings of one rule that are written; 0 for all.
+    """
+    levels = Counter[str]()
+    for row in report.rows:
+        if row.status is Status.FAILED and (not per_rule or levels["error"] < per_rule):
+            hint = f"\nhint: {printable(row.hint)}" if row.hint else ""
+            message = printable(row.error or f"{row.path}: it could not be checked") + hint
+            stream.write(command("error", message, file=row.path, title="bloom: a file could not be checked"))
+            levels["error"] += 1
+    partial = partly(report)
+    room = SHOWN - (2 if partial else 1)
+    for finding in _spread(report, per_rule):
+        level = _LEVEL[finding.severity]
+        if level == "notice" and levels[level] >= room:
+            break  # notes come last
+        levels[level] += 1
+        stream.write(_annotation(finding, level))
+    if partial:
+        stream.write(command("notice", partial, title="bloom: a part was looked at, not everything"))
+    stream.write(command("notice", _summary(report, levels), title="bloom validate"))
+
+
+def command(level: str, message: str, *, file: str | None = None, title: str | None = None) -> str:
+    """One workflow command with its line's end; `file` is a path as the user named it."""
+    pairs = []
+    if file is not None and not is_uri(file):
+        pairs.append(f"file={_property(printable(below(file) or file))}")
+    if title is not None:
+        pairs.append(f"title={_property(printable(title))}")
+    return f"::{level} {','.join(pairs)}".rstrip() + f"::{_data(message)}\n"
+
+
+def _annotation(finding: Finding, level: str) -> str:
+    message = printable(sentence(finding, finding_place(finding)))
+    if finding.path is not None:  # the log shows the message alone
+        message = f"{printable(finding.path)}: {message}"
+    if finding.hint:
+        message += f"\nhint: {printable(finding.hint)}"
+    return command(level, message, file=finding.path, title=f"{finding.id}: {rule(finding.id).title}")
+
+
+def _spread(report: GateReport, per_rule: int) -> Iterator[Finding]:
+    """Findings that are not switched off and not known; every rule's first, then every rule's second, ..."""
+    order = list(Severity)
+    seen = Counter[tuple[Severity, str]]()
+    ranked = []
+    for finding in report.findings:
+        if finding.off is None and not finding.known:
+            key = (finding.severity, finding.id)
+            seen[key] += 1
+            if not per_rule or seen[key] <= per_rule:
+                ranked.append((order.index(finding.severity), seen[key], finding))
+    ranked.sort(key=lambda entry: entry[:2])
+    return (finding for _, _, finding in ranked)
+
+
+def _summary(report: GateReport, levels: Counter[str]) -> str:
+    lines = [printable(verdict(report))]
+    numbers = {"error": report.errors + report.failed, "warning": report.warnings, "notice": report.notes}
+    hidden = [
+        plural(number - min(levels[level], SHOWN), f"more {noun}")
+        for (level, number), noun in zip(numbers.items(), ("error", "warning", "note"), strict=True)
+        if number > min(levels[level], SHOWN)
+    ]
+    if hidden:
+        lines.append(f"not among the annotations: {', '.join(hidden)}; bloom validate --max-per-rule 0 lists all")
+    known = baseline(report)
+    if known:
+        lines.append(printable(known))
+    return "\n".join(lines)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,229 @@
+"""SARIF 2.1.0 (OASIS), one run: what code scanning services and editors read.
+
+All rules are described, whether they found something or not: readers compare runs by rule, and `ruleIndex` means
+the same in each. Rules that weren't looked at are disabled in the invocation, with the standard's own property.
+Results are written one a line as they come, so that memory doesn't grow with them.
+
+GitHub refuses a file with more than 25,000 results in a run and shows the first 5,000: beyond that number the
+rest (the least severe, and what is switched off or known) is left out, and a notification says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from bloomcli import __version__
+from bloomcli.model import Finding, Severity
+from bloomcli.report.human import plural, printable
+from bloomcli.report.paths import uri_reference
+from bloomcli.report.places import finding_place
+from bloomcli.report.verdict import NOT_DEEP, figures, partly, sentence, verdict
+from bloomcli.rows import FileRow, GateReport, Status
+from bloomcli.rules import RULES, Rule, When, page
+
+RESULTS_MAX: Final = 25_000
+"""Results that GitHub accepts in a run."""
+
+DESCRIPTION_MAX: Final = 1_024
+"""Characters of a rule's descriptions that GitHub accepts."""
+
+_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_BASE: Final = "%SRCROOT%"
+_INDEX: Final = {id_: index for index, id_ in enumerate(RULES)}
+_PROBLEM: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "recommendation"}
+
+Json = dict[str, Any]
+
+
+def write(report: GateReport, stream: TextIO, *, limit: int = RESULTS_MAX) -> None:
+    """Write the report as one SARIF log, ASCII only.
+
+    Args:
+        report: what `validate` found.
+        stream: where to.
+        limit: results that are written at most, those that count first; 0 for all.
+    """
+    folder = str(Path.cwd())
+    left = max(0, len(report.findings) - limit) if limit else 0
+    run = {
+        "tool": {"driver": _driver()},
+        "invocations": [_invocation(report, left, folder)],
+        "originalUriBaseIds": {_BASE: {"description": {"text": "The folder that bloom validate was started in."}}},
+        "properties": figures(report),
+    }
+    head = json.dumps(run, allow_nan=False).removesuffix("}")
+    stream.write(f'{{"$schema": {json.dumps(_SCHEMA)}, "version": "2.1.0", "runs": [\n{head}, "results": [')
+    separator = "\n"
+    for result in islice(_results(report, folder), limit or None):
+        stream.write(separator + json.dumps(result, allow_nan=False))
+        separator = ",\n"
+    stream.write("\n]}\n]}\n")
+
+
+def _driver() -> Json:
+    return {
+        "name": "bloom",
+        "fullName": "bloom validate",
+        "version": __version__,
+        "semanticVersion": __version__,
+        "shortDescription": {"text": "Checks Bloom filters in Parquet, ORC and Mosaic files."},
+        "rules": [_descriptor(rule) for rule in RULES.values()],
+    }
+
+
+def _descriptor(rule: Rule) -> Json:
+    text = page(rule.id)
+    title = f"{rule.title[:1].upper()}{rule.title[1:]}."
+    return {
+        "id": rule.id,
+        "name": "".join(word.capitalize() for word in rule.id.split("-")),
+        "shortDescription": {"text": _message(title)},
+        "fullDescription": {"text": _message((_first_paragraph(text) or title)[:DESCRIPTION_MAX])},
+        "help": {"text": _braces(text), "markdown": _braces(text)},
+        "defaultConfiguration": {"level": rule.severity.value},
+        "properties": {
+            "tags": [rule.group.value],
+            "precision": "very-high",
+            "problem.severity": _PROBLEM[rule.severity],
+            "asked_by": rule.when.value,
+        },
+    }
+
+
+def _first_paragraph(markdown: str) -> str:
+    """The first lines of prose of a page, as one."""
+    for block in markdown.split("\n\n"):
+        lines = [line for line in block.splitlines() if not line.startswith("#")]
+        if any(line.strip() for line in lines):
+            return " ".join(" ".join(lines).split())
+    return ""
+
+
+def _invocation(report: GateReport, left: int, folder: str) -> Json:
+    notifications = [_failure(row, folder) for row in report.rows if row.status is Status.FAILED]
+    partial = partly(report)
+    if partial:
+        notifications.append(_notification("partial-look", "warning", partial))
+    if not report.deep:
+        notifications.append(_notification("values-not-looked-up", "note", NOT_DEEP))
+    if not report.filters_checked:
+        notifications.append(_notification("no-filters", "warning", "no filters to check"))
+    if left:
+        text = f"{left:,} of {plural(len(report.findings), 'finding')} are not in this file; --format json has all"
+        notifications.append(_notification("results-left-out", "warning", text))
+    invocation = {
+        "executionSuccessful": report.failed == 0,
+        "exitCode": report.exit_code,
+        "exitCodeDescription": verdict(report),
+        "toolExecutionNotifications": notifications,
+    }
+    if not report.deep:
+        invocation["ruleConfigurationOverrides"] = [
+            {"descriptor": {"id": id_, "index": _INDEX[id_]}, "configuration": {"enabled": False}}
+            for id_, rule in RULES.items()
+            if rule.when is When.DEEP
+        ]
+    return invocation
+
+
+def _failure(row: FileRow, folder: str) -> Json:
+    text = (row.error or f"{row.path}: it could not be checked") + _hint(row.hint)
+    location = {"physicalLocation": {"artifactLocation": _artifact(row.path, folder)}}
+    return {**_notification("file-failed", "error", text), "locations": [location]}
+
+
+def _notification(id_: str, level: str, text: str) -> Json:
+    return {"descriptor": {"id": id_}, "level": level, "message": {"text": _message(text)}}
+
+
+def _results(report: GateReport, folder: str) -> Iterator[Json]:
+    """Those that count first: a reader that shows only some shows these."""
+    seen = Counter[str]()
+    for counting in (True, False):
+        for finding in report.findings:
+            if finding.counts is counting:
+                yield _result(finding, seen, folder, baseline=report.baseline is not None)
+
+
+def _result(finding: Finding, seen: Counter[str], folder: str, *, baseline: bool) -> Json:
+    result: Json = {
+        "ruleId": finding.id,
+        "ruleIndex": _INDEX[finding.id],
+        "level": finding.severity.value,
+        "message": {"text": _message(sentence(finding, finding_place(finding)) + _hint(finding.hint))},
+        "locations": [_location(finding, folder)],
+        "partialFingerprints": _fingerprints(finding, seen, folder),
+    }
+    if finding.off is not None:
+        result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": printable(finding.off)}]
+    if baseline:
+        result["baselineState"] = "unchanged" if finding.known else "new"
+    properties = {"hint": finding.hint, "missing": list(finding.missing)}
+    kept = {key: value for key, value in properties.items() if value}
+    if kept:
+        result["properties"] = kept
+    return result
+
+
+def _hint(hint: str | None) -> str:
+    return f". Hint: {hint}" if hint else ""
+
+
+def _location(finding: Finding, folder: str) -> Json:
+    physical: Json = {"artifactLocation": _artifact(finding.path or "", folder)}
+    if finding.offset is not None and finding.offset >= 0:
+        physical["region"] = {"byteOffset": finding.offset}
+    logical = _logical(finding)
+    return {"physicalLocation": physical, **({"logicalLocations": logical} if logical else {})}
+
+
+def _artifact(path: str, folder: str) -> Json:
+    uri, relative = uri_reference(path, folder)
+    return {"uri": uri, "uriBaseId": _BASE} if relative else {"uri": uri}
+
+
+def _logical(finding: Finding) -> list[Json]:
+    """Stripe, row group and column, outer ones first; full names as error messages spell field paths."""
+    places = []
+    trail = []
+    for kind, field, number in (
+        ("stripe", "stripes", finding.stripe),
+        ("row group", "row_groups", finding.row_group),
+    ):
+        if number is not None:
+            trail.append(f"{field}[{number}]")
+            places.append({"name": str(number), "kind": kind, "fullyQualifiedName": ".".join(trail)})
+    if finding.column is not None:
+        column = printable(finding.column)
+        trail.append(f"columns[{column}]")
+        places.append({"name": column, "kind": "column", "fullyQualifiedName": ".".join(trail)})
+    return places
+
+
+def _fingerprints(finding: Finding, seen: Counter[str], folder: str) -> dict[str, str]:
+    """The same from run to run: of what and where, but not at which byte, which every rewrite moves.
+
+    GitHub takes `primaryLocationLineHash` alone, in the form ``hash:number``; the number tells findings of the
+    same rule in the same place apart.
+    """
+    uri, _ = uri_reference(finding.path or "", folder)
+    parts = [finding.id, uri, finding.column, finding.row_group, finding.stripe]
+    digest = hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:32]
+    seen[digest] += 1
+    text = f"{digest}:{seen[digest]}"
+    return {"bloom/v1": text, "primaryLocationLineHash": text}
+
+
+def _message(text: str) -> str:
+    """A message string (3.11): braces are for placeholders, ``[...](...)`` is a link; a name must make neither."""
+    return _braces(printable(text)).replace("](", "] (")
+
+
+def _braces(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")

@@ -1,0 +1,126 @@
+"""What `validate` found, as people read it: by rule, the worst first; the last line is the verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from bloomcli.model import Finding, Severity
+from bloomcli.report.human import plural, seconds
+from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
+from bloomcli.report.places import finding_place
+from bloomcli.report.verdict import alone, baseline, is_clean, looked_at, sampling, unique, verdict
+from bloomcli.rows import GateReport, Status
+from bloomcli.rules import rule
+
+_STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severity.NOTE: Style.DIM}
+_REASONS_SHOWN: Final = 3
+
+
+def gate(report: GateReport, *, per_rule: int = 5) -> Iterator[Block]:
+    """Findings by rule, files that failed, what doesn't count, what was looked at, the verdict.
+
+    Args:
+        report: what `validate` found.
+        per_rule: findings of one rule and failed files that are shown; 0 for all.
+    """
+    shown = [f for f in report.findings if f.off is None and not f.known]
+    for found in _groups(shown):
+        yield from _group(found, per_rule, with_path=not alone(report))
+        yield Gap()
+    if report.failed:
+        yield from _failures(report, per_rule)
+        yield Gap()
+    aside = [*_switched_off(report), *_known(report)]
+    if aside:
+        yield from aside
+        yield Gap()
+    yield _looked(report)
+    yield Gap()
+    style = Style.BAD if report.exit_code else Style.GOOD if is_clean(report) else Style.WARN
+    yield line(verdict(report), style)
+
+
+def _groups(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """By severity and rule: a policy may set one rule's severity differently for some files."""
+    groups: dict[tuple[Severity, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.severity, finding.id), []).append(finding)
+    order = list(Severity)
+    return sorted(groups.values(), key=lambda found: order.index(found[0].severity))
+
+
+def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Iterator[Line]:
+    first = found[0]
+    files = f" in {plural(len({f.path for f in found}), 'file')}" if with_path else ""
+    yield line(
+        f"{first.severity.value} {first.id}: {rule(first.id).title}: {plural(len(found), 'finding')}{files}",
+        _STYLE[first.severity],
+    )
+    shown = list(islice(found, per_rule or None))
+    hints = unique(f.hint for f in shown if f.hint)
+    for finding in shown:
+        path = f"{finding.path}: " if with_path else ""
+        yield line(f"{path}{finding.message}{finding_place(finding)}", indent=2)
+        if finding.missing:
+            yield line("missing: " + ", ".join(finding.missing), indent=4)
+        if finding.hint and len(hints) > 1:
+            yield line("hint: " + finding.hint, indent=4)
+    yield from _more(len(found) - len(shown))
+    if len(hints) == 1:
+        yield line("hint: " + hints[0], indent=2)
+
+
+def _more(number: int) -> Iterator[Line]:
+    if number:
+        yield line(f"... and {number:,} more (all: --max-per-rule 0, --format json)", Style.DIM, indent=2)
+
+
+def _failures(report: GateReport, per_rule: int) -> Iterator[Line]:
+    failed = [row for row in report.rows if row.status is Status.FAILED]
+    yield line(f"{plural(len(failed), 'file')} could not be checked", Style.BAD)
+    shown = list(islice(failed, per_rule or None))
+    for row in shown:
+        yield line(row.error or f"{row.path}: it could not be checked", indent=2)
+        if row.hint:
+            yield line("hint: " + row.hint, indent=4)
+    yield from _more(len(failed) - len(shown))
+
+
+def _switched_off(report: GateReport) -> Iterator[Line]:
+    reasons: dict[str, list[str]] = {}
+    for finding in report.findings:
+        if finding.off is not None:
+            reasons.setdefault(finding.id, []).append(finding.off)
+    for id_, given in reasons.items():
+        different = unique(given)
+        told = "; ".join(different[:_REASONS_SHOWN])
+        if len(different) > _REASONS_SHOWN:
+            told += f"; and {plural(len(different) - _REASONS_SHOWN, 'reason')} more"
+        yield line(f"switched off: {id_}: {plural(len(given), 'finding')}: {told}", Style.DIM)
+
+
+def _known(report: GateReport) -> Iterator[Line]:
+    text = baseline(report)
+    if text and (report.known or report.gone):
+        yield line(text, Style.WARN if report.gone else Style.DIM)
+
+
+def _looked(report: GateReport) -> Pairs:
+    items = [("looked at", Cell(looked_at(report)))]
+    items += [("sample", Cell(text)) for text in [sampling(report)] if text]
+    skipped = Counter(r.reason for r in report.rows if r.status is Status.SKIPPED and r.reason)
+    items += [("skipped", Cell(f"{plural(n, 'file')}: {why}", Style.DIM)) for why, n in skipped.most_common()]
+    if report.deep:
+        groups = plural(report.row_groups_read, "row group")
+        items.append(("values", Cell(f"{plural(report.values_checked, 'value')} looked up in {groups}")))
+    else:
+        items.append(("values", Cell("not looked up (--deep)")))
+    items.append(("policy", Cell(report.policy or "no file (--policy; --init writes one)")))
+    how = f"{report.engine}, {plural(report.jobs, 'job')}"
+    if report.files > 1 and report.seconds:
+        how = f"{report.files / report.seconds:,.0f} files/s, {how}"
+    items.append(("took", Cell(f"{seconds(report.seconds)} ({how})")))
+    return Pairs(tuple(items))

@@ -1,0 +1,121 @@
+"""The rules of `validate`: what each finding's id stands for. Ids are stable: policies and baselines name them.
+
+Every rule has a page of its own beside this module (``pages/<id>.md``): what it is, why it matters, how to
+mend it. The reports take their titles, groups and usual severities from here, the pages go into SARIF.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from bloomcli.errors import UsageError
+from bloomcli.model import Severity
+
+
+class Group(StrEnum):
+    """What a rule is about."""
+
+    STRUCTURE = "structure"
+    """The filter's bytes and place contradict the format or other parts of the file."""
+    SOUNDNESS = "soundness"
+    """A reader that trusts the filter loses rows."""
+    POLICY = "policy"
+    """The filter isn't what the team asked for, or isn't worth its bytes."""
+    READERS = "readers"
+    """A named engine would probe the filter wrongly."""
+
+
+class When(StrEnum):
+    """What has to be asked for, for the rule to be looked at."""
+
+    ALWAYS = "always"
+    DEEP = "--deep"
+    ASKED = "its limit"
+    """An option or a key of the policy sets a limit."""
+    POLICY = "a policy"
+    READERS = "readers"
+    """The policy or `--readers` names the engines that read the files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule."""
+
+    id: str
+    group: Group
+    severity: Severity
+    """Usual severity: a policy may set another one."""
+    title: str
+    """What is wrong where the rule is broken; a few words."""
+    when: When = When.ALWAYS
+
+
+def _rules() -> dict[str, Rule]:
+    error, warning, note = Severity.ERROR, Severity.WARNING, Severity.NOTE
+    structure, soundness, policy, readers = Group
+    rows = (
+        ("value-missing", soundness, error, "a value is not in its filter", When.DEEP),
+        ("filter-stray-bits", soundness, warning, "bits are set that no value sets", When.DEEP),
+        ("filter-all-zero", soundness, error, "no bit is set though there are values", When.ALWAYS),
+        ("filter-boolean", soundness, error, "a filter on a BOOLEAN column", When.ALWAYS),
+        ("filter-draft", soundness, error, "a filter of the 2018 drafts", When.ALWAYS),
+        ("filter-untrusted", soundness, warning, "a filter that readers must not use", When.ALWAYS),
+        ("filter-offset", structure, error, "an offset that can't be", When.ALWAYS),
+        ("filter-length", structure, error, "a length that contradicts the header", When.ALWAYS),
+        ("filter-num-bytes", structure, error, "a bitset size that can't be", When.ALWAYS),
+        ("filter-too-large", structure, error, "a filter beyond what readers accept", When.ALWAYS),
+        ("filter-header", structure, error, "no filter header where one should be", When.ALWAYS),
+        ("filter-algorithm", structure, error, "an unknown algorithm", When.ALWAYS),
+        ("filter-hash", structure, error, "an unknown hash", When.ALWAYS),
+        ("filter-compression", structure, error, "a compressed or unknown bitset encoding", When.ALWAYS),
+        ("filter-overlap", structure, error, "a filter shares bytes with another part of the file", When.ALWAYS),
+        ("filter-encrypted", structure, warning, "a filter that can't be read without its key", When.ALWAYS),
+        ("filter-encoding", structure, warning, "a filter stream without its encoding's mark", When.ALWAYS),
+        ("filter-no-row-index", structure, warning, "filters without a row index", When.ALWAYS),
+        ("filter-count", structure, error, "not one filter a row group", When.ALWAYS),
+        ("filter-hash-functions", structure, error, "a number of hash functions that can't be", When.ALWAYS),
+        ("filter-column", structure, error, "a filter of a column that isn't there", When.ALWAYS),
+        ("filter-type", structure, error, "a filter on a type that has none", When.ALWAYS),
+        ("filter-duplicate", structure, warning, "a second filter of the same column", When.ALWAYS),
+        ("filter-trailing-bytes", structure, warning, "bytes behind a filter's bits", When.ALWAYS),
+        ("filter-unreadable", structure, error, "a filter that can't be read", When.ALWAYS),
+        ("filter-not-power-of-two", structure, warning, "a size that some readers refuse", When.ALWAYS),
+        ("filter-no-length", structure, note, "no bloom_filter_length", When.ALWAYS),
+        ("filter-required", policy, error, "a wanted filter isn't there", When.ASKED),
+        ("filter-fpp", policy, error, "a false-positive rate above the limit", When.ASKED),
+        ("filter-oversized", policy, error, "a filter larger than its values need", When.ASKED),
+        ("profit-constant", policy, note, "a filter on a column whose row groups hold one value each", When.POLICY),
+        ("profit-sorted", policy, note, "a filter on a column that min/max prunes already", When.POLICY),
+        ("profit-dictionary", policy, note, "a filter where readers use the dictionary", When.READERS),
+        ("reader-negative-zero", readers, error, "a reader loses rows with a zero of the other sign", When.READERS),
+        ("reader-millis", readers, error, "a reader probes milliseconds as microseconds", When.READERS),
+        ("reader-decimal-width", readers, error, "a reader probes decimals at another width", When.READERS),
+        ("reader-widened", readers, error, "a reader probes at the table's wider type", When.READERS),
+        ("reader-float16", readers, error, "a reader probes FLOAT16 columns as FLOAT", When.READERS),
+    )
+    return {i: Rule(id=i, group=g, severity=s, title=t, when=w) for i, g, s, t, w in rows}
+
+
+RULES: Final = _rules()
+"""Every rule by its id, soundness first."""
+
+
+def rule(id: str) -> Rule:  # noqa: A002  it is the rule's id
+    """The rule of this id. Raises UsageError that offers near ids."""
+    found = RULES.get(id)
+    if found is None:
+        near = get_close_matches(id, RULES, n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else "`bloom validate --explain` lists the rules"
+        raise UsageError(f"there is no rule {id!r}", hint=hint)
+    return found
+
+
+@cache
+def page(id: str) -> str:  # noqa: A002  it is the rule's id
+    """The rule's page, Markdown. Raises UsageError for an unknown id."""
+    return files(__package__).joinpath("pages", f"{rule(id).id}.md").read_text(encoding="utf-8")

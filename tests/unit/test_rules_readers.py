@@ -1,0 +1,128 @@
+"""Readers: every one is known by name, says where its facts are from, and errs only about rules that exist."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+from bloomcli.errors import UsageError
+from bloomcli.model import Column
+from bloomcli.rules import RULES, Group, When
+from bloomcli.rules.readers import (
+    BY_PRECISION,
+    DECIMAL_WIDTH,
+    FLOAT16,
+    NEGATIVE_ZERO,
+    READERS,
+    WIDENED,
+    Reader,
+    decimal_bytes,
+    decimal_width,
+    reader,
+)
+
+FORMATS = {"parquet", "orc"}
+
+
+@pytest.mark.parametrize("who", READERS.values(), ids=READERS)
+def test_a_reader_says_where_its_facts_are_from_and_errs_only_in_what_it_probes(who: Reader) -> None:
+    assert READERS[who.name] is who
+    assert who.known
+    assert who.probes <= FORMATS
+    assert all(who.wrong_about.values())
+    assert {RULES[rule].group for rule in who.wrong_about} <= {Group.READERS}
+    assert bool(who.zeros) == (NEGATIVE_ZERO in who.wrong_about)
+    assert (who.decimal_width is not None) == (DECIMAL_WIDTH in who.wrong_about)
+    assert bool(who.widths) == (WIDENED in who.wrong_about)
+    assert who.probes or not who.wrong_about
+    assert "parquet" in who.probes or not set(who.wrong_about) - {NEGATIVE_ZERO}
+    assert pickle.loads(pickle.dumps(who)) == who
+
+
+def test_every_rule_about_readers_has_a_reader_that_breaks_it() -> None:
+    wrong = {rule for who in READERS.values() for rule in who.wrong_about}
+    assert wrong == {rule.id for rule in RULES.values() if rule.group is Group.READERS}
+    assert {RULES[rule].when for rule in wrong} == {When.READERS}
+
+
+def test_no_two_readers_share_a_name() -> None:
+    names = [name for who in READERS.values() for name in (who.name, *who.aliases)]
+    assert len(names) == len(set(names))
+    assert names == [name.lower() for name in names]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("trino", "trino"),
+        (" Trino ", "trino"),
+        ("parquet_mr", "parquet-java"),
+        ("PyArrow", "arrow"),
+        ("pyorc", "orc-cpp"),
+    ],
+)
+def test_readers_are_found_by_name_and_alias_in_any_case(name: str, found: str) -> None:
+    assert reader(name) is READERS[found]
+
+
+def test_an_unknown_reader_is_an_error_that_offers_near_names() -> None:
+    with pytest.raises(UsageError, match="no reader 'trinno'") as raised:
+        reader("trinno")
+    assert (raised.value.hint or "").startswith("did you mean trino")
+    with pytest.raises(UsageError) as raised:
+        reader("")
+    assert (raised.value.hint or "").startswith("known ones: spark, ")
+
+
+@pytest.mark.parametrize("precision", range(1, 39))
+def test_a_decimals_bytes_are_the_fewest_that_hold_its_digits(precision: int) -> None:
+    width = decimal_bytes(precision)
+    (10**precision - 1).to_bytes(width, "big", signed=True)
+    (1 - 10**precision).to_bytes(width, "big", signed=True)
+    with pytest.raises(OverflowError):
+        (10**precision - 1).to_bytes(width - 1, "big", signed=True)
+
+
+def test_arrow_stores_decimals_at_the_bytes_that_their_precision_needs() -> None:
+    import pyarrow.parquet as pq
+
+    for precision in (1, 9, 18, 19, 20, 38):
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"c": pa.array([], pa.decimal128(precision, 0))}), sink)
+        assert pq.read_metadata(pa.BufferReader(sink.getvalue())).schema.column(0).length == decimal_bytes(precision)
+
+
+def decimals(physical: str, precision: int = 20, length: int | None = None) -> Column:
+    return Column(path="c", index=0, physical=physical, precision=precision, type_length=length)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "width"),
+    [
+        ("iceberg", decimals("FIXED_LEN_BYTE_ARRAY", 20, 16), 9),
+        ("iceberg", decimals("BYTE_ARRAY", 9), 4),
+        ("iceberg", decimals("INT64", 18), None),
+        ("iceberg", decimals("FIXED_LEN_BYTE_ARRAY", 0, 16), None),
+        ("datafusion-54", decimals("FIXED_LEN_BYTE_ARRAY", 20, 9), 16),
+        ("datafusion-54", decimals("BYTE_ARRAY", 9), None),
+        ("datafusion", decimals("FIXED_LEN_BYTE_ARRAY", 20, 9), None),
+        ("spark", decimals("FIXED_LEN_BYTE_ARRAY", 20, 16), None),
+    ],
+)
+def test_the_width_at_which_a_reader_looks_decimals_up(name: str, column: Column, width: int | None) -> None:
+    assert decimal_width(READERS[name], column) == width
+
+
+def test_what_the_brief_of_each_engine_says() -> None:
+    """The facts that findings hang on, so that an edit of the table above can't lose one unseen."""
+    wrong = {name: set(who.wrong_about) for name, who in READERS.items()}
+    assert {name for name in wrong if WIDENED in wrong[name]} == {"trino"}
+    assert {name for name in wrong if "reader-millis" in wrong[name]} == {"iceberg"}
+    assert {name for name in wrong if DECIMAL_WIDTH in wrong[name]} == {"iceberg", "datafusion-54"}
+    assert {name for name in wrong if FLOAT16 in wrong[name]} == {"duckdb", "duckdb-1"}
+    assert set(wrong) - {n for n in wrong if NEGATIVE_ZERO in wrong[n]} == {"duckdb", "clickhouse", "arrow", "polars"}
+    assert {name for name, who in READERS.items() if not who.probes} == {"arrow", "polars"}
+    assert {name for name, who in READERS.items() if who.dictionary} >= {"spark", "parquet-java", "trino", "iceberg"}
+    assert READERS["iceberg"].decimal_width == BY_PRECISION
