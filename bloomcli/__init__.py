@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from bloomcli.commands.probe import probe
     from bloomcli.commands.remove import remove
     from bloomcli.commands.validate import validate
+    from bloomcli.engines.gate import gate
     from bloomcli.errors import BloomError
 
-__all__ = ["BloomError", "__version__", "add", "dump", "fold", "inspect", "probe", "remove", "validate"]
+__all__ = ["BloomError", "__version__", "add", "dump", "fold", "gate", "inspect", "probe", "remove", "validate"]
 
 _HOMES = {name: f"bloomcli.commands.{name}" for name in __all__ if name.islower() and name[0] != "_"}
+_HOMES["gate"] = "bloomcli.engines.gate"
 _HOMES["BloomError"] = "bloomcli.errors"
 
 

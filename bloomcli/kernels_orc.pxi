@@ -24,8 +24,11 @@ cdef uint64_t _orc_murmur(const unsigned char* p, Py_ssize_t size) noexcept nogi
         h = _rotl(h ^ _orc_lane(_load64(p + at)), 27) * 5 + 0x52DCE729
         at += 8
     if at < size:
-        for i in range(size - at):
-            tail |= <uint64_t>p[at + i] << (8 * i)
+        if size >= 8:  # the value's last 8 bytes, without those that were seen
+            tail = _load64(p + size - 8) >> (8 * (8 - (size - at)))
+        else:
+            for i in range(size):
+                tail |= <uint64_t>p[i] << (8 * i)
         h ^= _orc_lane(tail)
     h ^= <uint64_t>size
     h = (h ^ (h >> 33)) * 0xFF51AFD7ED558CCDULL

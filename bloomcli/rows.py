@@ -26,8 +26,8 @@ class ColumnSeen:
 
     column: str
     filters: int
-    without: int
-    """Row groups (in ORC stripes) with values that have no filter."""
+    everywhere: bool
+    """Every row group with values has one. False for groups of columns (in ORC structs), which can't be required."""
     unreadable: int
     bitset_bytes: int
     """Bytes of all bitsets together."""

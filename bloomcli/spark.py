@@ -178,9 +178,15 @@ def validate(
     columns: Sequence[str] = (),
     require: Sequence[str] = (),
     max_fpp: float | None = None,
+    max_oversize: float | None = None,
+    readers: Sequence[str] = (),
+    table_schema: str | os.PathLike[str] | None = None,
+    policy: str | os.PathLike[str] | None = None,
     deep: bool = False,
 ) -> DataFrame:
     """Check that the filters of files are sound and there; `findings` says what isn't.
+
+    `bloomcli.gate(paths, session=spark, ...)` gives one verdict instead, with baselines and samples.
 
     Args:
         spark: the session to run on.
@@ -188,11 +194,20 @@ def validate(
         columns: leaf paths or globs to check; none means all.
         require: leaf columns that must have a filter in every row group.
         max_fpp: highest measured false-positive rate accepted.
+        max_oversize: how many times as large as its values need a filter may be, at least 1.
+        readers: engines that read the files: where one would probe a filter wrongly is a finding.
+        table_schema: file with the table's schema, which the driver reads.
+        policy: policy file, which the driver reads.
         deep: read the columns again and prove that no value is missing.
 
     Returns, Raises: as `add`.
     """
-    options = {"columns": _names(columns), "require": _names(require), "max_fpp": max_fpp, "deep": deep}
+    from bloomcli.commands.validate import asked_for
+
+    asked = asked_for(
+        policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=_names(readers), table_schema=table_schema
+    )
+    options = {"columns": _names(columns), "require": _names(require), "policy": asked, "deep": deep}
     return _run(spark, "validate", paths, options)
 
 

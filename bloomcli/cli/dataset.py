@@ -121,6 +121,18 @@ def run(
     in_place: bool = False,
 ) -> int:
     """Run a command over a dataset, print its report, and give the exit code."""
+    return write(work(command, dataset, options, target=target, in_place=in_place), form)
+
+
+def work(
+    command: str,
+    dataset: Dataset,
+    options: dict[str, Any],
+    *,
+    target: Path | None = None,
+    in_place: bool = False,
+) -> DatasetReport:
+    """Run a command over a dataset, on either engine, with bars. Raises UsageError where there are no files."""
     from bloomcli.commands.task import plan
     from bloomcli.listing import expand
 
@@ -130,16 +142,14 @@ def run(
         from bloomcli.engines import spark
 
         session = spark_session(dataset)
-        report = spark.run(command, paths, options, output=target, in_place=in_place, session=session)
-    else:
-        from bloomcli.engines import local
+        return spark.run(command, paths, options, output=target, in_place=in_place, session=session)
+    from bloomcli.engines import local
 
-        tasks = plan(command, expand(paths), options, output=target, in_place=in_place)
-        if not tasks:
-            raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
-        with output.Bars() as bars:
-            report = local.run(tasks, jobs=dataset.jobs, fail_fast=dataset.fail_fast, on_row=meter(bars, tasks))
-    return write(report, form)
+    tasks = plan(command, expand(paths), options, output=target, in_place=in_place)
+    if not tasks:
+        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+    with output.Bars() as bars:
+        return local.run(tasks, jobs=dataset.jobs, fail_fast=dataset.fail_fast, on_row=meter(bars, tasks))
 
 
 def named_paths(dataset: Dataset) -> list[str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from bloomcli.cli import options, output
-from bloomcli.cli.dataset import Dataset, check_engine, dataset_options, meter, named_paths, spark_session
+from bloomcli.cli.dataset import Dataset, check_engine, dataset_options, meter, named_paths, spark_session, work
 from bloomcli.cli.gate_options import FORMS, gate_options
+from bloomcli.errors import UnreadableError, UsageError
 
 if TYPE_CHECKING:
     from bloomcli.engines.gate import Asked
@@ -156,4 +158,23 @@ def _explain(name: str) -> int:
 
 
 def _init(dataset: Dataset, policy: str | None) -> int:
-    raise NotImplementedError
+    """Write a policy of what the files have; where some can't be read, say so."""
+    import os
+    from pathlib import Path
+
+    from bloomcli.atomic import place
+    from bloomcli.rules.starter import starter
+
+    target = Path(policy or "bloom.toml")
+    if os.path.lexists(target):
+        raise UsageError("the policy exists already", path=str(target), hint="move it away, or --policy another name")
+    report = work("survey", dataset, {})
+    failed = [row for row in report.rows if row.error is not None]
+    for row in failed:
+        click.echo(f"left out: {row.error}", err=True)
+    if len(failed) == len(report.rows):
+        raise UnreadableError("none of the files could be read", hint="there is nothing to make a policy of")
+    text = starter(report.rows, base=os.path.abspath(target.parent))  # noqa: PTH100  links stay as they are named
+    place(target, text.encode(), overwrite=False)
+    click.echo(f"wrote {target}; now: bloom validate {shlex.join(dataset.paths)}")
+    return 0

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from bloomcli import limits
-from bloomcli.commands.change import Progress, Target, change
+from bloomcli.commands.change import Order, Progress, Target, change
 from bloomcli.commands.columns import select
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import Draft, FilterFile, SizeRule
@@ -31,6 +31,33 @@ def size_rule(
     if kind not in {None, "utf8", "both"}:
         raise UsageError(f"no kind of filter is called {kind!r}", hint="utf8 or both, for ORC")
     return SizeRule(fpp=fpp, ndv=ndv, max_bytes=max_bytes, kind=kind, variant=variant, mosaic_draft=mosaic_draft)
+
+
+def order(
+    columns: Sequence[str],
+    *,
+    fpp: float = 0.01,
+    ndv: int | None = None,
+    max_bytes: int | None = None,
+    kind: str | None = None,
+    variant: str | None = None,
+    mosaic_draft: bool = False,
+    replace: bool = False,
+) -> Order:
+    """What to add, to whichever file. Raises UsageError."""
+    rule = size_rule(fpp, ndv, max_bytes, kind, variant, mosaic_draft)
+
+    def done(file: FilterFile) -> str | None:
+        chosen = select(file.leaves, columns, path=file.source.path)
+        filtered = file.filtered_columns()
+        there = not replace and all(c.index in filtered and not file.without_filter(c) for c in chosen)
+        return "the columns have filters already" if there else None
+
+    def draft(file: FilterFile) -> Draft:
+        chosen = select(file.leaves, columns, path=file.source.path)
+        return file.draft_add(chosen, rule, replace=replace)
+
+    return Order(command="add", draft=draft, done=done)
 
 
 def add(
@@ -86,11 +113,15 @@ def add(
     """
     if not columns:
         raise UsageError("no columns to add filters for", path=os.fspath(path), hint="name them with --columns")
-    rule = size_rule(fpp, ndv, max_bytes, kind, variant, mosaic_draft)
-
-    def draft(file: FilterFile) -> Draft:
-        chosen = select(file.leaves, columns, path=file.source.path)
-        return file.draft_add(chosen, rule, replace=replace)
-
+    what = order(
+        columns,
+        fpp=fpp,
+        ndv=ndv,
+        max_bytes=max_bytes,
+        kind=kind,
+        variant=variant,
+        mosaic_draft=mosaic_draft,
+        replace=replace,
+    )
     target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
-    return change(path, "add", target, draft, threads=threads, progress=progress)
+    return change(path, what, target, threads=threads, progress=progress)

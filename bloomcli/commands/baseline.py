@@ -98,7 +98,7 @@ def load(path: str | os.PathLike[str]) -> Baseline:
     return Baseline(path=name, entries=frozenset(_entry(name, i, item) for i, item in enumerate(found)))
 
 
-_HINT: Final = "--update-baseline writes it anew"
+_HINT: Final = "move it away; --update-baseline then writes it anew"
 
 
 def _entry(path: str, index: int, item: Any) -> Entry:
@@ -107,7 +107,7 @@ def _entry(path: str, index: int, item: Any) -> Entry:
         raise UsageError("not an entry of a baseline", path=path, field=field, hint=_HINT)
     fields: dict[str, Any] = {name: item.get(name) for name in Entry._fields}
     entry = Entry(**fields)
-    texts = isinstance(entry.path, str) and (entry.column is None or isinstance(entry.column, str))
+    texts = all(isinstance(text, str) for text in (entry.id, entry.path, entry.column or ""))
     numbers = all(n is None or (isinstance(n, int) and n >= 0) for n in (entry.stripe, entry.row_group))
     if not texts or not numbers or entry.id not in RULES:
         raise UsageError("not an entry of a baseline", path=path, field=field, hint=_HINT)

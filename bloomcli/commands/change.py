@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
@@ -16,7 +16,7 @@ from bloomcli.formats.base import Built, Draft, FilterFile, Kept
 from bloomcli.formats.registry import open_file
 from bloomcli.guards import reason_against
 from bloomcli.model import ChangeReport
-from bloomcli.source import LocalSource, open_source
+from bloomcli.source import LocalSource, Source, open_source
 
 Progress = Callable[[str, int, int], None]
 """Called with a phase's name, the bytes done and the bytes in all."""
@@ -80,61 +80,115 @@ class _Meter:
                 self._progress(self._phase, min(self._done, self._total), self._total)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A command with its options, for whichever file: what add, remove and fold don't share."""
+
+    command: str
+    draft: Callable[[FilterFile], Draft]
+    done: Callable[[FilterFile], str | None] = lambda _: None
+    """Why a file is what it is to become already; None where it isn't, or where only a draft can tell."""
+    idle: str | None = None
+    """Why a draft that keeps every filter need not be carried out; None: it has to be."""
+
+
 def change(
     path: str | os.PathLike[str],
-    command: str,
+    order: Order,
     target: Target,
-    draft_of: Callable[[FilterFile], Draft],
     *,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ChangeReport:
-    """Plan a change with `draft_of` and, unless it is a dry run, carry it out."""
+    """Plan a change and, unless it is a dry run, carry it out."""
     started = time.perf_counter()
     with open_source(path) as source:
-        if not isinstance(source, LocalSource):
-            raise UsageError(
-                "only local files can be changed",
-                path=source.path,
-                hint="copy the file here, change it, copy it back",
-            )
-        output = target.resolve(os.fspath(path) if source.local_path is None else str(source.local_path))
+        local, output = _ends(source, target)
+        file = open_file(local)
+        report = _change(local, file, order.draft(file), output, order, target, threads, progress)
+    return replace(report, seconds=time.perf_counter() - started)
+
+
+def change_where_needed(
+    path: str | os.PathLike[str],
+    order: Order,
+    target: Target,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> ChangeReport | str:
+    """As `change`, but a file that needs none is copied at most; gives the reason then."""
+    started = time.perf_counter()
+    with open_source(path) as source:
         file = open_file(source)
-        draft = draft_of(file)
-        if output is None:
-            changes, decoded, left = draft.estimate, draft.bytes_to_decode, 0
-            size = draft.bytes_to_copy + draft.new_bytes_bound
-        else:
-            built, size = _carry_out(source, output, target, draft, threads or cores(), progress)
-            changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
-        return ChangeReport(
+        reason, draft = order.done(file), None
+        if reason is None and order.idle is not None:
+            draft = order.draft(file)
+            reason = order.idle if all(c.action == "keep" for c in draft.estimate) else None
+        if reason is not None:
+            if target.output is None or target.dry_run:
+                return reason
+            _copy_whole(source, Path(target.output), overwrite=target.overwrite)
+            return f"{reason}; copied"
+        local, output = _ends(source, target)
+        report = _change(local, file, draft or order.draft(file), output, order, target, threads, progress)
+    return replace(report, seconds=time.perf_counter() - started)
+
+
+def _ends(source: Source, target: Target) -> tuple[LocalSource, Path | None]:
+    """What is read and what is written; None in a dry run."""
+    if not isinstance(source, LocalSource):
+        raise UsageError(
+            "only local files can be changed",
             path=source.path,
-            format=file.format,
-            command=command,
-            output=None if output is None else str(output),
-            dry_run=target.dry_run,
-            bytes_before=source.size,
-            bytes_after=size,
-            bytes_decoded=decoded,
-            bytes_copied=draft.bytes_to_copy,
-            seconds=time.perf_counter() - started,
-            changes=tuple(changes),
-            bytes_unreclaimed=left,
+            hint="copy the file here, change it, copy it back",
         )
+    return source, target.resolve(str(source.local_path))
 
 
-def copy_whole(path: str | os.PathLike[str], output: Path, *, overwrite: bool) -> None:
+def _change(
+    source: LocalSource,
+    file: FilterFile,
+    draft: Draft,
+    output: Path | None,
+    order: Order,
+    target: Target,
+    threads: int | None,
+    progress: Progress | None,
+) -> ChangeReport:
+    if output is None:
+        changes, decoded, left = draft.estimate, draft.bytes_to_decode, 0
+        size = draft.bytes_to_copy + draft.new_bytes_bound
+    else:
+        built, size = _carry_out(source, output, target, draft, threads or cores(), progress)
+        changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
+    return ChangeReport(
+        path=source.path,
+        format=file.format,
+        command=order.command,
+        output=None if output is None else str(output),
+        dry_run=target.dry_run,
+        bytes_before=source.size,
+        bytes_after=size,
+        bytes_decoded=decoded,
+        bytes_copied=draft.bytes_to_copy,
+        seconds=0.0,
+        changes=tuple(changes),
+        bytes_unreclaimed=left,
+    )
+
+
+def _copy_whole(source: Source, output: Path, *, overwrite: bool) -> None:
     """Copy a file that needs no change, as atomically as a changed one."""
+    if not isinstance(source, LocalSource):
+        raise UsageError("only local files can be copied", path=source.path)
 
     def verify(temporary: Path) -> None:
         if temporary.stat().st_size != source.size:
             raise WriteError("the copy is not as long as the file", path=str(output))
 
-    with open_source(path) as source:
-        if not isinstance(source, LocalSource):
-            raise UsageError("only local files can be copied", path=source.path)
-        with replacing(output, source=source, overwrite=overwrite, verify=verify) as writer:
-            writer.copy_range(source, 0, source.size)
+    with replacing(output, source=source, overwrite=overwrite, verify=verify) as writer:
+        writer.copy_range(source, 0, source.size)
 
 
 def cores() -> int:

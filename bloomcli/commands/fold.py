@@ -6,10 +6,20 @@ import os
 from collections.abc import Sequence
 
 from bloomcli.commands.add import size_rule
-from bloomcli.commands.change import Progress, Target, change
+from bloomcli.commands.change import Order, Progress, Target, change
 from bloomcli.commands.columns import indexes
 from bloomcli.formats.base import Draft, FilterFile
 from bloomcli.model import ChangeReport
+
+
+def order(*, fpp: float = 0.01, columns: Sequence[str] = (), max_bytes: int | None = None) -> Order:
+    """What to fold, in whichever file. Raises UsageError."""
+    rule = size_rule(fpp, None, max_bytes)
+
+    def draft(file: FilterFile) -> Draft:
+        return file.draft_fold(indexes(file.columns, columns, path=file.source.path), rule)
+
+    return Order(command="fold", draft=draft, idle="no filter can be smaller")
 
 
 def fold(
@@ -40,10 +50,6 @@ def fold(
     Raises:
         As `add`; CorruptFile where a filter can't be read.
     """
-    rule = size_rule(fpp, None, max_bytes)
-
-    def draft(file: FilterFile) -> Draft:
-        return file.draft_fold(indexes(file.columns, columns, path=file.source.path), rule)
-
     target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
-    return change(path, "fold", target, draft, progress=progress)
+    what = order(fpp=fpp, columns=columns, max_bytes=max_bytes)
+    return change(path, what, target, progress=progress)

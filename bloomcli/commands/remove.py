@@ -5,10 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from bloomcli.commands.change import Progress, Target, change
+from bloomcli.commands.change import Order, Progress, Target, change
 from bloomcli.commands.columns import indexes
-from bloomcli.formats.base import Draft, FilterFile
+from bloomcli.formats.base import FilterFile
 from bloomcli.model import ChangeReport
+
+
+def order(*, columns: Sequence[str] = ()) -> Order:
+    """What to remove, from whichever file."""
+
+    def chosen(file: FilterFile) -> set[int] | None:
+        return indexes(file.columns, columns, path=file.source.path)
+
+    def done(file: FilterFile) -> str | None:
+        return "there are no filters" if next(file.facts(chosen(file)), None) is None else None
+
+    return Order(command="remove", draft=lambda file: file.draft_remove(chosen(file)), done=done)
 
 
 def remove(
@@ -35,9 +47,5 @@ def remove(
     Raises:
         As `add`.
     """
-
-    def draft(file: FilterFile) -> Draft:
-        return file.draft_remove(indexes(file.columns, columns, path=file.source.path))
-
     target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
-    return change(path, "remove", target, draft, progress=progress)
+    return change(path, order(columns=columns), target, progress=progress)

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from bloomcli.errors import UsageError
 
 T = TypeVar("T")
-_SHARE: Final = re.compile(r"(\d+(?:\.\d+)?)(%?)")
+_SHARE: Final = re.compile(r"(\d+(?:\.\d+)?)(%?)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

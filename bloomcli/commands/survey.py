@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from bloomcli.formats.registry import open_file
+from bloomcli.model import Column
 from bloomcli.rows import ColumnSeen, SurveyReport
 from bloomcli.source import open_source
 
@@ -18,7 +19,7 @@ class _Tally:
     unreadable: int = 0
     bitset_bytes: int = 0
     max_fpp: float | None = None
-    without: int = 0
+    everywhere: bool = False
 
 
 def survey(path: str | os.PathLike[str]) -> SurveyReport:
@@ -40,12 +41,11 @@ def survey(path: str | os.PathLike[str]) -> SurveyReport:
             tally.bitset_bytes += fact.bitset_bytes or 0
             if fact.fpp is not None:
                 tally.max_fpp = max(tally.max_fpp or 0.0, fact.fpp)
-        nothing_in_it = file.rows == 0
+        columns: dict[str, list[Column]] = {}  # two may have one name
         for column in file.columns:
-            if nothing_in_it:
-                tallies.setdefault(column.path, _Tally())
-            elif column.path in tallies:  # two columns may have one name
-                tallies[column.path].without += len(file.without_filter(column))
+            columns.setdefault(column.path, []).append(column)
+        for name in columns if file.rows == 0 else columns.keys() & tallies.keys():
+            tallies.setdefault(name, _Tally()).everywhere = not any(map(file.without_filter, columns[name]))
         return SurveyReport(
             path=source.path,
             format=file.format,
@@ -55,7 +55,7 @@ def survey(path: str | os.PathLike[str]) -> SurveyReport:
                 ColumnSeen(
                     column=name,
                     filters=tally.filters,
-                    without=tally.without,
+                    everywhere=tally.everywhere,
                     unreadable=tally.unreadable,
                     bitset_bytes=tally.bitset_bytes,
                     max_fpp=tally.max_fpp,

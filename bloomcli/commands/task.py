@@ -14,21 +14,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from bloomcli.commands.add import add, size_rule
-from bloomcli.commands.change import Progress, copy_whole
-from bloomcli.commands.columns import indexes, select
+from bloomcli.commands.add import add
+from bloomcli.commands.add import order as add_order
+from bloomcli.commands.change import Order, Progress, Target, change_where_needed
 from bloomcli.commands.fold import fold
+from bloomcli.commands.fold import order as fold_order
 from bloomcli.commands.inspect import inspect
 from bloomcli.commands.probe import probe
+from bloomcli.commands.remove import order as remove_order
 from bloomcli.commands.remove import remove
 from bloomcli.commands.survey import survey
 from bloomcli.commands.validate import validate
 from bloomcli.errors import BloomError, UnknownFormat, UsageError, WriteError
-from bloomcli.formats.registry import known_suffix, open_file
+from bloomcli.formats.registry import known_suffix
 from bloomcli.listing import Listed, spelling
 from bloomcli.model import ChangeReport, FilterFacts, InspectReport, ProbeReport, ValidateReport
 from bloomcli.rows import FileRow, Status, SurveyReport
-from bloomcli.source import open_source
 
 CHANGING: Final = ("add", "remove", "fold")
 """Commands that write."""
@@ -49,6 +50,10 @@ COMMANDS: Final[dict[str, Callable[..., Any]]] = {
     "validate": validate,
 }
 """Commands that work on datasets."""
+
+_ORDERS: Final[dict[str, Callable[..., Order]]] = {"add": add_order, "fold": fold_order, "remove": remove_order}
+_NOT_OF_ORDERS: Final = ("dry_run", "force", "overwrite", "threads")
+"""Options of commands that write which say where and how, not what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,30 +250,22 @@ def _change(task: Task, progress: Progress | None) -> FileRow:
     dry_run = bool(task.options.get("dry_run"))
     overwrite = bool(task.options.get("overwrite"))
     if task.output is not None and not dry_run:
-        target = Path(task.output)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        overwrite = overwrite or target.exists()  # it is older than the file, or it would have been skipped
-    nothing = _nothing_to_do(task)
-    if nothing is not None:
-        if task.output is not None and not dry_run:
-            copy_whole(task.path, Path(task.output), overwrite=overwrite)
-            nothing += "; copied"
-        return FileRow(path=task.path, status=Status.SKIPPED, output=task.output, reason=nothing)
-    options = dict(task.options)
-    arguments = {
-        **options,
-        "output": task.output,
-        "in_place": task.in_place,
-        "overwrite": overwrite,
-        "progress": progress,
-    }
-    if task.command == "add":
-        arguments["threads"] = options.get("threads") or task.threads
-        columns = arguments.pop("columns")
-        report = add(task.path, columns, **arguments)
-    else:
-        report = COMMANDS[task.command](task.path, **arguments)
-    return _changed(report)
+        output = Path(task.output)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        overwrite = overwrite or output.exists()  # it is older than the file, or it would have been skipped
+    target = Target(
+        output=task.output,
+        in_place=task.in_place,
+        overwrite=overwrite,
+        dry_run=dry_run,
+        force=bool(task.options.get("force")),
+    )
+    order = _ORDERS[task.command](**{k: v for k, v in task.options.items() if k not in _NOT_OF_ORDERS})
+    threads = task.options.get("threads") or task.threads
+    done = change_where_needed(task.path, order, target, threads=threads, progress=progress)
+    if isinstance(done, str):
+        return FileRow(path=task.path, status=Status.SKIPPED, output=task.output, reason=done)
+    return _changed(done)
 
 
 def _changed(report: ChangeReport) -> FileRow:
@@ -293,22 +290,3 @@ def _made_before(path: str, output: str) -> bool:
         return Path(output).stat().st_mtime_ns >= Path(path).stat().st_mtime_ns
     except OSError:
         return False
-
-
-def _nothing_to_do(task: Task) -> str | None:
-    """Why a file needs no change: a run that was stopped anywhere can be started again."""
-    options = task.options
-    with open_source(task.path) as source:
-        file = open_file(source)
-        if task.command == "add":
-            chosen = select(file.leaves, options["columns"], path=task.path)
-            filtered = file.filtered_columns()
-            if not options.get("replace") and all(c.index in filtered and not file.without_filter(c) for c in chosen):
-                return "the columns have filters already"
-            return None
-        wanted = indexes(file.columns, options.get("columns", ()), path=task.path)
-        if task.command == "remove":
-            return "there are no filters" if next(file.facts(wanted), None) is None else None
-        rule = size_rule(options.get("fpp", 0.01), None, options.get("max_bytes"))
-        changes = file.draft_fold(wanted, rule).estimate
-        return None if any(c.action == "fold" for c in changes) else "no filter can be smaller"

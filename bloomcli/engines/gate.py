@@ -6,10 +6,10 @@ paths -> listed -> not excluded -> sampled -> validate, a task a file -> finding
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bloomcli.atomic import place
 from bloomcli.commands import baseline as known
@@ -20,11 +20,6 @@ from bloomcli.errors import UsageError
 from bloomcli.listing import Listed, expand
 from bloomcli.rows import DatasetReport, FileRow, GateReport, Sample, Status
 from bloomcli.rules.policy import Policy
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from bloomcli.engines.local import OnRow
 
 Name = str | os.PathLike[str]
 
@@ -159,14 +154,14 @@ def gate(
     update_baseline: bool = False,
     jobs: int | None = None,
     fail_fast: bool = False,
-    on_row: OnRow | None = None,
-    session: SparkSession | None = None,
+    on_row: Callable[[FileRow], None] | None = None,
+    session: Any = None,
 ) -> GateReport:
     """Validate many files: the report's `ok` says whether they pass, its `complete` whether all was looked at.
 
     Args:
         paths: files, directories, globs, URIs.
-        columns, require, max_fpp, max_oversize, readers, table_schema, policy, deep: as for `validate`.
+        columns, require, max_fpp, max_oversize, readers, table_schema, policy, deep: as for `bloomcli.validate`.
         sample: ``5%`` or a number of the files to look at; the rest isn't.
         sample_row_groups: ``5%`` or a number of each file's row groups that `deep` reads.
         seed: of the samples: the same seed takes the same part.
@@ -175,7 +170,7 @@ def gate(
         jobs: files side by side on this machine; as many as there are cores if None.
         fail_fast: stop at the first file that can't be checked.
         on_row: called with each file's row as it is done, on this machine.
-        session: work on this Spark session's executors.
+        session: a SparkSession, to work on its executors.
 
     Raises:
         UsageError: a figure out of range, a policy or baseline that can't be read, no files.

@@ -1,11 +1,13 @@
 """What every format's deep check does: builds a filter again from its column's values, and compares.
 
 The bits that the values set must all be in the stored filter, or a value is missing. Bits beside them are of no
-value: a bit that flipped, a filter of other data. Both zeros are allowed for where one occurs.
+value: a bit that flipped, a filter of other data. Both zeros are allowed for where one occurs, but each as a whole:
+writers insert the other zero or don't, so some of its bits are as stray as any.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, Protocol, Self, TypeVar
 
@@ -58,11 +60,14 @@ class Rebuilt(Generic[B]):
         return self._again.bitset != self._stored.bitset and bool(_int(self._again) & ~_int(self._stored))
 
     def stray(self, allowed: bytes | bytearray = b"") -> int:
-        """Bits of the stored filter that neither the values set nor the `allowed` hashes."""
-        if self._has_zero:
-            allowed = bytes(allowed) + b"".join(zero.to_bytes(8, "little") for zero in self._zeros)
-        if allowed:
-            self._again.insert_hashes(allowed, len(allowed) // 8)
+        """Bits of the stored filter that no value sets, nor any of the `allowed` hashes that it holds."""
+        if self._again.bitset != self._stored.bitset:
+            twins = set(memoryview(allowed).cast("Q"))
+            if self._has_zero:
+                twins.update(self._zeros)
+            held = array("Q", filter(self._stored.check, twins))
+            if held:
+                self._again.insert_hashes(memoryview(held).cast("B"), len(held))
         if self._again.bitset == self._stored.bitset:
             return 0
         return (_int(self._stored) & ~_int(self._again)).bit_count()

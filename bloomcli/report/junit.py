@@ -60,7 +60,7 @@ def write(report: GateReport, stream: TextIO) -> None:
         for case in cases:
             stream.writelines(_case(case))
         if name == _FILES:
-            stream.write("    " + _element("system-out", verdict(report)) + "\n")
+            stream.write("    " + _element("system-out", printable(verdict(report))) + "\n")
         stream.write("  </testsuite>\n")
     stream.write("</testsuites>\n")
 

@@ -36,10 +36,18 @@ def uri_reference(path: str, folder: str | None = None) -> tuple[str, bool]:
     A name's bytes that are no text are encoded as they are; so is a percent sign of a local name.
     """
     if is_uri(path):
-        return quote(_LONE_PERCENT.sub("%25", path), safe=_URI_SAFE, errors="surrogateescape"), False
+        return quote(_bytes(_LONE_PERCENT.sub("%25", path)), safe=_URI_SAFE), False
     relative = below(path, folder)
     if relative is not None:
-        return quote(relative, safe=_PATH_SAFE, errors="surrogateescape"), True
+        return quote(_bytes(relative), safe=_PATH_SAFE), True
     base = folder if folder is not None else str(Path.cwd())
     whole = normpath(join(base, local_path(path)))
-    return "file:///" + quote(whole.lstrip("/"), safe=_PATH_SAFE, errors="surrogateescape"), False
+    return "file:///" + quote(_bytes(whole.lstrip("/")), safe=_PATH_SAFE), False
+
+
+def _bytes(path: str) -> bytes:
+    """A file name's bytes; a surrogate that stands for no byte (a name from elsewhere) is kept as it is."""
+    try:
+        return path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return path.encode("utf-8", "surrogatepass")

@@ -13,17 +13,14 @@ from bloomcli.model import (
     BitTrail,
     ChangeReport,
     FilterChange,
-    Finding,
     Presence,
     ProbeReport,
-    Severity,
-    ValidateReport,
     ValueTotals,
     Verdict,
 )
 from bloomcli.report.human import count, plural, rate, seconds, share, size
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Pairs, Style, line
-from bloomcli.report.places import finding_place, type_text, where
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
+from bloomcli.report.places import type_text, where
 from bloomcli.report.text_filters import hex_dump, inspect
 
 PRESENCE_STYLE: Final = {
@@ -32,14 +29,9 @@ PRESENCE_STYLE: Final = {
     Presence.NO_FILTER: Style.DIM,
     Presence.UNKNOWN: Style.DIM,
 }
-SEVERITY_STYLE: Final = {
-    Severity.ERROR: Style.BAD,
-    Severity.WARNING: Style.WARN,
-    Severity.NOTE: Style.DIM,
-}
 
 
-__all__ = ["change", "hex_dump", "inspect", "probe", "validate"]
+__all__ = ["change", "hex_dump", "inspect", "probe"]
 
 
 # probe
@@ -239,43 +231,3 @@ def _effort(report: ChangeReport) -> str:
     return f"{verb} {size(report.bytes_decoded)} of column data, {copied} {size(report.bytes_copied)} as they are" + (
         "" if report.dry_run else f", took {seconds(report.seconds)}"
     )
-
-
-# validate
-
-
-def validate(report: ValidateReport, *, policy: str = "", scope: str = "") -> Iterator[Block]:
-    """Findings, the worst first, then what was and what wasn't checked.
-
-    Args:
-        policy: the policy that was asked for, as options (``--require id``); empty for none.
-        scope: the columns that the check was limited to; empty for all.
-    """
-    for severity in Severity:
-        found = [f for f in report.findings if f.severity is severity]
-        if found:
-            yield line(f"{plural(len(found), severity.value)}", SEVERITY_STYLE[severity])
-            for finding in found:
-                yield from _finding(finding)
-            yield Gap()
-    checked = f"checked {plural(report.filters_checked, 'filter')}"
-    checked += f" of {scope}" if scope else ""
-    checked += f": structure, {plural(report.values_checked, 'value')} looked up" if report.deep else ": structure"
-    checked += f", policy ({policy})" if policy else ""
-    left = []
-    if not report.deep:
-        left.append("that no value is missing (--deep)")
-    if not policy:
-        left.append("any policy (--require, --max-fpp)")
-    checked += f"; not checked: {', '.join(left)}" if left else ""
-    style = Style.GOOD if report.ok else Style.BAD
-    yield line(f"{report.path}: {'ok' if report.ok else 'not ok'}, {seconds(report.seconds)}", style)
-    yield line(checked)
-
-
-def _finding(finding: Finding) -> Iterator[Line]:
-    yield line(f"{finding.id}: {finding.message}{finding_place(finding)}", SEVERITY_STYLE[finding.severity], indent=2)
-    if finding.missing:
-        yield line("missing: " + ", ".join(finding.missing), indent=4)
-    if finding.hint:
-        yield line("hint: " + finding.hint, indent=4)

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from bloomcli.model import Presence, Severity
+from bloomcli.model import Presence
 from bloomcli.report.human import count, plural, rate, seconds, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
-from bloomcli.report.places import finding_place
 from bloomcli.rows import DatasetReport, FileRow, Status
 
 ROWS_SHOWN: Final = 50
@@ -31,8 +30,7 @@ def dataset(report: DatasetReport) -> Iterator[Block]:
     troubled = [
         r
         for r in report.rows
-        if r.status in (Status.FAILED, Status.FOUND)
-        or (r.status is Status.DONE and r.reason and report.files > ROWS_SHOWN)
+        if r.status is Status.FAILED or (r.status is Status.DONE and r.reason and report.files > ROWS_SHOWN)
     ]
     for row in troubled[:_TROUBLE_SHOWN]:
         yield from _trouble(row)
@@ -95,9 +93,6 @@ def _trouble(row: FileRow) -> Iterator[Block]:
             yield line("hint: " + row.hint, indent=2)
     elif row.reason is not None:
         yield line(f"{row.path}: {row.reason}", Style.WARN)
-    for finding in row.findings:
-        if finding.severity is not Severity.NOTE:
-            yield line(f"{row.path}: {finding.id}: {finding.message}{finding_place(finding)}", _STYLE[row.status])
 
 
 def _sums(report: DatasetReport) -> Iterator[Block]:
@@ -109,7 +104,7 @@ def _sums(report: DatasetReport) -> Iterator[Block]:
         f" ({speed:,.0f} files/s, {report.engine}, {plural(report.jobs, 'job')})",
         Style.BAD if statuses[Status.FAILED] else Style.TITLE,
     )
-    worked = [r for r in report.rows if r.status in (Status.DONE, Status.FOUND)]
+    worked = [r for r in report.rows if r.status is Status.DONE]
     filters = sum(r.filters or 0 for r in worked)
     before = sum(r.bytes_before or 0 for r in worked)
     after = sum(r.bytes_after or 0 for r in worked)
@@ -117,8 +112,7 @@ def _sums(report: DatasetReport) -> Iterator[Block]:
         change = f"{'+' if after >= before else '-'}{share(abs(after - before), before)}"
         yield line(f"{plural(filters, 'filter')}, {size(before)} -> {size(after)} ({change})")
     elif filters:
-        known = [r.filter_bytes for r in worked if r.filter_bytes is not None]  # validate doesn't sum them up
-        yield line(plural(filters, "filter") + (f", {size(sum(known))}" if known else ""))
+        yield line(f"{plural(filters, 'filter')}, {size(sum(r.filter_bytes or 0 for r in worked))}")
     yield from _reasons(report)
     yield from _totals(worked)
 

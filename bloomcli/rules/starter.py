@@ -43,7 +43,7 @@ class _Columns:
 
     def add(self, row: FileRow) -> None:
         """One more file."""
-        complete = {c.column: None for c in row.seen if not c.without}
+        complete = {c.column: None for c in row.seen if c.everywhere}
         kept = complete if not self.files else {c: None for c in self.everywhere if c in complete}
         self.everywhere = kept
         self.files += 1

@@ -41,6 +41,8 @@ _CREATED: Final = {"table", "external", "or", "temporary", "temp", "global", "lo
 """What may follow CREATE or REPLACE; a column may have these names too."""
 _DEFAULT_DECIMAL: Final = (10, 0)
 """Spark's and Hive's DECIMAL without figures."""
+_FIGURE_DIGITS: Final = 9
+"""Digits of a length, precision or scale; none is longer."""
 
 
 class Token(NamedTuple):
@@ -264,10 +266,10 @@ class _Parser:
         found = []
         while not self.accept(")"):
             token = self.take()
-            if token.text.isdecimal() and len(token.text) <= 9:
+            if token.kind == "end":
+                self.fault("a bracket that is never closed", token)
+            if token.text.isdecimal() and len(token.text) <= _FIGURE_DIGITS:
                 found.append(int(token.text))
             elif token.kind != "word" and token.text != ",":
                 self.fault(f"{token.text[:40]!r} among a type's figures", token)
-            if token.kind == "end":
-                self.fault("a bracket that is never closed", token)
         return tuple(found)

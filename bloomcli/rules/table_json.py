@@ -16,6 +16,8 @@ from bloomcli.rules.table_types import AnyType, ListType, MapType, StructType, T
 HINT: Final = "give Spark's `df.schema.json()`, an Iceberg schema or metadata.json, or columns as in CREATE TABLE"
 _SCALAR: Final = re.compile(r"\s*(\w+)\s*(?:[(\[]\s*([^)\]]*?)\s*[)\]])?(?:\s+collate\s+\S+)?\s*", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"(\d{1,4})\s*,\s*(-?\d{1,4})")
+_SHOWN: Final = 80
+"""Characters of a place that nests too deep."""
 _INTERVAL: Final = "interval"
 
 
@@ -71,7 +73,7 @@ def _struct(node: dict[str, Any], path: str, place: str, depth: int) -> StructTy
 
 def _type(node: Any, path: str, place: str, depth: int) -> AnyType:
     if depth > limits.TABLE_SCHEMA_MAX_DEPTH:
-        _fault(f"the schema nests deeper than {limits.TABLE_SCHEMA_MAX_DEPTH}", path, place[:80] + "...")
+        _fault(f"the schema nests deeper than {limits.TABLE_SCHEMA_MAX_DEPTH}", path, place[:_SHOWN] + "...")
     if isinstance(node, str):
         return _scalar(node, path, place)
     kind = node.get("type") if isinstance(node, dict) else None

@@ -14,7 +14,7 @@ import bloomcli
 from bloomcli import model
 from bloomcli.report import schema
 
-FUNCTIONS = ("add", "dump", "fold", "inspect", "probe", "remove", "validate")
+FUNCTIONS = ("add", "dump", "fold", "gate", "inspect", "probe", "remove", "validate")
 KEYS = Path(__file__).with_name("json_keys.json")
 
 

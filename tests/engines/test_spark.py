@@ -74,6 +74,7 @@ def locally(command: str, root: Path, options: dict[str, Any], **where: Any) -> 
         ("inspect", {}),
         ("inspect", {"columns": ("nowhere",)}),
         ("validate", {"deep": True, "require": ("id",)}),
+        ("survey", {}),
         ("probe", {"values": ("3", "-1"), "column": "id"}),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from conftest import need
 from support.replacing import NEW, OLD, accept, names, replace
 
-from bloomcli import atomic
+from bloomcli import copying
 from bloomcli.atomic import AtomicWriter, replacing
 from bloomcli.errors import SourceChanged, UsageError, WriteError
 from bloomcli.source import LocalSource
@@ -351,8 +351,7 @@ def test_copies_tell_their_progress_and_can_be_stopped(
 ) -> None:
     if not in_kernel:
         monkeypatch.setattr(os, "copy_file_range", fail(errno.ENOSYS))
-    monkeypatch.setattr(atomic, "_COPY_BYTES", 100)
-    monkeypatch.setattr(atomic, "_READ_BYTES", 100)
+    monkeypatch.setattr(copying, "STEP_BYTES", 100)
     steps: list[int] = []
     with LocalSource(str(file), file) as source, replacing(file, source=source, overwrite=True, verify=accept) as out:
         out.copy_range(source, 3, 250, steps.append)

@@ -98,11 +98,8 @@ def test_sizes_before_and_after_are_shown_of_files_that_changed() -> None:
     assert "(-2.50 %)" in shown(report(replace(DONE, bytes_before=40_000, bytes_after=39_000), command="remove"))
 
 
-def test_errors_come_with_their_hints_and_findings_without_the_notes() -> None:
-    text = shown(report(DONE, FAILED, FOUND, command="validate"))
-    assert "lake/b.parquet: it is torn (byte 7)\n  hint: mend it\n" in text
-    assert "lake/c.parquet: filter-required: no filter in 1 of 1 row groups: 0 (id)\n" in text
-    assert "a trifle" not in text
+def test_errors_come_with_their_hints() -> None:
+    assert "lake/b.parquet: it is torn (byte 7)\n  hint: mend it\n" in shown(report(DONE, FAILED))
 
 
 def test_the_sums_count_each_status_and_say_how_fast_it_went() -> None:
@@ -227,14 +224,3 @@ def test_the_gravest_file_decides_the_exit_code(codes: list[int], expected: int)
 )
 def test_probe_answers_absent_only_where_every_file_does(rows: list[Any], expected: int) -> None:
     assert report(*rows, command="probe").exit_code == expected
-
-
-def test_a_finding_in_a_dataset_says_where_it_is_as_it_does_for_one_file() -> None:
-    found = Finding(
-        id="filter-boolean", severity=Severity.ERROR, message="wrong", row_group=1, column="flag", offset=9
-    )
-    row = FileRow(path="f", status=Status.FOUND, filters=2, findings=(found,), exit_code=1)
-    report = DatasetReport(command="validate", engine="local", jobs=1, seconds=1.0, rows=(row,))
-    out = "\n".join(render.plain(text_dataset.dataset(report)))
-    assert "f: filter-boolean: wrong (row group 1, flag, byte 9)" in out
-    assert "\n2 filters\n" in f"{out}\n"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bloomcli import model
-from bloomcli.model import FilterChange, Presence, Severity
+from bloomcli.model import FilterChange, Presence
 from bloomcli.report import csv, json, render, schema, text
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Pairs, Style, line
 
@@ -158,32 +158,6 @@ def test_removal_has_no_column_for_what_it_never_fills_in() -> None:
     assert "FPP" not in out
     assert "1 filter removed" in out
     assert "no filters to change" in shown(text.change(replace(CHANGED, command="remove", changes=())))
-
-
-def test_validate_puts_the_worst_first_and_says_what_was_not_looked_at() -> None:
-    note = model.Finding(id="filter-no-length", severity=Severity.NOTE, message="no length")
-    bad = model.Finding(
-        id="value-missing",
-        severity=Severity.ERROR,
-        message="2 of 9 values",
-        row_group=1,
-        column="id",
-        offset=77,
-        hint="mend it",
-        missing=("4", "5"),
-    )
-    report = model.ValidateReport(
-        path="f", format="parquet", filters_checked=2, values_checked=9, deep=True, findings=(bad, note), seconds=0.1
-    )
-    out = shown(text.validate(report))
-    assert out.index("value-missing: 2 of 9 values (row group 1, id, byte 77)") < out.index("filter-no-length")
-    assert "missing: 4, 5" in out
-    assert "hint: mend it" in out
-    assert "f: not ok" in out
-    assert "not checked: any policy" in out
-    clean = replace(report, findings=(), deep=False)
-    assert "f: ok" in shown(text.validate(clean, policy="--require id", scope="id"))
-    assert "that no value is missing (--deep)" in shown(text.validate(clean))
 
 
 def test_json_has_every_field_and_property_and_no_nan() -> None:

@@ -111,7 +111,7 @@ DDL = {
         "id": "BIGINT", "tags.element.a": "INT", "tags.element.b.key": "STRING",
         "tags.element.b.value": "DECIMAL(20,3)", "weight": "DOUBLE",
     },
-    'CREATE TABLE t (r row(x integer, "Y z" varchar(10)), m timestamp(6) with time zone, a array(map(varchar, real)))': {
+    'CREATE TABLE t (r row(x integer, "Y z" varchar(10)), m timestamp(6) with time zone, a array(map(text, real)))': {
         "r.x": "INT", "r.Y z": "STRING", "m": "TIMESTAMP",
         "a.element.key": "STRING", "a.element.value": "FLOAT",
     },
@@ -201,7 +201,7 @@ def fields(*kinds: Any) -> dict[str, Any]:
         ({"schemas": [ICEBERG], "current-schema-id": 9}, "current-schema-id"),
         ({"schemas": [ICEBERG]}, "schema"),
         ({"schemas": [{"schema-id": 1, "type": "list"}], "current-schema-id": 1}, "schemas[0]"),
-        (fields(deep("int", 150)), "fields[0].type" + ".element" * 8 + ".eleme..."),
+        (fields(deep("int", 150)), "fields[0].type" + ".element" * 8 + ".e..."),
     ],
 )
 def test_json_that_is_no_schema_is_an_error_with_its_place(document: Any, field: str) -> None:
@@ -219,8 +219,8 @@ def test_nesting_up_to_the_limit_is_read() -> None:
 
 PATHS = "tags array<int>, m map<string,struct<a:double>>, user struct<email:string,list:array<bigint>>, `a.b` date"
 FOUND = {
-    "INT": "tags.list.element tags.bag.array_element tags.array tags.element tags._elem tags.tags_tuple tags.list.item"
-    " TAGS.List.Element tags",
+    "INT": "tags.list.element tags.bag.array_element tags.array tags.element tags._elem tags.tags_tuple"
+    " tags.list.item TAGS.List.Element tags",
     "STRING": "m.key_value.key m.map.key m.entries.key m._key m.key USER.EMAIL",
     "DOUBLE": "m.key_value.value.a m.map.value.a m._value.a M.value.A",
     "BIGINT": "user.list.list.element user.list.array user.list._elem user.list",
@@ -257,7 +257,15 @@ def test_the_leaf_paths_of_real_files_are_found(tmp_path: Path, nested: bool) ->
 
     with open_source(path) as source:
         found = {column.path: table.type_of(column.path) for column in open_file(source).columns}
-    assert [kind and kind.name for kind in found.values()] == ["INT", "FLOAT", "STRING", "STRING", "INT"]
+    assert len(found) == 5
+    kinds = {path.partition(".list")[0]: kind and kind.name for path, kind in found.items()}
+    assert kinds == {
+        "id": "INT",
+        "user.tags": "STRING",
+        "user.n": "FLOAT",
+        "m.key_value.key": "STRING",
+        "m.key_value.value": "INT",
+    }
 
 
 def test_a_schema_is_read_from_a_file_and_goes_to_other_processes(tmp_path: Path) -> None:
@@ -350,9 +358,9 @@ def test_every_leaf_is_found_by_its_own_path_unless_another_has_the_same(table: 
     schema = TableSchema(path="t", root=table)
     for path, kind in schema.leaves():
         assert schema.type_of(path) in {kind, None}
-        others = [other for name, other in schema.leaves() if name.lower() == path.lower()]
         if "." not in path:
-            assert schema.type_of(path) == kind or len(set(others)) > 1
+            same = [name for name, _ in table.fields if name.lower() == path.lower()]
+            assert schema.type_of(path) == kind or len(same) > 1
 
 
 @given(st.text(max_size=60) | st.text("ab int,<>()[]{}`'\":;struct array-/*\n", max_size=60))

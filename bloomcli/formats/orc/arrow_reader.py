@@ -1,4 +1,4 @@
-"""The columns that pyarrow decodes, stripe by stripe: timestamps and decimals, and values that are to be shown."""
+"""The columns that pyarrow decodes, stripe by stripe: timestamps and decimals."""
 
 from __future__ import annotations
 
@@ -15,19 +15,9 @@ _EXACT_TIMESTAMPS: Final = 26
 """The pyarrow whose ORC reader is known to refuse timestamps outside of what nanoseconds hold (1677 to 2262)."""
 
 _DECODED: Final = {
-    "BYTE": "int8",
-    "SHORT": "int16",
-    "INT": "int32",
-    "LONG": "int64",
-    "DATE": "date32[day]",
-    "FLOAT": "float",
-    "DOUBLE": "double",
     "DECIMAL": "decimal128(",
     "TIMESTAMP": "timestamp[ns]",
     "TIMESTAMP_INSTANT": "timestamp[ns, tz=",
-    "BINARY": "binary",
-    **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), "string"),
-    **dict.fromkeys(("LIST", "MAP"), "int32"),
 }
 """What pyarrow has to decode each kind as: its buffers are read by these widths."""
 
@@ -149,7 +139,7 @@ def _top(batch: Any, orc: OrcType, path: str) -> Any:
 def _descend(array: Any, orc: OrcType, footer: Footer) -> Any:
     """The leaf's values in a slice of its top-level column: elements of lists and maps one after the other."""
     chain = _ancestors(footer, orc)
-    if len(chain) == 1 and orc.kind not in {"LIST", "MAP"}:
+    if len(chain) == 1:
         return array
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -164,6 +154,4 @@ def _descend(array: Any, orc: OrcType, footer: Footer) -> Any:
             array = pc.struct_field(array.cast(entries).flatten(), [0 if child.steps[-1] == "_key" else 1])
         else:
             raise UnsupportedError(f"column {orc.path} lies within a union", path=footer.path, hint="leave it out")
-    if orc.kind == "MAP":
-        array = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
-    return pc.list_value_length(array) if orc.kind in {"LIST", "MAP"} else array
+    return array

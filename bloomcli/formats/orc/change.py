@@ -1,7 +1,8 @@
 """Drafts of changes to an ORC file: filters added, removed. Planned first, carried out stripe by stripe.
 
-While one stripe is written, the next ones are decoded in other threads; memory is bounded by as many stripes
-of the chosen columns as there are threads.
+While one stripe is written, the next ones are read in other threads, one more than there are threads: none waits
+while a stripe is copied. Memory is bounded by their filters, and by as many stripes of the columns that pyarrow has
+to decode as there are threads.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ class AddDraft(_Change):
         with ThreadPoolExecutor(threads, thread_name_prefix="bloom-decode") as pool:
             try:
                 for stripe in self.footer.stripes:
-                    while waiting and len(self._running) < threads:
+                    while waiting and len(self._running) <= threads:
                         self._running.append(pool.submit(self._build, waiting.popleft(), tick))
                     yield from layout.before(stripe)
                     built = self._running.popleft().result()

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Container, Iterator
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING
 
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, stray_bits
-from bloomcli.formats.orc import values
-from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, HINT_REPLACE, ORIGINAL, FilterProblem, LoadedStream
+from bloomcli.formats.orc import spec, values
+from bloomcli.formats.orc.filter_header import (
+    BLOOM_ENCODING,
+    HINT_REPLACE,
+    KINDS,
+    ORIGINAL,
+    FilterProblem,
+    LoadedStream,
+)
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.model import Finding, Severity
 
@@ -76,7 +86,8 @@ def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterat
             Severity.WARNING,
             f"readers must not use these filters, and old ones that do lose rows: {loaded.untrusted}",
         )
-    if loaded.utf8 and streams.bloom_encoding(stream.column) != BLOOM_ENCODING:
+    probed = file.footer.types[stream.column].kind in values.READABLE
+    if probed and loaded.utf8 and streams.bloom_encoding(stream.column) != BLOOM_ENCODING:
         yield _finding(
             file,
             streams,
@@ -96,7 +107,7 @@ def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterat
             hint="write the file with a row index",
         )
         return
-    if file.footer.types[stream.column].kind not in values.READABLE:
+    if not probed:
         return
     index = file.row_index(streams, stream.column)
     for group, bits in enumerate(loaded.filters):
@@ -124,7 +135,9 @@ def deep(
         streams = file.stripe_footer(stripe)
         found: dict[int, list[LoadedStream]] = {}
         for stream in streams.streams:
-            if file.checkable(stream, columns):
+            if _holds_nothing(file, stream, columns):
+                yield from _empty(file, streams, stream)
+            elif file.checkable(stream, columns):
                 try:
                     loaded = file.load(streams, stream)
                 except FilterProblem:
@@ -134,6 +147,39 @@ def deep(
         if found and stripe.rows:
             yield from _deep_stripe(file, streams, found)
         tick(file.deep_bytes_of(streams, columns))
+
+
+def _holds_nothing(file: OrcFile, stream: Stream, columns: set[int] | None) -> bool:
+    """Nothing is ever inserted: structs have no values of their own, and ORC Java hashes no booleans (ORC C++ does,
+    though nobody looks them up)."""
+    footer = file.footer
+    if stream.kind not in KINDS or stream.column >= len(footer.types) or stream.column in footer.encrypted_columns:
+        return False
+    kind = footer.types[stream.column].kind
+    nothing = kind == "STRUCT" or (kind == "BOOLEAN" and footer.message.writer == spec.ORC_JAVA)
+    return nothing and (columns is None or stream.column in columns)
+
+
+def _empty(file: OrcFile, streams: StripeFooter, stream: Stream) -> Iterator[DeepCheck]:
+    """Bits in filters that nothing is inserted into."""
+    try:
+        loaded = file.load(streams, stream)
+    except FilterProblem:
+        return  # structure reports it
+    for group, bits in enumerate(loaded.filters):
+        if bits.set_bits:
+            yield DeepCheck(
+                values=0,
+                finding=_finding(
+                    file,
+                    streams,
+                    stream,
+                    "filter-stray-bits",
+                    Severity.WARNING,
+                    stray_bits(bits.set_bits),
+                    row_group=group,
+                ),
+            )
 
 
 def _local_time(file: OrcFile, stream: Stream) -> bool:
@@ -163,10 +209,15 @@ def _deep_stripe(file: OrcFile, streams: StripeFooter, found: dict[int, list[Loa
                     continue
                 flags = bytearray(hashed.count)
                 lost = bits.check_hashes(hashed.hashes, hashed.count, flags)
+                found_as_read = bytes(flags)
                 if lost and hashed.shifted:
                     lost = values.found_shifted(hashed, flags, bits)
                 if not lost:
-                    yield DeepCheck(values=hashed.count)
+                    stray = _beside_shifted(hashed, found_as_read, bits)
+                    yield DeepCheck(
+                        values=hashed.count,
+                        finding=finding("filter-stray-bits", Severity.WARNING, stray_bits(stray)) if stray else None,
+                    )
                     continue
                 missing: list[str] = []
                 add_missing(missing, flags, hashed.value)
@@ -176,3 +227,11 @@ def _deep_stripe(file: OrcFile, streams: StripeFooter, found: dict[int, list[Loa
                         "value-missing", Severity.ERROR, lost_values(lost, hashed.count), missing=tuple(missing)
                     ),
                 )
+
+
+def _beside_shifted(hashed: values.Hashed, found: bytes, bits: KirschMitzenmacherFilter) -> int:
+    """Stray bits of a filter that holds some of the values (those not `found`) as other readers see them."""
+    again = Rebuilt(bits)
+    held = array("Q", compress(memoryview(hashed.hashes).cast("Q"), found))
+    again.insert(bytearray(held.tobytes()), len(held), has_zero=False)
+    return again.stray(hashed.shifted)

@@ -26,19 +26,19 @@ from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import ByteStream, Presence, Runs, byte_runs, integers
 from bloomcli.source import Source
 
-_INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
-_FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
+INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
+FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
 _BYTES: Final = ("STRING", "VARCHAR", "CHAR", "BINARY")
-_REPEATED: Final = ("LIST", "MAP")
-_KINDS: Final = frozenset((*_INTEGERS, *_FLOATS, *_BYTES, *_REPEATED, "BYTE"))
+REPEATED: Final = ("LIST", "MAP")
+_KINDS: Final = frozenset((*INTEGERS, *FLOATS, *_BYTES, *REPEATED, "BYTE"))
 
 _PLAIN: Final = ("DIRECT",)
-_VERSIONS: Final = {"DIRECT": 1, "DIRECT_V2": 2, "DICTIONARY": 1, "DICTIONARY_V2": 2}
-_DIRECT: Final = ("DIRECT", "DIRECT_V2")
+VERSIONS: Final = {"DIRECT": 1, "DIRECT_V2": 2, "DICTIONARY": 1, "DICTIONARY_V2": 2}
+DIRECT: Final = ("DIRECT", "DIRECT_V2")
 _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys((*_INTEGERS, *_REPEATED, "BINARY"), _DIRECT),
-    **dict.fromkeys((*_FLOATS, "BYTE"), _PLAIN),
-    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), tuple(_VERSIONS)),
+    **dict.fromkeys((*INTEGERS, *REPEATED, "BINARY"), DIRECT),
+    **dict.fromkeys((*FLOATS, "BYTE"), _PLAIN),
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), tuple(VERSIONS)),
 }
 """How values of each kind may be encoded."""
 
@@ -55,7 +55,7 @@ class Taken:
 def readable(footer: Footer, orc: OrcType) -> bool:
     """Whether a column's values are read here."""
     above = (t for t in footer.types if t.id < orc.id <= t.last)
-    return orc.kind in _KINDS and all(t.kind in {"STRUCT", *_REPEATED} for t in above)
+    return orc.kind in _KINDS and all(t.kind in {"STRUCT", *REPEATED} for t in above)
 
 
 def _batches(count: int) -> Iterator[int]:
@@ -65,7 +65,7 @@ def _batches(count: int) -> Iterator[int]:
         count -= limits.ROWS_PER_BATCH
 
 
-class _Streams:
+class Streams:
     """One column's streams in one stripe, by kind."""
 
     def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
@@ -98,26 +98,27 @@ class _Streams:
         found = columns[self._orc.id]
         name = spec.name_of("EncodingKind", found.kind)
         if name not in _ENCODINGS[self._orc.kind]:
-            raise UnsupportedError(
+            unknown = name not in VERSIONS
+            raise (UnsupportedError if unknown else CorruptFile)(
                 f"column {self._orc.path}, {self._orc.name}, in the encoding {name}",
                 path=self._footer.path,
                 offset=self._stripe.stripe.offset,
                 field=field,
-                hint="rewrite the file with a released writer",
+                hint="rewrite the file with a released writer" if unknown else "the file is damaged",
             )
         return name, int(found.dictionary_size)
 
     def lengths(self) -> Runs:
         """The LENGTH stream."""
-        return integers(self.open("LENGTH"), _VERSIONS[self.encoding()[0]], signed=False)
+        return integers(self.open("LENGTH"), VERSIONS[self.encoding()[0]], signed=False)
 
 
 class _Level:
     """A struct, list or map above the column: how many values its children have for so many of its own."""
 
-    def __init__(self, streams: _Streams, orc: OrcType) -> None:
+    def __init__(self, streams: Streams, orc: OrcType) -> None:
         self._presence = streams.presence()
-        self._lengths = streams.lengths() if orc.kind in _REPEATED else None
+        self._lengths = streams.lengths() if orc.kind in REPEATED else None
         self._fault = streams.open("LENGTH").fault
 
     def children(self, rows: int) -> int:
@@ -138,63 +139,74 @@ def _sum(lengths: memoryview, count: int, fault: Callable[[str], CorruptFile]) -
         raise fault(str(error)) from None
 
 
-class ColumnReader:
-    """Hands out the hashes of one column of one stripe, from the first row to the last."""
+class Rows:
+    """How many values of a column there are in rows: nulls, its own and its ancestors', and empty lists have none."""
 
     def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
         above = [t for t in footer.types if t.id < orc.id <= t.last]
-        self._levels = [_Level(_Streams(source, footer, stripe, t), t) for t in above]
-        self._footer = footer
-        self._stripe = stripe
-        self._orc = orc
-        streams = _Streams(source, footer, stripe, orc)
-        self._presence = streams.presence()
-        self._hash = _hasher(streams, orc)
+        self._levels = [_Level(Streams(source, footer, stripe, t), t) for t in above]
+        self._presence = Streams(source, footer, stripe, orc).presence()
+        self._path = footer.path
+        self._stripe = stripe.stripe
 
-    def take(self, rows: int) -> Taken:
-        """The present values of the next rows of the file. Raises CorruptFile, UnsupportedError."""
+    def values(self, rows: int) -> Iterator[int]:
+        """The number of values in the next rows, in batches."""
         for level in self._levels:
             rows = level.children(rows)
         count = 0
-        parts: list[bytearray] = []
-        zero = False
         for batch in _batches(rows):
             present = batch if self._presence is None else self._presence.take(batch)
             count += present
             if count > limits.ORC_VALUES_MAX:
                 raise UnsupportedError(
                     f"a row group of more than {limits.ORC_VALUES_MAX} values",
-                    path=self._footer.path,
-                    offset=self._stripe.stripe.offset,
-                    field=self._stripe.stripe.field,
+                    path=self._path,
+                    offset=self._stripe.offset,
+                    field=self._stripe.field,
                     hint="write the file with a smaller row index stride",
                 )
-            out = bytearray(present * 8)
-            zero |= self._hash(present, out)
+            yield present
+
+
+class ColumnReader:
+    """Hands out the hashes of one column of one stripe, from the first row to the last."""
+
+    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
+        self._rows = Rows(source, footer, stripe, orc)
+        self._hash = _hasher(Streams(source, footer, stripe, orc), orc)
+
+    def take(self, rows: int) -> Taken:
+        """The present values of the next rows of the file. Raises CorruptFile, UnsupportedError."""
+        parts: list[bytearray] = []
+        zero = False
+        for count in self._rows.values(rows):
+            out = bytearray(count * 8)
+            zero |= self._hash(count, out)
             parts.append(out)
-        return Taken(count, parts[0] if len(parts) == 1 else bytearray().join(parts), zero)
+        hashes = parts[0] if len(parts) == 1 else bytearray().join(parts)
+        return Taken(len(hashes) // 8, hashes, zero)
 
 
 Hasher = Callable[[int, bytearray], bool]
 """Puts the hashes of the next values (a batch at most) where they are to go; whether one of them is a zero."""
 
 
-def _hasher(streams: _Streams, orc: OrcType) -> Hasher:
+def _hasher(streams: Streams, orc: OrcType) -> Hasher:
     encoding, entries = streams.encoding()
-    if orc.kind in _INTEGERS:
-        return _integers(streams, _VERSIONS[encoding], _INTEGERS[orc.kind])
+    if orc.kind in INTEGERS:
+        return _integers(streams, VERSIONS[encoding], INTEGERS[orc.kind])
     if orc.kind == "BYTE":
         return _bytes(streams)
-    if orc.kind in _REPEATED:
+    if orc.kind in REPEATED:
         return _lengths(streams)
-    if orc.kind in _FLOATS:
-        return _floats(streams, _FLOATS[orc.kind])
-    if encoding in _DIRECT:
+    if orc.kind in FLOATS:
+        return _floats(streams, FLOATS[orc.kind])
+    if encoding in DIRECT:
         return _strings(streams.open("DATA"), streams.lengths())
-    return _entries(streams, _VERSIONS[encoding], entries)
+    return _entries(streams, VERSIONS[encoding], entries)
 
 
-def _integers(streams: _Streams, version: int, width: int) -> Hasher:
+def _integers(streams: Streams, version: int, width: int) -> Hasher:
     data = streams.open("DATA")
     runs = integers(data, version, signed=True)
 
@@ -208,7 +220,7 @@ def _integers(streams: _Streams, version: int, width: int) -> Hasher:
     return hash_next
 
 
-def _bytes(streams: _Streams) -> Hasher:
+def _bytes(streams: Streams) -> Hasher:
     runs = byte_runs(streams.open("DATA"))
 
     def hash_next(count: int, out: bytearray) -> bool:
@@ -218,7 +230,7 @@ def _bytes(streams: _Streams) -> Hasher:
     return hash_next
 
 
-def _lengths(streams: _Streams) -> Hasher:
+def _lengths(streams: Streams) -> Hasher:
     runs = streams.lengths()
     fault = streams.open("LENGTH").fault
 
@@ -231,7 +243,7 @@ def _lengths(streams: _Streams) -> Hasher:
     return hash_next
 
 
-def _floats(streams: _Streams, width: int) -> Hasher:
+def _floats(streams: Streams, width: int) -> Hasher:
     data = streams.open("DATA")
 
     def hash_next(count: int, out: bytearray) -> bool:
@@ -251,14 +263,15 @@ def _strings(data: ByteStream, runs: Runs) -> Hasher:
                 done, data.at = kernels.orc_hash_lengths(data.data, data.at, lengths, done, count, out)
                 if done == count:
                     return False
-                data.fill(int.from_bytes(lengths[done * 8 : done * 8 + 8], "little"))
+                value = data.take(int.from_bytes(lengths[done * 8 : done * 8 + 8], "little"))  # over chunks' ends
+                done, _ = kernels.orc_hash_lengths(value, 0, lengths, done, done + 1, out)
         except kernels.RunError as error:
             raise data.fault(str(error)) from None
 
     return hash_next
 
 
-def _entries(streams: _Streams, version: int, entries: int) -> Hasher:
+def _entries(streams: Streams, version: int, entries: int) -> Hasher:
     """Each entry of the dictionary is hashed once."""
     data = streams.open("DATA")
     if entries > limits.ORC_VALUES_MAX:

@@ -24,6 +24,7 @@ VERSIONS: Final = ((0, 11), (0, 12))
 """File versions that released writers write; a later one may mean something else by the same bytes."""
 
 WRITERS: Final = {0: "ORC Java", 1: "ORC C++", 2: "Presto", 3: "Go", 4: "Trino", 5: "CUDF"}
+ORC_JAVA: Final = 0
 ORC_CPP: Final = 1
 
 

@@ -17,8 +17,11 @@ from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
 from bloomcli.formats.orc.footer import Stream, Stripe
 from bloomcli.source import Source
 
-_WINDOW: Final = 4 << 20
-"""Bytes read from the file at a time: few requests to a remote one, and little beside a stripe."""
+_WINDOW: Final = 512 << 10
+"""Bytes read from a local file at a time: they stay in the processor's cache until they are decompressed."""
+
+_REMOTE_WINDOW: Final = 4 << 20
+"""Bytes read from a remote file at a time: each request takes its time."""
 
 _PLAIN_CHUNK: Final = 256 << 10
 """Bytes at hand at a time where nothing is compressed: they stay in the processor's cache."""
@@ -40,6 +43,7 @@ class ByteStream:
         self._source = source
         self._codec = codec
         self._unpacker = Unpacker(codec)
+        self._ahead = _REMOTE_WINDOW if source.local_path is None else _WINDOW
         self._field = stripe.field if stream is None else f"{stripe.field}.streams[{stream.position}]"
         self._start = self._next = stripe.offset if stream is None else stream.offset
         self._end = self._start if stream is None else stream.offset + stream.length
@@ -58,37 +62,38 @@ class ByteStream:
             hint="the column's data is damaged; get the file from its source again",
         )
 
-    def fill(self, need: int) -> None:
-        """Have `need` bytes at hand. Raises CorruptFile where the stream ends before."""
+    def more(self) -> None:
+        """Have a byte more than now, at least. Raises CorruptFile where the stream ends."""
+        rest = self.data[self.at :]
+        self.data, self.at = rest + self._some(), 0
+
+    def take(self, size: int) -> bytes | memoryview:
+        """Exactly `size` bytes, and on past them. Raises CorruptFile where the stream ends before."""
         have = len(self.data) - self.at
-        if have >= need:
-            return
-        if need > limits.ORC_VALUE_MAX_BYTES:
+        if have >= size:
+            self.at += size
+            return memoryview(self.data)[self.at - size : self.at]
+        if size > limits.ORC_VALUE_MAX_BYTES:
             raise UnsupportedError(
-                f"a value of {need} bytes, more than the {limits.ORC_VALUE_MAX_BYTES} that are read",
+                f"a value of {size} bytes, more than the {limits.ORC_VALUE_MAX_BYTES} that are read",
                 path=self._source.path,
                 offset=self._start,
                 field=self._field,
             )
-        parts = [self.data[self.at :]] if have else []
-        while have < need:
-            chunk = self._chunk()
-            if chunk is None:
-                raise self.fault("the stream ends before the stripe's last value")
-            parts.append(chunk)
-            have += len(chunk)
-        self.data = b"".join(parts)  # a single part isn't copied
-        self.at = 0
+        parts = [self.data[self.at :]]
+        while have < size:
+            self.data = self._some()
+            self.at = min(len(self.data), size - have)
+            parts.append(self.data[: self.at])
+            have += self.at
+        return b"".join(parts)
 
-    def more(self) -> None:
-        """Have a byte more than now, at least."""
-        self.fill(len(self.data) - self.at + 1)
-
-    def take(self, size: int) -> memoryview:
-        """Exactly `size` bytes, and on past them."""
-        self.fill(size)
-        self.at += size
-        return memoryview(self.data)[self.at - size : self.at]
+    def _some(self) -> bytes:
+        """The next bytes of the stream, a chunk with any."""
+        while (chunk := self._chunk()) is not None:
+            if chunk:
+                return chunk
+        raise self.fault("the stream ends before the stripe's last value")
 
     def _chunk(self) -> bytes | None:
         """The next chunk, decompressed; None at the end."""
@@ -107,7 +112,7 @@ class ByteStream:
         skip = self._next - self._window_at
         if len(self._window) - skip < size:
             self._window_at, skip = self._next, 0
-            self._window = self._source.read_at(self._next, min(max(size, _WINDOW), self._end - self._next))
+            self._window = self._source.read_at(self._next, min(max(size, self._ahead), self._end - self._next))
         self._next += size
         return memoryview(self._window)[skip : skip + size]
 

@@ -2,7 +2,7 @@
 
 Most columns are read straight from their streams (see `column_reader`): pyarrow takes longer to import than that
 does for a small file. It decodes the stripes of the others (timestamps, decimals), and the kernels hash from its
-buffers; and it is asked for the text of values that are to be shown. What is hashed is what orc-core hashes, by type:
+buffers. What is hashed is what orc-core hashes, by type:
 
     tinyint to bigint, date      the number                            Wang
     timestamp                    milliseconds, UTC, rounded down       Wang
@@ -29,15 +29,16 @@ from typing import Any, Final
 
 from bloomcli import kernels
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.orc.arrow_reader import Arrays, ArrowReader, check_name
+from bloomcli.formats.orc.arrow_reader import ArrowReader, check_name
 from bloomcli.formats.orc.column_reader import ColumnReader, readable
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.shown import ShownValues
 from bloomcli.literals import Literal
 from bloomcli.model import Column
 from bloomcli.source import Source
 
-_INTEGERS: Final = {"BYTE": 1, "SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
+_INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG", "DATE")
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
 _BYTES: Final = ("STRING", "VARCHAR", "CHAR", "BINARY")
 _TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
@@ -61,29 +62,23 @@ class Hashed:
     count: int
     hashes: bytearray
     has_zero: bool
-    array: Callable[[], Any]
-    """Gives the Arrow array behind them, nulls included; some are decoded only now."""
+    value: Callable[[int], str]
+    """The text of the value behind the hash at an index. Slow: for the few that are reported."""
     shifted: bytearray
     """The hashes of the moments that readers may see instead of some of the values."""
-
-    def value(self, index: int) -> str:
-        """The text of the value behind the hash at `index`. Slow: for the few that are reported."""
-        return _text(self.array().drop_null()[index])
+    array: Any = None
+    """The Arrow array behind them, nulls included; None where pyarrow didn't decode them."""
 
 
 def _text(scalar: Any) -> str:
-    """An Arrow value's text, also where Python has no such value: nanoseconds, far years, bytes that are no UTF-8."""
+    """The text of a decimal or a moment, also one that Python has no value for: nanoseconds, far years."""
     import pyarrow as pa
 
     try:
         return str(scalar.as_py())
     except (ValueError, OverflowError):
-        if pa.types.is_timestamp(scalar.type):
-            wall = pa.scalar(scalar.value, pa.timestamp(scalar.type.unit)).cast(pa.string())
-            return f"{wall.as_py()}Z" if scalar.type.tz else str(wall.as_py())
-        if pa.types.is_date(scalar.type):
-            return str(scalar.cast(pa.string()).as_py())
-        return str(scalar.as_buffer().to_pybytes().decode("utf-8", "backslashreplace"))
+        wall = pa.scalar(scalar.value, pa.timestamp(scalar.type.unit)).cast(pa.string())
+        return f"{wall.as_py()}Z" if scalar.type.tz else str(wall.as_py())
 
 
 def zero_hashes() -> bytearray:
@@ -144,7 +139,7 @@ class StripeReader:
         }
         arrays = None if self._arrow is None else self._arrow.stripe(stripe)
         shifts = streams.message.writer_timezone not in _UTC
-        shown = _Shown(self._source, self._footer, stripe)
+        shown = ShownValues(self._source, self._footer, stripe)
         for group in range(self._footer.row_groups(stripe)):
             found = {}
             for c in self._columns:
@@ -156,27 +151,10 @@ class StripeReader:
                     count=taken.count,
                     hashes=taken.hashes,
                     has_zero=taken.has_zero,
-                    array=partial(shown.array, c, group),
+                    value=partial(shown.text, c, group),
                     shifted=bytearray(),
                 )
             yield found
-
-
-class _Shown:
-    """Values that are to be shown: pyarrow decodes their column, once for a stripe."""
-
-    def __init__(self, source: Source, footer: Footer, stripe: Stripe) -> None:
-        self._source = source
-        self._footer = footer
-        self._stripe = stripe
-        self._columns: dict[int, Arrays] = {}
-
-    def array(self, column: OrcType, group: int) -> Any:
-        """A column's values in a row group."""
-        if column.id not in self._columns:
-            reader = ArrowReader(self._source, self._footer, [column])
-            self._columns[column.id] = reader.stripe(self._stripe)
-        return self._columns[column.id].array(column, group)
 
 
 def _view(buffer: Any) -> memoryview:
@@ -216,7 +194,7 @@ def found_shifted(hashed: Hashed, flags: bytearray, bits: KirschMitzenmacherFilt
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    nanos = hashed.array().drop_null().cast(pa.int64())
+    nanos = hashed.array.drop_null().cast(pa.int64())
     may = int.from_bytes(_view(_may_shift(nanos).cast(pa.uint8()).buffers()[1])[: len(nanos)], "little")
     found = int.from_bytes(flags, "little")
     for delta in (-_SECOND, _SECOND):
@@ -228,23 +206,20 @@ def found_shifted(hashed: Hashed, flags: bytearray, bits: KirschMitzenmacherFilt
 
 
 def _hashed(array: Any, orc: OrcType, *, shifts: bool) -> Hashed:
+    """Timestamps or decimals, which is what pyarrow decodes."""
     buffers = [_view(b) for b in array.buffers()]
     validity = buffers[0] if array.null_count else None
     offset, length = array.offset, len(array)
     out = bytearray(length * 8)
-    zero = False
-    if orc.kind in _INTEGERS or orc.kind in {"LIST", "MAP"}:
-        width = _INTEGERS.get(orc.kind, 4)
-        count = kernels.orc_hash_long(buffers[1], width, 1, offset, length, validity, out)
-    elif orc.kind in _TIMESTAMPS:
-        count = kernels.orc_hash_long(buffers[1], 8, _NANOS_PER_MILLI, offset, length, validity, out)
-    elif orc.kind in FLOATS:
-        width = FLOATS[orc.kind]
-        count = kernels.orc_hash_double(buffers[1], width, offset, length, validity, out)
-        zero = kernels.has_zero(buffers[1], width, offset, length, validity)
-    elif orc.kind == "DECIMAL":
+    if orc.kind == "DECIMAL":
         count = kernels.orc_hash_decimal(buffers[1], array.type.scale, offset, length, validity, out)
     else:
-        count = kernels.orc_hash_binary(buffers[1], buffers[2], offset, length, validity, out)
-    twins = _shifted_hashes(array) if shifts and orc.kind == "TIMESTAMP" else bytearray()
-    return Hashed(count=count, hashes=out, has_zero=zero, array=lambda: array, shifted=twins)
+        count = kernels.orc_hash_long(buffers[1], 8, _NANOS_PER_MILLI, offset, length, validity, out)
+    return Hashed(
+        count=count,
+        hashes=out,
+        has_zero=False,
+        value=lambda index: _text(array.drop_null()[index]),
+        shifted=_shifted_hashes(array) if shifts and orc.kind == "TIMESTAMP" else bytearray(),
+        array=array,
+    )

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import struct
+from array import array
 from collections import deque
 from collections.abc import Container, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from bloomcli import kernels
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, stray_bits
 from bloomcli.formats.parquet import layout, values
 from bloomcli.formats.parquet.describe import present_values
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
+from bloomcli.formats.parquet.variants import write_header
 from bloomcli.literals import render
 from bloomcli.model import Column, ColumnChunk, Finding, Severity
 
 if TYPE_CHECKING:
     from bloomcli.formats.parquet.file import ParquetFile
+
+_INTERVAL: Final = struct.Struct("<III")
+"""Months, days, milliseconds. Source: the Parquet format's LogicalTypes.md."""
+_DAY_MILLIS: Final = 86_400_000
+_MONTH_DAYS: Final = 30
 
 
 def structure(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
@@ -70,6 +79,14 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
     if loaded.header.draft:
         yield finding("filter-draft", Severity.ERROR, DRAFT_REASON, HINT_REPLACE)
         return
+    usual = write_header(loaded.header.num_bytes)
+    if loaded.header_raw[: len(usual) - 1] + loaded.header_raw[-1:] != usual:
+        yield finding(
+            "filter-header",
+            Severity.WARNING,
+            "the header is encoded as no writer does it: a byte of it has changed, and readers may refuse it",
+            HINT_REPLACE,
+        )
     if loaded.bits.nbytes & (loaded.bits.nbytes - 1):
         yield finding(
             "filter-not-power-of-two",
@@ -171,10 +188,24 @@ def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> De
     zero = None
     if again.negative_zero:
         zero = finding(id="reader-negative-zero", severity=Severity.ERROR, message=NEGATIVE_ZERO)
-    # DuckDB inserts normalised intervals too.
-    stray = 0 if chunk.column.logical == "INTERVAL" else again.stray()
+    stray = again.stray()
+    if stray and chunk.column.logical == "INTERVAL":
+        stray = again.stray(_normalised(file, chunk))
     found = finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits(stray)) if stray else None
     return DeepCheck(values=again.count, finding=found, negative_zero=zero)
+
+
+def _normalised(file: ParquetFile, chunk: ColumnChunk) -> bytes:
+    """The hashes of a chunk's intervals as DuckDB compares them, which it inserts too (key-value metadata
+    ``duckdb.interval_bloom_filter``): a day has 24 hours, a month 30 days."""
+    found = set()
+    for page in values.hashed_pages(file.source, chunk, file.footer.start):
+        for value in set(page.values()):
+            months, days, millis = _INTERVAL.unpack(value)
+            more, millis = divmod(millis, _DAY_MILLIS)
+            more, days = divmod(days + more, _MONTH_DAYS)
+            found.add(kernels.xxh64(_INTERVAL.pack((months + more) & 0xFFFFFFFF, days, millis)))
+    return array("Q", found).tobytes()
 
 
 def _missing(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tuple[int, list[str]]:

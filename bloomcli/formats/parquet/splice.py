@@ -184,8 +184,11 @@ def plan(
 
     Returns the plan; nothing is written.
     """
-    # claims behind the data are wrong: there is nothing there to cut or to move
-    claims = [r for r in layout.regions(footer, filter_lengths) if r.kind == layout.PAGES or r.start < footer.start]
+    claims: list[layout.Region] = []
+    if gone:  # only then something may be cut, and only then all chunks have to be looked at
+        # claims behind the data are wrong: there is nothing there to cut or to move
+        claims = layout.regions(footer, filter_lengths)
+        claims = [r for r in claims if r.kind == layout.PAGES or r.start < footer.start]
     movable = layout.movable_start(claims, footer.start) if gone else footer.start
     cuts, unreclaimed = _cuts(claims, gone, movable)
     keep, position = [], 0

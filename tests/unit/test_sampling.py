@@ -1,0 +1,67 @@
+"""Samples: the same seed takes the same part, of the size that was asked for; and what is no sample is said."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bloomcli.commands.sampling import chosen, share
+from bloomcli.errors import UsageError
+
+NAMES = [f"part-{i:05}.parquet" for i in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("text", "total", "expected"),
+    [
+        ("5%", 1000, 50),
+        ("5%", 1, 1),
+        ("0.1%", 10, 1),
+        ("100%", 7, 7),
+        ("33.3%", 3, 1),
+        ("50%", 3, 2),
+        ("10%", 30, 3),
+        ("200", 1000, 200),
+        ("200", 7, 7),
+        (" 1 ", 7, 1),
+    ],
+)
+def test_a_share_is_rounded_up_and_never_nothing(text: str, total: int, expected: int) -> None:
+    assert share(text).of(total) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "0%", "-1", "101%", "1.5", "5 %", "five", "nan%", "1e3", "٣"])
+def test_what_is_no_sample_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="is no sample") as caught:
+        share(text)
+    assert "5%" in str(caught.value.hint)
+
+
+def test_the_same_seed_takes_the_same_files_in_whatever_order_they_are_listed() -> None:
+    taken = {NAMES[i] for i in chosen(NAMES, share("10%"), 7)}
+    turned = NAMES[::-1]
+    assert {turned[i] for i in chosen(turned, share("10%"), 7)} == taken
+    assert len(taken) == 100
+    assert {NAMES[i] for i in chosen(NAMES, share("10%"), 8)} != taken
+
+
+def test_a_new_file_changes_little_of_the_sample() -> None:
+    before = {NAMES[i] for i in chosen(NAMES, share("100"), 1)}
+    more = [*NAMES, "part-new.parquet"]
+    after = {more[i] for i in chosen(more, share("100"), 1)}
+    assert len(before & after) >= 99
+
+
+@given(st.lists(st.text(max_size=5), min_size=1, max_size=30), st.integers(1, 40), st.integers(-(2**63), 2**63 - 1))
+def test_a_sample_has_its_size_whatever_the_names_and_the_seed(names: list[str], number: int, seed: int) -> None:
+    taken = chosen(names, share(str(number)), seed)
+    assert len(taken) == min(number, len(names))
+    assert taken <= set(range(len(names)))
+
+
+def test_every_file_is_taken_by_some_seed() -> None:
+    seen: set[int] = set()
+    for seed in range(200):
+        seen |= chosen(NAMES[:50], share("10%"), seed)
+    assert seen == set(range(50))
