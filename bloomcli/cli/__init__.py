@@ -78,7 +78,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, "-V", "--version", prog_name="bloom", message="%(prog)s %(version)s")
 def bloom() -> None:
-    """Show, prove and retrofit Bloom filters in Parquet files.
+    """Show, prove and retrofit Bloom filters in Parquet, ORC and Mosaic files.
 
     inspect shows every filter and its measured false-positive rate, probe asks the filters about
     values, add puts filters into a file without rewriting its data, validate proves that no filter

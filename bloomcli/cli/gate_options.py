@@ -77,7 +77,14 @@ def gate_options(function: F) -> F:
                 metavar="SHARE",
                 help="With --deep: read this part of each file's row groups (ORC: stripes) only.",
             ),
-            click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the samples."),
+            click.option(
+                "--seed",
+                type=int,
+                default=0,
+                show_default=True,
+                metavar="N",
+                help="Seed of the samples: the same one takes the same part.",
+            ),
             click.option(
                 "--baseline",
                 type=click.Path(dir_okay=False, path_type=str),

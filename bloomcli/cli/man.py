@@ -83,7 +83,7 @@ def _exit_codes() -> Iterator[str]:
 
 
 def _main_page() -> str:
-    lines = [*_head("bloom", 1, "show, prove and retrofit Bloom filters in Parquet files")]
+    lines = [*_head("bloom", 1, "show, prove and retrofit Bloom filters in Parquet, ORC and Mosaic files")]
     lines += [".SH SYNOPSIS", "\\fBbloom\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] \\fIFILE\\fR ...", ".SH DESCRIPTION"]
     lines += _paragraphs(bloom.help or "")
     lines.append(".SH COMMANDS")

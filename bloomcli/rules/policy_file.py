@@ -35,10 +35,10 @@ def find(start: str | os.PathLike[str]) -> Path | None:
     here = Path(os.path.abspath(start))  # noqa: PTH100  Path.absolute keeps `..`
     for folder in (here, *here.parents):
         own = folder / NAME
-        if own.is_file():
+        if os.path.isfile(own):  # noqa: PTH113  unlike Path.is_file it never raises
             return own
         shared = folder / PYPROJECT
-        if shared.is_file() and _has_table(shared):
+        if os.path.isfile(shared) and _has_table(shared):  # noqa: PTH113  as above
             return shared
     return None
 
@@ -47,8 +47,6 @@ def _has_table(path: Path) -> bool:
     try:
         data = path.read_bytes()
     except OSError:
-        return False
-    if b"bloom" not in data:
         return False
     try:
         tool = tomllib.loads(_decode(data)).get("tool")

@@ -49,8 +49,6 @@ class _Places:
     def table(self, node: Node) -> None:
         """``[a.b]`` or ``[[a.b]]`` with the pairs below it."""
         header, *pairs = node.named_children
-        while header.type == "comment":
-            header, *pairs = pairs
         at: KeyPath = ()
         *outer, last = _keys(header)
         for key in outer:

@@ -168,11 +168,15 @@ def fusion_name() -> str:
 def test_datafusion_loses_negative_zeros_where_we_say_so(fusion: Any, tmp_path: Path, kind: str, zero: float) -> None:
     path = zeros(tmp_path / "f.parquet", zero, kind)
     condition = f"c = cast(0.0 as {KINDS.get(kind, 'float')})"
+    new = fusion_name() == "datafusion"  # older ones hold that -0.0 doesn't equal 0.0
     lost = ids(path, fusion_name()) == ["reader-negative-zero"]
-    assert lost == (struct.pack("d", zero) != bytes(8) and kind != "float16")
-    assert fusion(path, condition) == (0 if lost else ROWS // 3, ROWS // 3)
+    assert lost == (new and struct.pack("d", zero) != bytes(8) and kind != "float16")
+    with_filter, without = fusion(path, condition)
+    assert (with_filter != without) == lost
+    assert not new or (with_filter, without) == (0 if lost else ROWS // 3, ROWS // 3)
     bloomcli.add(path, ["c"], in_place=True, replace=True)
-    assert fusion(path, condition) == (ROWS // 3, ROWS // 3)
+    assert ids(path, fusion_name()) == []
+    assert fusion(path, condition) == (without, without)
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -420,8 +420,11 @@ def test_the_nearest_policy_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_no_policy_is_found_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'bloom'\n")
-    found = find(tmp_path)
-    assert found is None or found.parent in tmp_path.parents
+    above = find(tmp_path.parent)
+    assert find(tmp_path) == above
+    assert find(f"{tmp_path}/a\0b/c") == above
+    (tmp_path / "pyproject.toml").write_text('[tool]\n"\\u0062loom" = {}\n')
+    assert find(tmp_path) == tmp_path / "pyproject.toml"
 
 
 def test_a_pyproject_that_is_no_toml_counts_where_it_names_the_table(tmp_path: Path) -> None:

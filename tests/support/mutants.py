@@ -1,0 +1,121 @@
+"""Files with something changed, and what a deep check says of them: mutation tests of every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hypothesis import HealthCheck, settings
+
+import bloomcli
+from bloomcli.errors import BloomError
+from bloomcli.model import FilterFacts, Finding
+
+EXAMPLES: Final = settings(
+    max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
+)
+"""A deep check of a fixture takes up to 60 ms: few, and the same ones every time."""
+
+Place = tuple[int | None, int | None, str | None]
+"""Stripe, row group, column."""
+
+
+def place(of: FilterFacts | Finding) -> Place:
+    """Where a filter is, or a finding points to."""
+    return of.stripe, of.row_group, of.column
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A file as it was written, and what counts against it already: true alarms, of writers that are wrong."""
+
+    data: bytes
+    work: Path
+    """Where changed ones are put."""
+    known: frozenset[tuple[str, Place]]
+    filters: tuple[FilterFacts, ...]
+
+    @classmethod
+    def of(cls, path: Path, work: Path) -> Whole:
+        """Look at a file."""
+        report = bloomcli.validate(path, deep=True)
+        known = frozenset((f.id, place(f)) for f in report.findings if f.counts)
+        return cls(path.read_bytes(), work / "mutant", known, bloomcli.inspect(path).filters)
+
+    @property
+    def sound(self) -> list[FilterFacts]:
+        """The filters that nothing is said against: of the others any change goes under in what is said."""
+        wrong = {where for _, where in self.known}
+        return [f for f in self.filters if place(f) not in wrong and (f.stripe, None, f.column) not in wrong]
+
+    def bits(self, fact: FilterFacts) -> range:
+        """Where a split-block filter's bitset lies."""
+        assert fact.header_bytes is not None
+        assert fact.length is not None
+        return range(fact.offset + fact.header_bytes, fact.offset + fact.length)
+
+    def header(self, fact: FilterFacts) -> range:
+        """Where a split-block filter's header lies."""
+        return range(fact.offset, self.bits(fact).start)
+
+    def check(self, data: bytes) -> list[Finding] | BloomError:
+        """What counts against the changed file and not against the whole one; or why it can't be read."""
+        self.work.write_bytes(data)
+        try:
+            report = bloomcli.validate(self.work, deep=True)
+        except BloomError as error:
+            assert error.path == str(self.work)
+            return error
+        new = [f for f in report.findings if f.counts and (f.id, place(f)) not in self.known]
+        assert new == [] or not report.ok
+        return new
+
+    def catches(self, data: bytes) -> bool:
+        """The change is told."""
+        assert data != self.data, "nothing was changed"
+        return bool(self.check(data))
+
+    def findings(self, data: bytes) -> list[Finding]:
+        """As `check`, of a file that can be read."""
+        found = self.check(data)
+        if isinstance(found, BloomError):
+            raise AssertionError(f"can't be read: {found}") from found
+        return found
+
+    def flipped_bit(self, fact: FilterFacts, data: bytes, *, cleared: bool) -> None:
+        """The changed file, in which one bit of this filter is another, has the one finding that says so."""
+        (finding,) = self.findings(data)
+        assert place(finding) == place(fact)
+        assert finding.id == ("value-missing" if cleared else "filter-stray-bits")
+        assert bool(finding.missing) == cleared
+        assert cleared or finding.message.startswith("1 bit is set")
+
+
+def flipped(data: bytes, bit: int) -> bytes:
+    """With one bit changed; bits are counted from the file's start, the lowest of each byte first."""
+    out = bytearray(data)
+    out[bit >> 3] ^= 1 << (bit & 7)
+    return bytes(out)
+
+
+def put(data: bytes, at: int, new: bytes) -> bytes:
+    """With other bytes at a place."""
+    return data[:at] + new + data[at + len(new) :]
+
+
+def is_set(data: bytes, bit: int) -> bool:
+    """Whether a bit is set."""
+    return bool(data[bit >> 3] >> (bit & 7) & 1)
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Say which mutation it was, where one slips through."""
+    try:
+        yield
+    except AssertionError as error:
+        error.add_note(f"mutation: {what}")
+        raise
