@@ -4,6 +4,7 @@
     ├── UsageError              the request can't be meant (exit 2)
     │   ├── UnknownColumn       no such leaf column; near names are offered
     │   ├── LiteralError        a typed value that isn't of the column's type
+    │   ├── PolicyError         something in a policy file can't be meant; several things are a line each
     │   └── FilterExists        a chunk has a filter already and --replace wasn't given
     ├── UnreadableError         the input can't be read (exit 3)
     │   ├── CorruptFile         the bytes contradict the format
@@ -91,6 +92,10 @@ class UnknownColumn(UsageError):
 
 class LiteralError(UsageError):
     """A typed value that can't be read as the column's type (not: one that the type can't hold)."""
+
+
+class PolicyError(UsageError):
+    """A policy file that can't be meant. Where several things are wrong, each is a line of the reason."""
 
 
 class FilterExists(UsageError):

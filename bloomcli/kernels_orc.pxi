@@ -116,42 +116,6 @@ def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssiz
     return n
 
 
-def orc_hash_binary(const unsigned char[::1] offsets not None, const unsigned char[::1] data not None,
-                    Py_ssize_t offset, Py_ssize_t length, const unsigned char[::1] validity,
-                    unsigned char[::1] out not None):
-    """ORC's hash of Arrow binary values (int32 offsets into `data`); nulls are left out."""
-    _check_range(offset, length)
-    if length == 0:
-        return 0
-    if offsets.shape[0] // 4 - length <= offset:
-        raise ValueError("fewer offsets than asked for")
-    if out.shape[0] // 8 < length:
-        raise ValueError("the output has no room for the hashes")
-    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
-    cdef const unsigned char* base = &data[0] if data.shape[0] else <const unsigned char*>b""
-    cdef const unsigned char* at = &offsets[0] + offset * 4
-    cdef unsigned char* o = &out[0]
-    cdef Py_ssize_t i, n = 0, size = data.shape[0]
-    cdef int32_t start, stop
-    cdef uint64_t h
-    cdef bint bad = False
-    with nogil:
-        for i in range(length):
-            if not _valid(bitmap, offset + i):
-                continue
-            start = <int32_t>_load32(at + i * 4)
-            stop = <int32_t>_load32(at + i * 4 + 4)
-            if start < 0 or stop < start or stop > size:
-                bad = True
-                break
-            h = _orc_murmur(base + start, stop - start)
-            memcpy(o + n * 8, &h, 8)
-            n += 1
-    if bad:
-        raise ValueError("an offset lies outside the data")
-    return n
-
-
 cdef Py_ssize_t _decimal_text(const unsigned char* p, int scale, unsigned char* text) noexcept nogil:
     """A 128-bit two's complement integer as HiveDecimal prints it; `text` has room for 96 bytes."""
     cdef uint32_t[4] limbs
@@ -277,17 +241,6 @@ cdef inline uint32_t _km_place(uint32_t combined, Modulus m) noexcept nogil:
     """The bit of h1 + i h2: flipped where it is negative, modulo the filter's bits. No division, no branch."""
     combined ^= 0 - (combined >> 31)
     return combined - <uint32_t>((combined * m.magic) >> m.shift) * m.bits
-
-
-def km_places(uint64_t value, uint32_t bits, int k):
-    """The bits of a hash in a filter of `bits`, function by function."""
-    cdef Modulus m = _modulus(_km_bits(bits // 8 if bits % 64 == 0 else 0, k))
-    cdef uint32_t combined = <uint32_t>value, step = <uint32_t>(value >> 32)
-    places = []
-    for _ in range(k):
-        combined += step
-        places.append(_km_place(combined, m))
-    return places
 
 
 def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count, int k):

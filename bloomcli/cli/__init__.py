@@ -21,7 +21,7 @@ from typing import Final
 import click
 
 from bloomcli import __version__
-from bloomcli.errors import BloomError
+from bloomcli.errors import BloomError, PolicyError
 
 COMMANDS: Final = ("inspect", "probe", "add", "validate", "fold", "remove", "dump")
 """In the order in which a newcomer needs them."""
@@ -111,7 +111,8 @@ def run(args: Sequence[str] | None = None) -> int:
 def _fail(error: BloomError) -> int:
     from bloomcli.report.human import printable
 
-    click.echo(f"bloom: {printable(str(error))}", err=True)
+    lines = str(error).split("\n") if isinstance(error, PolicyError) else [str(error)]
+    click.echo("bloom: " + "\n".join(map(printable, lines)), err=True)
     if error.hint:
         click.echo(f"hint: {printable(error.hint)}", err=True)
     return error.exit_code

@@ -72,8 +72,13 @@ def validate(
     with open_source(path) as source:
         file = open_file(source)
         wanted = indexes(file.columns, columns, path=source.path)
-        facts = list(file.facts(wanted))
-        findings = list(file.structure(wanted))
+        facts: list[FilterFacts] = []
+        findings: list[Finding] = []
+        for told in file.examine(wanted):
+            if isinstance(told, Finding):
+                findings.append(told)
+            else:
+                facts.append(told)
         findings += required(file, (*rules.required(), *_columns(file, require)))
         findings += rates_and_sizes(file, facts, rules)
         if rules.advice:

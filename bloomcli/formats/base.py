@@ -189,8 +189,8 @@ class FilterFile(Protocol):
     def total_bytes(self) -> int:
         """Compressed bytes of all units."""
 
-    def structure(self, columns: set[int] | None) -> Iterator[Finding]:
-        """What is wrong with the filters and where they lie, without reading a column."""
+    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+        """Every filter, and what is wrong with them and where they lie, each read once; no column is read."""
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups in which a column has no filter."""

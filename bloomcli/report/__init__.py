@@ -1,4 +1,4 @@
-"""Reports into text, JSON, CSV, JUnit XML, SARIF and GitHub annotations. Nothing here reads a file or decides anything.
+"""Reports into text, JSON, CSV, JUnit XML, SARIF and GitHub annotations. Nothing here decides anything.
 
 ``text`` lays the dataclasses of :mod:`bloomcli.model` out as blocks (:mod:`.layout`), which ``render`` prints:
 with rich on a terminal, plainly otherwise. ``json`` and ``csv`` are for programs; ``json`` is documented,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 RICH_ROWS_MAX = 2000
-"""Grids beyond this are printed plainly even on a terminal: rich measures every cell several times over."""
+"""Reports beyond this are printed plainly even on a terminal: rich measures every cell several times over."""
 
 _SPACE = "  "
 
@@ -24,7 +24,7 @@ _SPACE = "  "
 def write(blocks: Iterable[Block], stream: TextIO) -> None:
     """Print the blocks: rich on a terminal (NO_COLOR is respected by rich), plain otherwise."""
     blocks = list(blocks)
-    many = any(isinstance(b, Grid) and len(b.rows) > RICH_ROWS_MAX for b in blocks)
+    many = len(blocks) > RICH_ROWS_MAX or any(isinstance(b, Grid) and len(b.rows) > RICH_ROWS_MAX for b in blocks)
     if many or not stream.isatty():
         stream.writelines(text + "\n" for text in plain(blocks))
     else:

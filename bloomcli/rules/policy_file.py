@@ -6,6 +6,7 @@ that is wrong with a file is told at once. `docs/policy.md` is the keys' referen
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from bloomcli import limits
-from bloomcli.errors import UsageError
+from bloomcli.errors import PolicyError
 from bloomcli.rules.policy import Policy
 from bloomcli.rules.policy_keys import Keys, Problem
 
@@ -59,7 +60,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
     """Read a policy file.
 
     Raises:
-        UsageError: it can't be read, isn't TOML, or something in it can't be meant: with its line, and its keys in
+        PolicyError: it can't be read, isn't TOML, or something in it can't be meant: with its line, and its keys in
             `field`; where several things are wrong, each on a line of the message.
     """
     name = os.fspath(path)
@@ -70,7 +71,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
         within = ("tool", "bloom")
         tool = table.get("tool")
         if not isinstance(tool, dict) or "bloom" not in tool:
-            raise UsageError(
+            raise PolicyError(
                 "there is no table [tool.bloom]", path=name, hint=f"{NAME} needs none: its keys stand alone"
             )
         table = tool["bloom"]
@@ -89,14 +90,14 @@ def _text(name: str) -> str:
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         hint = "`bloom validate --init` writes one" if isinstance(error, FileNotFoundError) else None
-        raise UsageError(f"the policy can't be read: {reason}", path=name, hint=hint) from None
+        raise PolicyError(f"the policy can't be read: {reason}", path=name, hint=hint) from None
     if len(data) > limits.POLICY_MAX_BYTES:
-        raise UsageError(f"larger than {limits.POLICY_MAX_BYTES:,} bytes: no policy", path=name)
+        raise PolicyError(f"larger than {limits.POLICY_MAX_BYTES:,} bytes: no policy", path=name)
     try:
         return _decode(data)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError("not UTF-8, which TOML is", path=f"{name}:{line}", hint="save it as UTF-8") from None
+        raise PolicyError("not UTF-8, which TOML is", path=f"{name}:{line}", hint="save it as UTF-8") from None
 
 
 def _decode(data: bytes) -> str:
@@ -114,9 +115,9 @@ def _toml(text: str, name: str) -> dict[str, Any]:
         else:
             where, column = f"{name}:{text.rstrip().count(chr(10)) + 1}", ", at the end"
         reason = _AT_END.sub("", _AT_LINE.sub("", reason))
-        raise UsageError(f"not TOML: {reason[:1].lower()}{reason[1:]}{column}", path=where) from None
+        raise PolicyError(f"not TOML: {reason[:1].lower()}{reason[1:]}{column}", path=where) from None
     except RecursionError:
-        raise UsageError("nested too deeply", path=name) from None
+        raise PolicyError("nested too deeply", path=name) from None
 
 
 def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...]) -> NoReturn:
@@ -136,12 +137,13 @@ def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...
     if len(ordered) == 1:
         (only,) = ordered
         field = _field((*within, *only.at)) or None
-        raise UsageError(only.reason, path=where(only), field=field, hint=only.hint)
+        raise PolicyError(only.reason, path=where(only), field=field, hint=only.hint)
     listed = []
     for problem in ordered:
-        told = UsageError(problem.reason, path=where(problem), field=_field((*within, *problem.at)) or None)
-        listed.append(f"\n  {told}" + (f"; {problem.hint}" if problem.hint else ""))
-    raise UsageError(f"{len(ordered)} things are wrong{''.join(listed)}", path=name)
+        told = PolicyError(problem.reason, path=where(problem), field=_field((*within, *problem.at)) or None)
+        shown = f"  {told}" + (f"; {problem.hint}" if problem.hint else "")
+        listed.append("\n" + shown.replace("\n", "\\n"))
+    raise PolicyError(f"{len(ordered)} things are wrong{''.join(listed)}", path=name)
 
 
 def _field(at: tuple[str | int, ...]) -> str:
@@ -151,10 +153,6 @@ def _field(at: tuple[str | int, ...]) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            bare = (
-                step
-                if re.fullmatch(r"[A-Za-z0-9_-]+", step)
-                else '"' + step.replace("\\", "\\\\").replace('"', '\\"') + '"'
-            )
+            bare = step if re.fullmatch(r"[A-Za-z0-9_-]+", step) else json.dumps(step, ensure_ascii=False)
             text += f".{bare}" if text else bare
     return text

@@ -122,7 +122,7 @@ _ROWS: Final = (
         title="Trino",
         probes=_BOTH,
         known="Trino, TupleDomainParquetPredicate.checkInBloomFilter and TupleDomainOrcPredicate.checkInBloomFilter;"
-        " in ORC only where orc.bloom-filters.enabled is set. It looks up no decimals, timestamps or CHAR",
+        " in ORC only where its ORC Bloom filters are switched on. It looks up no decimals, timestamps or CHAR",
         wrong_about={
             NEGATIVE_ZERO: "Trino, TupleDomainParquetPredicate.checkInBloomFilter: REAL and DOUBLE literals are"
             " hashed as they are; in ORC testDouble and testFloat likewise",
@@ -143,12 +143,12 @@ _ROWS: Final = (
         title="Presto",
         aliases=("prestodb",),
         probes=_ORC,
-        known="PrestoDB, ORC where hive.orc.bloom-filters.enabled is set; it doesn't read Parquet's (presto#18230 is"
-        " open)",
+        known="PrestoDB, ORC where its ORC Bloom filters are switched on, not REAL; it doesn't read Parquet's"
+        " (presto#18230 is open)",
         wrong_about={
             NEGATIVE_ZERO: "PrestoDB, TupleDomainOrcPredicate.checkInBloomFilter: testDouble of the literal as it is"
         },
-        zeros=_FLOATS,
+        zeros=frozenset({"DOUBLE"}),
     ),
     Reader(
         name="iceberg",
@@ -212,7 +212,8 @@ _ROWS: Final = (
         name="datafusion-54",
         title="DataFusion up to 54",
         probes=_PARQUET,
-        known="run, DataFusion 52.3 and 54.1; -0.0 doesn't equal 0.0 there, with filters and without: no filter loses it",
+        known="run, DataFusion 52.3 and 54.1; -0.0 doesn't equal 0.0 there, with filters and without: no filter loses"
+        " its rows",
         wrong_about={
             DECIMAL_WIDTH: "datafusion#22994; run, DataFusion 52.3 and 54.1: decimals in FIXED_LEN_BYTE_ARRAY are"
             " hashed as 16 bytes, so that only precisions 36 to 38 of Arrow's writers are found; right in 55",

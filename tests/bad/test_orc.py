@@ -167,7 +167,7 @@ def test_a_stream_beyond_its_stripe_is_refused(path: Path, position: int, length
 
 def test_rows_that_arent_there_are_refused_where_they_are_needed(path: Path) -> None:
     data = edited(path, info(1, number_of_rows=2000), lengths=False)
-    refused(data, path, "decoded", "add", "add in place")
+    refused(data, path, "ends before the stripe's last value", "add", "add in place")
     found = [(f.stripe, f.problem) for f in bloomcli.inspect(path.parent / "work" / "bad.orc").filters if f.problem]
     assert found == [(1, "2 filters for 200 row groups")] * 2
 

@@ -16,13 +16,12 @@ from bloomcli.errors import BloomError
 from bloomcli.model import ValidateReport
 
 CASES_EACH = 70
-LENGTH = 2
 INTERESTING = (0x00, 0x01, 0x08, 0x0A, 0x12, 0x1A, 0x7F, 0x80, 0xFF)
 LENGTHS = (0, 1, 2, 255, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 64) - 1)
 LAYOUTS: dict[str, dict[str, Any]] = {
     "uncompressed": {"stripe": 16, "stride": 7},
     "zlib": {"compression": "zlib", "stride": 10},
-    "snappy": {"compression": "snappy", "stride": 40},
+    "snappy": {"compression": "snappy", "stride": 40, "dictionary_key_size_threshold": 1.0},
 }
 
 
@@ -97,14 +96,14 @@ def flip(random_: random.Random, data: bytearray, start: int, end: int) -> None:
 
 
 def areas(file: File, data: bytes) -> dict[str, list[tuple[int, int]]]:
-    """Where the file's parts lie; of data no lengths: ORC C++ makes room for all that they claim, GBs."""
+    """Where the file's parts lie."""
     found: dict[str, list[tuple[int, int]]] = {"index": [], "data": [], "stripe footers": []}
     for part in file.stripes:
         info = part.info
         at = info.offset
-        for stream, content in zip(part.footer.streams, part.streams, strict=True):
+        for content in part.streams:
             area = "index" if at < info.offset + info.index_length else "data"
-            if content and stream.kind != LENGTH:
+            if content:
                 found[area].append((at, at + len(content)))
             at += len(content)
         found["stripe footers"].append((at, at + info.footer_length))

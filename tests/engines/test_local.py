@@ -267,6 +267,27 @@ def test_the_parent_stays_small_however_many_rows_there_are(tmp_path: Path) -> N
     assert grown < 16 << 10
 
 
+def test_what_the_files_need_is_imported_once_before_workers_are_forked(tmp_path: Path) -> None:
+    need(sys.platform == "linux", "fork")
+    for name in ("a.parquet", "b.PARQUET", "c.orc", "d.txt", "e"):
+        (tmp_path / name).write_bytes(b"no file of any format")
+    program = (
+        "import sys\n"
+        "from bloomcli.commands import task\n"
+        "from bloomcli.engines import local\n"
+        "from bloomcli.listing import expand\n"
+        "def loaded():\n"
+        "    return [m for m in ('mosaic', 'orc', 'parquet') if f'bloomcli.formats.{m}.file' in sys.modules]\n"
+        "tasks = task.plan('inspect', expand([sys.argv[1]]), {})\n"
+        "before = loaded()\n"
+        "local.run(tasks, jobs=2)\n"
+        "print(before, loaded())\n"
+        "assert not {'pyarrow', 'pyspark'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[] ['orc', 'parquet']\n", "")
+
+
 def test_workers_start_without_fork_where_threads_run(tmp_path: Path) -> None:
     datasets.plain(tmp_path, 3)
     release = threading.Event()

@@ -105,6 +105,25 @@ def test_both_engines_write_the_same_rows_and_bytes(
         assert datasets.temporary(tmp_path) == []
 
 
+def test_hundreds_of_files_of_all_kinds_give_both_engines_the_same_rows_and_bytes(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    root = datasets.hundreds(tmp_path / "lake")
+    made = [tmp_path / name for name in ("spark", "local")]
+    report = spark.run("add", [str(root)], ID, output=made[0], session=session)
+    expected = locally("add", root, ID, output=made[1])
+    counts = datasets.HUNDREDS
+    assert (report.done, report.skipped, report.failed) == (counts["new"], counts["done"], counts["broken"])
+    assert report.files >= 300
+    assert brief(report, made[0]) == brief(expected, made[1])
+    assert datasets.digests(made[0]) == datasets.digests(made[1])
+    assert len(datasets.digests(made[0])) == counts["new"] + counts["done"]
+    again = spark.run("add", [str(root)], ID, output=made[0], session=session)
+    assert (again.done, again.skipped, again.failed) == (0, counts["new"] + counts["done"], counts["broken"])
+    assert datasets.digests(made[0]) == datasets.digests(made[1])
+    assert datasets.temporary(tmp_path) == []
+
+
 def test_temporary_files_of_runs_that_were_killed_are_removed(session: SparkSession, tmp_path: Path) -> None:
     root = datasets.plain(tmp_path, 3)
     left = root / "part=0" / ".000.parquet.bloom-0123456789ab.tmp"

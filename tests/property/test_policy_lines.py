@@ -191,7 +191,7 @@ def paths(value: object, at: KeyPath = ()) -> set[KeyPath]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(texts())
 def test_each_key_and_element_is_on_the_line_on_which_it_was_written(written: tuple[str, dict[KeyPath, int]]) -> None:
     text, expected = written

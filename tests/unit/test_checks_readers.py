@@ -173,7 +173,8 @@ def test_an_orc_filter_of_negative_zero_alone_is_found_by_stripe(tmp_path: Path)
     assert [(f.id, f.column, f.stripe, f.row_group) for f in found] == [(ZERO, "c", 1, 0), (ZERO, "f", 1, 0)]
     assert "in 2 of 3 row groups" in found[0].message
     for name, who in READERS.items():
-        assert len(check(path, [name], columns={1})) == ("orc" in who.probes and bool(who.zeros))
+        assert len(check(path, [name], columns={1})) == ("orc" in who.probes and "DOUBLE" in who.zeros)
+        assert len(check(path, [name], columns={2})) == ("orc" in who.probes and "FLOAT" in who.zeros)
     plus = pa.table({"c": [abs(v) for v in values], "i": range(2003)})
     assert check(orcfiles.write(tmp_path / "g", plus, blooms=[1, 2])) == []
     bloomcli.add(path, ["c", "f"], output=tmp_path / "ours", replace=True)
@@ -257,6 +258,24 @@ def test_readers_that_err_differently_share_a_finding(tmp_path: Path) -> None:
     path.write_bytes(footers.edited(bare, footers_type_length(12)))
     (finding,) = check(path)
     assert "hashed at 12 bytes and Iceberg, DataFusion up to 54 look 9 and 16 up" in finding.message
+
+
+def test_decimals_of_any_length_are_a_warning_under_iceberg(tmp_path: Path) -> None:
+    """What parquet-java writes of them is tried in tests/interop/test_reader_rules.py; here the type alone counts."""
+    path = decimals(tmp_path / "f", 20)
+
+    def as_byte_array(tree: Any) -> None:
+        element = tree[2][1].values[1]
+        element[1] = (element[1][0], 6)
+        del element[2]
+        chunk = footers.meta(tree, 0, 0)
+        chunk[1] = (chunk[1][0], 6)
+
+    path.write_bytes(footers.edited(path.read_bytes(), as_byte_array))
+    (finding,) = check(path)
+    assert brief([finding]) == [("reader-decimal-width", "warning", "c", None, 0)]
+    assert "at the bytes that each has and Iceberg looks 9 up: `=` and IN lose the rows of shorter" in finding.message
+    assert "FIXED_LEN_BYTE_ARRAY(9)" in (finding.hint or "")
 
 
 def footers_type_length(length: int) -> Any:

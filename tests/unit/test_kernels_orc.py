@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Context, Decimal
+from mmap import mmap
 from typing import Any
 
-import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support import orcfiles
 from support.reference import packed, unpacked
 
@@ -70,10 +72,6 @@ def test_nulls_are_left_out_whatever_the_slice(offset: int) -> None:
     doubles = struct.pack(f"<{len(values)}d", *values)
     assert kernels.orc_hash_double(doubles, 8, offset, length, nulls, out) == len(kept)
     assert unpacked(out, len(kept)) == [orcfiles.double_hash(float(v)) for v in kept]
-    texts = pa.array([str(v) for v in values], pa.string())
-    _, offsets, data = (memoryview(b or b"").cast("B") for b in texts.buffers())
-    assert kernels.orc_hash_binary(offsets, data, offset, length, nulls, out) == len(kept)
-    assert unpacked(out, len(kept)) == [hashes.orc_bytes(str(v).encode()) for v in kept]
     wide = b"".join(v.to_bytes(16, "little", signed=True) for v in values)
     assert kernels.orc_hash_decimal(wide, 0, offset, length, nulls, out) == len(kept)
     assert unpacked(out, len(kept)) == [hashes.orc_bytes(str(v).encode()) for v in kept]
@@ -177,6 +175,44 @@ def test_inserted_hashes_set_the_bits_that_java_would_and_are_found(bits: int, k
     assert [bool(b) for b in out] == held
 
 
+BITS_MAX = 1 << 30
+
+
+@pytest.fixture(scope="module")
+def room() -> Iterator[memoryview]:
+    """Zeros for the largest filter there is, in memory that isn't taken until it is written to."""
+    with mmap(-1, BITS_MAX // 8) as zeros, memoryview(zeros) as view:
+        yield view
+
+
+def placed(room: memoryview, value: int, bits: int, k: int) -> bool:
+    """Whether the kernel sets exactly the bits of a division; leaves zeros behind."""
+    expected = set(orcfiles.places(value, bits, k))
+    with room[: bits // 8] as bitset:
+        kernels.km_insert(bitset, packed([value]), 1, k)
+        found = all(bitset[p >> 3] >> (p & 7) & 1 for p in expected)
+        absent = kernels.km_check(bitset, packed([value]), 1, k, bytearray(1))
+        ones = sum(bitset[at].bit_count() for at in {p >> 3 for p in expected})
+        for place in expected:
+            bitset[place >> 3] = 0
+    return found and not absent and ones == len(expected)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.integers(0, (1 << 64) - 1), st.integers(1, BITS_MAX // 64).map(lambda n: n * 64), st.integers(1, 40))
+def test_the_bits_of_a_hash_are_those_of_a_division(room: memoryview, value: int, bits: int, k: int) -> None:
+    assert placed(room, value, bits, k)
+
+
+@pytest.mark.parametrize("bits", [64, 128, 192, 95_872, (1 << 29) + 64, BITS_MAX - 64, BITS_MAX])
+def test_the_division_is_exact_where_a_reciprocal_is_nearest_to_failing(room: memoryview, bits: int) -> None:
+    most = (1 << 31) // bits
+    for quotient in {0, 1, *range(most, 0, -max(most // 50, 1))}:
+        for combined in range(quotient * bits - 1, quotient * bits + 2):
+            if 0 <= combined < 1 << 31:
+                assert placed(room, combined, bits, 1)  # h2 is 0: the low half alone is divided
+
+
 def test_an_empty_filter_has_nothing() -> None:
     bitset, out = bytearray(8), bytearray(3)
     kernels.km_insert(bitset, b"", 0, 3)
@@ -194,7 +230,7 @@ def test_bits_are_counted_whatever_the_length(length: int) -> None:
 
 
 OUT = 8 * 4
-LONGS, OFFSETS, WIDE = bytes(32), struct.pack("<5i", 0, 1, 2, 3, 4), bytes(64)
+LONGS, WIDE = bytes(32), bytes(64)
 
 
 @pytest.mark.parametrize(
@@ -212,18 +248,11 @@ LONGS, OFFSETS, WIDE = bytes(32), struct.pack("<5i", 0, 1, 2, 3, 4), bytes(64)
         lambda o: kernels.orc_hash_long(LONGS, 8, 1, (1 << 63) - 4, 4, None, o),
         lambda o: kernels.orc_hash_long(LONGS, 8, 1, 0, 1 << 61, None, o),
         lambda o: kernels.orc_hash_double(LONGS, 8, (1 << 63) - 4, 4, None, o),
-        lambda o: kernels.orc_hash_binary(OFFSETS, b"abcd", (1 << 63) - 4, 4, None, o),
         lambda o: kernels.orc_hash_decimal(WIDE, 0, (1 << 63) - 4, 4, None, o),
         lambda o: kernels.orc_hash_double(LONGS, 8, 1, 4, None, o),
         lambda o: kernels.orc_hash_double(LONGS, 2, 0, 4, None, o),
         lambda o: kernels.orc_hash_double(LONGS, 4, 0, 8, None, o),
         lambda o: kernels.orc_hash_double(LONGS, 8, 0, 4, b"", o),
-        lambda o: kernels.orc_hash_binary(OFFSETS, b"abcd", 1, 4, None, o),
-        lambda o: kernels.orc_hash_binary(OFFSETS, b"abc", 0, 4, None, o),
-        lambda o: kernels.orc_hash_binary(struct.pack("<2i", -1, 2), b"abc", 0, 1, None, o),
-        lambda o: kernels.orc_hash_binary(struct.pack("<2i", 2, 1), b"abc", 0, 1, None, o),
-        lambda o: kernels.orc_hash_binary(struct.pack("<9i", *range(9)), b"abcdefghi", 0, 8, None, o),
-        lambda o: kernels.orc_hash_binary(OFFSETS, b"abcd", 0, 4, b"", o),
         lambda o: kernels.orc_hash_decimal(WIDE, 0, 1, 4, None, o),
         lambda o: kernels.orc_hash_decimal(WIDE, 39, 0, 4, None, o),
         lambda o: kernels.orc_hash_decimal(WIDE, -1, 0, 4, None, o),
@@ -255,5 +284,4 @@ def test_ranges_and_figures_out_of_bounds_are_refused(call: Callable[[bytearray]
 def test_nothing_asked_for_is_nothing_done(nulls: Bits) -> None:
     assert kernels.orc_hash_long(b"", 8, 1, 0, 0, nulls, bytearray()) == 0
     assert kernels.orc_hash_double(b"", 8, 0, 0, nulls, bytearray()) == 0
-    assert kernels.orc_hash_binary(b"", b"", 0, 0, nulls, bytearray()) == 0
     assert kernels.orc_hash_decimal(b"", 0, 0, 0, nulls, bytearray()) == 0

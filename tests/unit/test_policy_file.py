@@ -12,7 +12,8 @@ import pytest
 from support.engines import ROOT
 
 from bloomcli import limits
-from bloomcli.errors import UsageError
+from bloomcli.cli import run
+from bloomcli.errors import PolicyError
 from bloomcli.model import Severity
 from bloomcli.rules import policy_keys
 from bloomcli.rules.policy import ColumnPart, Limits, Part, Policy
@@ -69,9 +70,9 @@ def written(folder: Path, text: str | bytes, name: str = "bloom.toml") -> Path:
     return path
 
 
-def refused(folder: Path, text: str | bytes, name: str = "bloom.toml") -> UsageError:
+def refused(folder: Path, text: str | bytes, name: str = "bloom.toml") -> PolicyError:
     """The error that a text is."""
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(PolicyError) as raised:
         load(written(folder, text, name))
     assert raised.value.exit_code == 2
     return raised.value
@@ -298,6 +299,22 @@ def test_all_that_is_wrong_is_told_at_once_in_the_order_of_the_lines(tmp_path: P
     assert rest[4].endswith("an empty glob (at files[0].paths[0])")
 
 
+def test_each_thing_that_is_wrong_is_one_line_whatever_it_is_called(tmp_path: Path) -> None:
+    error = refused(tmp_path, '"a\\nb" = 1\nrequire = ["x\\ny", "x\\ny"]\n[columns."c\\nd"]\nmax-fpp = 7\n')
+    assert len(str(error).splitlines()) == 4
+    assert refused(tmp_path, '[columns."c\\nd"]\nmax-fpp = 7\n').field == 'columns."c\\nd".max-fpp'
+
+
+def test_a_person_sees_each_on_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, "max-fpp = 7\nzzz = 1\n")
+    orders = ROOT / "fixtures" / "parquet" / "orders.parquet"
+    assert run(["validate", str(orders), "--policy", str(path)]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == f"bloom: {path}: 2 things are wrong"
+    assert said[1].startswith(f"  {path}:1: ")
+    assert said[2].startswith(f"  {path}:2: ")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
@@ -330,7 +347,7 @@ def test_a_file_that_is_no_policy_is_not_read_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["gone.toml", ".", "a\0b"])
 def test_a_file_that_can_not_be_read_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the policy can't be read"):
+    with pytest.raises(PolicyError, match="the policy can't be read"):
         load(f"{tmp_path}/{name}")
 
 
@@ -388,7 +405,7 @@ def test_the_reference_has_each_key_and_an_example_of_it() -> None:
 def test_the_references_refusal_is_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bloom.toml").write_text("\n\nmax-fpp = 5\n\n\n\n\n[off]\nfilter-lenght = 'x'\n")
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(PolicyError) as raised:
         load("bloom.toml")
     said = [line.strip() for line in str(raised.value).splitlines()]
     shown = [line.strip() for line in REFERENCE.rstrip().splitlines()[-3:]]

@@ -17,6 +17,7 @@ from bloomcli.errors import UsageError
 from bloomcli.listing import Listed, expand
 from bloomcli.model import Presence
 from bloomcli.rows import FileRow, Status
+from bloomcli.source import LocalSource
 
 ID = {"columns": ("id",)}
 
@@ -225,6 +226,36 @@ def test_files_that_need_no_change_are_copied_as_they_are(path: Path, command: s
     assert row.output == str(copy)
     assert copy.read_bytes() == path.read_bytes()
     assert copy.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize(
+    ("suffix", "command", "options"),
+    [
+        ("parquet", "add", ID),
+        ("parquet", "remove", {}),
+        ("parquet", "fold", {}),
+        ("orc", "add", ID),
+        ("orc", "remove", {}),
+    ],
+)
+def test_a_file_is_opened_once_whether_there_is_something_to_do_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, command: str, options: dict[str, Any], there: bool
+) -> None:
+    path = datasets.write(tmp_path / f"a.{suffix}", rows=4000)
+    if there is (command != "add"):
+        bloomcli.add(path, ["id"], in_place=True, **({"ndv": 100_000} if command == "fold" else {}))
+    opened: list[str] = []
+    real = LocalSource.__init__
+
+    def spy(self: LocalSource, name: str, local_path: Path) -> None:
+        opened.append(name)
+        real(self, name, local_path)
+
+    monkeypatch.setattr(LocalSource, "__init__", spy)
+    row = one(path, command, options, output=tmp_path / "out")
+    assert row.status is (Status.DONE if there else Status.SKIPPED), row.error
+    assert opened.count(str(path)) == 1
 
 
 def test_an_output_is_made_again_when_its_source_is_newer_or_on_request(path: Path) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.formats.lookup import Rebuilt, add_missing, lost_values, stray_bits
 from bloomcli.formats.mosaic import values
-from bloomcli.formats.mosaic.describe import column_name
+from bloomcli.formats.mosaic.describe import column_name, facts, problem_facts
 from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, FilterProblem, LoadedFilter
 from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
 from bloomcli.formats.mosaic.splice import overlaps
-from bloomcli.model import Finding, Severity
+from bloomcli.model import FilterFacts, Finding, Severity
 
 if TYPE_CHECKING:
     from bloomcli.formats.mosaic.file import MosaicFile
@@ -41,8 +41,8 @@ def _finding(
     )
 
 
-def structure(file: MosaicFile, columns: set[int] | None) -> Iterator[Finding]:
-    """Headers, lengths, offsets, overlaps, filters that hold nothing, columns with two filters."""
+def examine(file: MosaicFile, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+    """The filters; and headers, lengths, offsets, overlaps, filters that hold nothing, columns with two filters."""
     seen: set[tuple[int, int]] = set()
     for place in file.places(columns):
         key = (place.row_group, place.column)
@@ -58,8 +58,10 @@ def structure(file: MosaicFile, columns: set[int] | None) -> Iterator[Finding]:
         try:
             loaded = file.load(place)
         except FilterProblem as problem:
+            yield problem_facts(file.footer, place, problem)
             yield _finding(file, place, problem.id, Severity.ERROR, problem.reason, offset=problem.offset)
         else:
+            yield facts(file.footer, loaded)
             yield from _sound(file, loaded)
     for first, second in overlaps(file.footer):
         owner = second if second.filter is not None else first

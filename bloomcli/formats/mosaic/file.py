@@ -154,9 +154,9 @@ class MosaicFile:
         """Compressed bytes of all row groups."""
         return sum(group.data_bytes for group in self.footer.row_groups)
 
-    def structure(self, columns: set[int] | None) -> Iterator[Finding]:
-        """Findings about the filters and where they lie."""
-        return check.structure(self, columns)
+    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+        """The filters, and findings about them and where they lie."""
+        return check.examine(self, columns)
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups with rows in which a column has no filter."""

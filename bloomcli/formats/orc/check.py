@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, stray_bits
-from bloomcli.formats.orc import spec, values
+from bloomcli.formats.orc import describe, spec, values
 from bloomcli.formats.orc.filter_header import (
     BLOOM_ENCODING,
     HINT_REPLACE,
@@ -21,7 +21,7 @@ from bloomcli.formats.orc.filter_header import (
     LoadedStream,
 )
 from bloomcli.formats.orc.footer import Stream, StripeFooter
-from bloomcli.model import Finding, Severity
+from bloomcli.model import FilterFacts, Finding, Severity
 
 if TYPE_CHECKING:
     from bloomcli.formats.orc.file import OrcFile
@@ -53,25 +53,21 @@ def _finding(
     )
 
 
-def structure(file: OrcFile, columns: set[int] | None) -> Iterator[Finding]:
-    """Streams, sizes, encodings, and filters that readers must not use."""
+def examine(file: OrcFile, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+    """The filters; and streams, sizes, encodings, and filters that readers must not use."""
     for streams, stream in file.filter_streams(columns):
-        if stream.column in file.footer.encrypted_columns:
-            yield _finding(
-                file,
-                streams,
-                stream,
-                "filter-encrypted",
-                Severity.WARNING,
-                "the filters are encrypted with their column",
-                hint="bloom has no keys; decrypt the file with the engine that wrote it",
-            )
-            continue
         try:
             loaded = file.load(streams, stream)
         except FilterProblem as problem:
-            yield _finding(file, streams, stream, problem.id, Severity.ERROR, problem.reason)
+            yield describe.problem_facts(file.footer, streams, stream, problem)
+            if problem.id == "filter-encrypted":
+                hint = "bloom has no keys; decrypt the file with the engine that wrote it"
+                yield _finding(file, streams, stream, problem.id, Severity.WARNING, problem.reason, hint=hint)
+            else:
+                yield _finding(file, streams, stream, problem.id, Severity.ERROR, problem.reason)
         else:
+            for group, bits in enumerate(loaded.filters):
+                yield describe.facts(file.footer, streams, loaded, group, bits)
             yield from _sound(file, streams, loaded)
 
 

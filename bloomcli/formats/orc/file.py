@@ -208,9 +208,9 @@ class OrcFile:
         """Data bytes of all stripes."""
         return sum(s.data_length for s in self.footer.stripes)
 
-    def structure(self, columns: set[int] | None) -> Iterator[Finding]:
-        """Findings about the filters and who may trust them."""
-        return check.structure(self, columns)
+    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+        """The filters, and findings about them and who may trust them."""
+        return check.examine(self, columns)
 
     def without_filter(self, column: Column) -> list[int]:
         """Stripes with rows in which a column has no filters."""

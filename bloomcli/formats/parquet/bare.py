@@ -147,9 +147,9 @@ class BareFilter:
         """There is no data."""
         return 0
 
-    def structure(self, columns: set[int] | None) -> Iterator[Finding]:
+    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
         """A draft is the only thing that can be wrong with a filter that was read."""
-        del columns
+        yield from self.facts(columns)
         if self.header.draft:
             yield Finding(
                 id="filter-draft", severity=Severity.ERROR, message=DRAFT_REASON, column=_COLUMN.path, offset=0

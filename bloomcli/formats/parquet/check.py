@@ -7,18 +7,18 @@ from array import array
 from collections import deque
 from collections.abc import Container, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, stray_bits
 from bloomcli.formats.parquet import layout, values
-from bloomcli.formats.parquet.describe import present_values
+from bloomcli.formats.parquet.describe import facts, present_values, problem_facts
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
 from bloomcli.formats.parquet.variants import write_header
 from bloomcli.literals import render
-from bloomcli.model import Column, ColumnChunk, Finding, Severity
+from bloomcli.model import Column, ColumnChunk, FilterFacts, Finding, Severity
 
 if TYPE_CHECKING:
     from bloomcli.formats.parquet.file import ParquetFile
@@ -29,13 +29,14 @@ _DAY_MILLIS: Final = 86_400_000
 _MONTH_DAYS: Final = 30
 
 
-def structure(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
-    """Headers, lengths, offsets, overlaps, and the wrong filters that known writers leave."""
+def examine(file: ParquetFile, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+    """The filters; and headers, lengths, offsets, overlaps, and the wrong filters that known writers leave."""
     for place in file.places(columns):
         chunk = file.footer.chunk(place)
         try:
             loaded = file.load(chunk)
         except FilterProblem as problem:
+            yield problem_facts(chunk, problem)
             yield Finding(
                 id=problem.id,
                 severity=Severity.WARNING if problem.id == "filter-encrypted" else Severity.ERROR,
@@ -46,6 +47,7 @@ def structure(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
                 hint=problem.hint,
             )
         else:
+            yield facts(chunk, loaded)
             yield from _sound(chunk, loaded)
     yield from _overlaps(file, columns)
 
@@ -79,7 +81,7 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
     if loaded.header.draft:
         yield finding("filter-draft", Severity.ERROR, DRAFT_REASON, HINT_REPLACE)
         return
-    usual = write_header(loaded.header.num_bytes)
+    usual = _usual_header(loaded.header.num_bytes)
     if loaded.header_raw[: len(usual) - 1] + loaded.header_raw[-1:] != usual:
         yield finding(
             "filter-header",
@@ -101,6 +103,11 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
             "bloom_filter_length isn't written: readers need two reads, parquet-java 1.14.0 to 1.15.2 may lose rows",
             HINT_REPLACE,
         )
+
+
+@cache
+def _usual_header(num_bytes: int) -> bytes:
+    return write_header(num_bytes)
 
 
 def _overlaps(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:

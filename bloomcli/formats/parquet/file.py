@@ -125,9 +125,9 @@ class ParquetFile:
         """Compressed bytes of all row groups."""
         return sum(self.footer.row_group_bytes(i) for i in range(self.row_group_count))
 
-    def structure(self, columns: set[int] | None) -> Iterator[Finding]:
-        """Findings about the filters and where they lie."""
-        return check.structure(self, columns)
+    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+        """The filters, and findings about them and where they lie."""
+        return check.examine(self, columns)
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups with values in which a column has no filter."""

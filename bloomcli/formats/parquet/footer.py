@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -169,33 +169,30 @@ class Footer:
                 field=outer.place.field + ".file_path",
                 hint="this is a summary file such as _metadata; give the data files themselves",
             )
-        decoded = meta.decode()
-        physical = spec.enum_name("Type", decoded.type)
+        physical = spec.enum_name("Type", meta.required_int("type"))
         if physical != column.physical:
             raise meta.place.fault(f"the chunk is {physical}, the schema says {column.physical}", meta.start, "type")
-        for name in ("num_values", "total_compressed_size", "total_uncompressed_size"):
-            meta.required_int(name)
-        first = [decoded.data_page_offset]
-        if decoded.dictionary_page_offset:  # 0 is written by some for "none"
-            first.append(decoded.dictionary_page_offset)
+        pages = meta.required_int("data_page_offset", minimum=-(1 << 63))
+        dictionary = meta.integer("dictionary_page_offset") or pages  # 0 is written by some for "none"
         offset = meta.integer("bloom_filter_offset")
-        low, high = self._bounds(decoded.statistics, column)
+        statistics = meta.struct("statistics", "Statistics")
+        low, high = self._bounds(statistics, column)
         return ColumnChunk(
             row_group=place.row_group,
             column=column,
-            num_values=decoded.num_values,
-            null_count=decoded.statistics.null_count if decoded.statistics else None,
-            compressed_bytes=decoded.total_compressed_size,
-            uncompressed_bytes=decoded.total_uncompressed_size,
-            codec=spec.enum_name("CompressionCodec", decoded.codec),
-            data_offset=min(first),
-            dictionary_bytes=first[0] - first[-1] if first[-1] < first[0] else None,
+            num_values=meta.required_int("num_values"),
+            null_count=statistics.integer("null_count") if statistics else None,
+            compressed_bytes=meta.required_int("total_compressed_size"),
+            uncompressed_bytes=meta.required_int("total_uncompressed_size"),
+            codec=spec.enum_name("CompressionCodec", meta.required_int("codec")),
+            data_offset=min(pages, dictionary),
+            dictionary_bytes=pages - dictionary if dictionary < pages else None,
             # PARQUET-1979: writers that know no filter have written 0 and negative offsets
             bloom_filter_offset=offset if offset is not None and offset > 0 else None,
             bloom_filter_length=meta.integer("bloom_filter_length"),
             min_value=low,
             max_value=high,
-            only_dictionary_encoded=_only_dictionary(decoded),
+            only_dictionary_encoded=_only_dictionary(meta),
             encrypted=encrypted,
         )
 
@@ -203,14 +200,15 @@ class Footer:
     def _ordered(self) -> bool:
         return self.top.span("column_orders") is not None
 
-    def _bounds(self, statistics: Any, column: Column) -> tuple[bytes | None, bytes | None]:
+    def _bounds(self, statistics: Struct | None, column: Column) -> tuple[bytes | None, bytes | None]:
         """min_value and max_value where their order is defined; the deprecated pair for signed integers only."""
         if statistics is None:
             return None, None
-        if self._ordered and (statistics.min_value is not None or statistics.max_value is not None):
-            return statistics.min_value, statistics.max_value
+        bounds = statistics.binary("min_value"), statistics.binary("max_value")
+        if self._ordered and bounds != (None, None):
+            return bounds
         if column.physical in _INTEGER_BOUNDS and column.signed:
-            return statistics.min, statistics.max
+            return statistics.binary("min"), statistics.binary("max")
         return None, None
 
     def row_group_bytes(self, index: int) -> int:
@@ -225,17 +223,17 @@ class Footer:
         )
 
 
-def _only_dictionary(meta: Any) -> bool:
+def _only_dictionary(meta: Struct) -> bool:
     """Encoding stats are there and say that every data page is dictionary-encoded."""
-    if not meta.encoding_stats:
-        return False
-    data_pages = {spec.enum_value("PageType", "DATA_PAGE"), spec.enum_value("PageType", "DATA_PAGE_V2")}
-    dictionary = {
-        spec.enum_value("Encoding", "PLAIN_DICTIONARY"),
-        spec.enum_value("Encoding", "RLE_DICTIONARY"),
-    }
-    encodings = {s.encoding for s in meta.encoding_stats if s.page_type in data_pages and s.count > 0}
-    return bool(encodings) and encodings <= dictionary
+    starts = meta.list_starts("encoding_stats")
+    place = meta.place.at("encoding_stats")
+    encodings = set()
+    for start in starts[:-1]:
+        stats = Struct("PageEncodingStats", meta.data, start, place)
+        page_type = spec.enum_name("PageType", stats.required_int("page_type"))
+        if page_type in {"DATA_PAGE", "DATA_PAGE_V2"} and stats.required_int("count", minimum=-(1 << 31)) > 0:
+            encodings.add(spec.enum_name("Encoding", stats.required_int("encoding")))
+    return bool(encodings) and encodings <= {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
 
 
 def read_tail(source: Source) -> Tail:

@@ -151,12 +151,15 @@ class Struct:
             raise self.place.fault(f"{field} is {value}, which can't be", span.header, field)
         return value
 
+    def binary(self, field: str) -> bytes | None:
+        """A binary field's bytes; None when it isn't there."""
+        span = self._typed(field, BINARY)
+        return None if span is None else kernels.compact_bytes(self.data, span.start)
+
     def text(self, field: str) -> str | None:
         """A binary field as text; bytes that aren't UTF-8 become backslash escapes."""
-        span = self._typed(field, BINARY)
-        if span is None:
-            return None
-        return kernels.compact_bytes(self.data, span.start).decode("utf-8", "backslashreplace")
+        found = self.binary(field)
+        return None if found is None else found.decode("utf-8", "backslashreplace")
 
     def list_starts(self, field: str) -> list[int]:
         """Start of each element of a list of structures, and the list's end; empty when it isn't there."""

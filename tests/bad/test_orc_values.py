@@ -1,0 +1,180 @@
+"""ORC columns whose streams are damaged: a BloomError that names the stream, and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support import orcfiles, orcruns
+from support.orcfiles import File
+
+import bloomcli
+from bloomcli import limits
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+
+ROWS = 40
+PRESENT, DATA, LENGTH, DICTIONARY_DATA = 0, 1, 2, 3
+DICTIONARY, DIRECT_V2, DICTIONARY_V2 = 1, 2, 3
+IDS = {"i": 1, "b": 2, "d": 3, "t": 4, "k": 5, "li": 6, "li._elem": 7, "n": 8}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A column for each way of storing values: `t` back to back, `k` with a dictionary, `n` with nulls."""
+    table = pa.table(
+        {
+            "i": pa.array(range(ROWS), pa.int32()),
+            "b": pa.array(range(ROWS), pa.int8()),
+            "d": [i / 4 for i in range(ROWS)],
+            "t": [f"text {i}" for i in range(ROWS)],
+            "k": [f"key {i % 4}" for i in range(ROWS)],
+            "li": [[i, i + 1] for i in range(ROWS)],
+            "n": [None if i % 3 else i for i in range(ROWS)],
+        }
+    )
+    orcfiles.write(tmp_path / "f", table, dictionary_key_size_threshold=0.5)
+    encodings = [c.kind for c in orcfiles.split(tmp_path / "f").stripes[0].footer.columns]
+    assert encodings[IDS["t"]] == DIRECT_V2
+    assert encodings[IDS["k"]] == DICTIONARY_V2
+    return tmp_path / "f"
+
+
+def refused(path: Path, column: str, edit: Callable[[File], object], match: str, error: type[BloomError]) -> None:
+    """add refuses the edited file, tells where, and leaves nothing behind."""
+    folder = path.parent / "work"
+    folder.mkdir()
+    bad = orcfiles.edited(path, folder / "bad", edit)
+    with pytest.raises(error, match=match) as caught:
+        bloomcli.add(bad, [column], output=folder / "out")
+    assert caught.value.path == str(bad)
+    assert "stripes[0]" in str(caught.value)
+    assert list(folder.iterdir()) == [bad]
+
+
+def stream(column: str, kind: int, data: bytes) -> Callable[[File], None]:
+    """Put other bytes in the place of a stream."""
+
+    def edit(file: File) -> None:
+        file.stripes[0].streams[file.place(kind, IDS[column])] = file.packed(data)
+
+    return edit
+
+
+def encoding(column: str, **fields: int) -> Callable[[File], None]:
+    """Change a column's encoding."""
+
+    def edit(file: File) -> None:
+        for name, value in fields.items():
+            setattr(file.stripes[0].footer.columns[IDS[column]], name, value)
+
+    return edit
+
+
+def repeated(value: int, *, signed: bool = False) -> bytes:
+    """A stream of a value for each row."""
+    return orcruns.direct([value] * ROWS, signed=signed)
+
+
+ENDS = "the stream ends before the stripe's last value"
+CASES = [
+    ("i", stream("i", DATA, b""), ENDS),
+    ("i", stream("i", DATA, repeated(5, signed=True)[:-1]), ENDS),
+    ("i", stream("i", DATA, repeated(1 << 31, signed=True)), "an integer that its column's 4 bytes don't hold"),
+    ("i", stream("i", DATA, repeated(-(1 << 31) - 1, signed=True)), "an integer that its column's 4 bytes"),
+    ("i", stream("i", DATA, bytes([0xC2, 0, 2, 2])), "a run of integers that can't be"),
+    ("i", encoding("i", kind=DICTIONARY), "column i, int, in the encoding DICTIONARY"),
+    ("b", stream("b", DATA, orcruns.byte_run(7, ROWS - 1)), ENDS),
+    ("b", stream("b", DATA, orcruns.byte_literals(bytes(ROWS))[:-1]), ENDS),
+    ("b", encoding("b", kind=DIRECT_V2), "column b, tinyint, in the encoding DIRECT_V2"),
+    ("d", stream("d", DATA, bytes(ROWS * 8 - 1)), ENDS),
+    ("d", encoding("d", kind=DIRECT_V2), "in the encoding DIRECT_V2"),
+    ("t", stream("t", DATA, b"text 1"), ENDS),
+    ("t", stream("t", LENGTH, repeated(6)[:4]), ENDS),
+    ("t", stream("t", LENGTH, repeated(-1)), "a negative length"),
+    ("t", stream("t", LENGTH, repeated(1000)), ENDS),
+    ("k", stream("k", DATA, repeated(4)), "entry 4 of a dictionary that has 4"),
+    ("k", stream("k", DATA, repeated(-1)), "entry 18446744073709551615 of a dictionary"),
+    ("k", stream("k", DICTIONARY_DATA, b"key"), ENDS),
+    ("k", encoding("k", dictionary_size=5), ENDS),
+    ("k", encoding("k", dictionary_size=(1 << 32) - 1), "a dictionary of 4294967295 entries can't be"),
+    ("li._elem", stream("li", LENGTH, b""), ENDS),
+    ("li._elem", stream("li", LENGTH, repeated(-1)), "a length below 0"),
+    ("li._elem", stream("li", LENGTH, repeated(3)), ENDS),
+    ("n", stream("n", PRESENT, b""), ENDS),
+    ("n", stream("n", PRESENT, orcruns.byte_run(0xFF, 5)), ENDS),
+]
+
+
+@pytest.mark.parametrize(("column", "edit", "match"), CASES, ids=[f"{c}: {m}" for c, _, m in CASES])
+def test_a_stream_that_isnt_its_columns_values_is_refused(
+    path: Path, column: str, edit: Callable[[File], None], match: str
+) -> None:
+    refused(path, column, edit, match, CorruptFile)
+
+
+def test_an_encoding_of_the_future_is_not_supported(path: Path) -> None:
+    refused(path, "i", encoding("i", kind=17), "column i, int, in the encoding CODE 17", UnsupportedError)
+
+
+def test_no_room_is_made_for_a_string_of_any_length(path: Path) -> None:
+    edit = stream("t", LENGTH, repeated((1 << 63) - 1))
+    refused(path, "t", edit, f"a value of {(1 << 63) - 1} bytes", UnsupportedError)
+
+
+def test_a_row_group_of_too_many_values_is_not_supported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ORC_VALUES_MAX", ROWS - 1)
+    refused(path, "i", lambda _: None, f"a row group of more than {ROWS - 1} values", UnsupportedError)
+
+
+def test_a_stream_that_isnt_there_has_no_values(path: Path) -> None:
+    refused(path, "t", lambda f: f.drop(f.place(DATA, IDS["t"])), ENDS, CorruptFile)
+
+
+def test_where_all_is_null_no_stream_but_present_is_needed(path: Path) -> None:
+    file = orcfiles.split(path)
+    file.drop(file.place(DATA, IDS["n"]))
+    file.stripes[0].streams[file.place(PRESENT, IDS["n"])] = orcruns.byte_run(0, 5)
+    path.write_bytes(file.join())
+    assert [c.values for c in bloomcli.add(path, ["n"], in_place=True).changes] == [0]
+
+
+def test_a_column_without_an_encoding_is_refused_where_its_values_are_needed(path: Path) -> None:
+    bloomcli.add(path, ["n"], in_place=True)
+    orcfiles.edited(path, path.with_name("bad"), lambda f: f.stripes[0].footer.columns.pop())
+    with pytest.raises(CorruptFile, match="column n has no encoding"):
+        bloomcli.validate(path.with_name("bad"), deep=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [
+        (b"\x01\x00", "a chunk's header is cut off"),
+        (b"\x11\x00\x00abc", "a chunk of 8 bytes runs past its stream, 3 are left"),
+        (b"\x08\x00\x00\xff\xff\xff\xff", "a chunk can't be decompressed"),
+        (b"", ENDS),
+        (b"\x01\x00\x00" * 50, ENDS),
+    ],
+)
+def test_chunks_that_cant_be_are_refused_in_data_streams(tmp_path: Path, data: bytes, match: str) -> None:
+    orcfiles.write(tmp_path / "f", {"i": range(1000)}, compression="zlib")
+
+    def edit(file: File) -> None:
+        file.stripes[0].streams[file.place(DATA, 1)] = data
+
+    refused(tmp_path / "f", "i", edit, match, CorruptFile)
+
+
+def test_values_that_are_missing_are_shown_without_decoding_what_was_never_read(path: Path) -> None:
+    bloomcli.add(path, ["t", "b"], in_place=True)
+
+    def edit(file: File) -> None:
+        lengths = orcruns.direct([1] * ROWS, signed=False) + orcruns.direct([(1 << 40)] * ROWS, signed=False)
+        file.stripes[0].streams[file.place(LENGTH, IDS["t"])] = lengths
+        file.stripes[0].streams[file.place(DATA, IDS["b"])] = orcruns.byte_run(200, ROWS)
+
+    orcfiles.edited(path, path.with_name("bad"), edit)
+    found = {f.column: f.missing for f in bloomcli.validate(path.with_name("bad"), deep=True).findings if f.missing}
+    assert found["b"] == ("-56",)
+    assert found["t"] == ("t", "e", "x", " ", "0")

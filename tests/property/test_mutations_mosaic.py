@@ -1,0 +1,219 @@
+"""Whatever is changed about a Mosaic file's filters (version 2), or below them, a deep check tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import blooms, mosaicfiles
+from support.golden import MOSAIC
+from support.mosaicfiles import DRAFT, FOOTER, varint
+from support.mutants import EXAMPLES, MORE, Whole, flipped, is_set, put, told
+
+import bloomcli
+from bloomcli.model import FilterFacts
+
+ROWS: Final = 60
+GROUP: Final = 20
+
+
+def small(path: Path) -> Path:
+    """Three row groups, not compressed, with our filters on all three columns."""
+    table = pa.table(
+        {
+            "id": pa.array(range(ROWS), pa.int32()),
+            "text": [f"text {i:02}" for i in range(ROWS)],
+            "x": [i / 4 + 1 for i in range(ROWS)],
+        }
+    )
+    bare = path.with_name("bare")
+    mosaicfiles.write(bare, table, batch=GROUP, compression=0, num_buckets=1, max_dict_entries=0)
+    bloomcli.add(bare, ["*"], output=path, **DRAFT)
+    return path
+
+
+def fixture(name: str) -> Callable[[Path], Path]:
+    """A file that lies there."""
+    return lambda _: MOSAIC / f"{name}.mosaic"
+
+
+def retrofitted(path: Path) -> Path:
+    """The released writer's file of many types, paged and monolithic buckets, with our filters."""
+    columns = [f.column for f in bloomcli.inspect(MOSAIC / "draft_types.mosaic").filters]
+    bloomcli.add(MOSAIC / "released_paged.mosaic", sorted(set(columns)), output=path, **DRAFT)
+    return path
+
+
+WRITERS: Final[dict[str, Callable[[Path], Path]]] = {
+    "bloom add, small": small,
+    "draft": fixture("draft_types"),
+}
+SLOW: Final[dict[str, Callable[[Path], Path]]] = {"bloom add": retrofitted}
+
+
+@pytest.fixture(scope="module", params=[*WRITERS, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A file of each writer."""
+    folder = tmp_path_factory.mktemp("mutants")
+    return Whole.of({**WRITERS, **SLOW}[request.param](folder / "f"), folder)
+
+
+@pytest.fixture(scope="module")
+def little(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """The small file."""
+    folder = tmp_path_factory.mktemp("little")
+    return Whole.of(small(folder / "f"), folder)
+
+
+def claim(whole: Whole, fact: FilterFacts) -> tuple[int, int, int]:
+    """Where the index says offset and length of a filter: (offset's position, length's, its end)."""
+    index = int.from_bytes(whole.data[-FOOTER:][:8], "big")
+    assert fact.length is not None
+    stored = fact.offset.to_bytes(8, "big") + varint(fact.length)
+    at = whole.data.index(stored, index)
+    assert whole.data.find(stored, at + 1) < 0
+    return at, at + 8, at + len(stored)
+
+
+def claimed(whole: Whole, fact: FilterFacts, offset: int, length: int) -> bytes:
+    """The file whose index says otherwise of a filter; nothing that the footer names lies behind it."""
+    start, _, end = claim(whole, fact)
+    return whole.data[:start] + offset.to_bytes(8, "big") + varint(length) + whole.data[end:]
+
+
+def blob(whole: Whole, fact: FilterFacts) -> bytes:
+    """Header and bitset."""
+    return whole.data[fact.offset : whole.bits(fact).stop]
+
+
+def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> None:
+    assert whole.known == frozenset()
+    assert whole.check(whole.data) == []
+    assert len(whole.sound) >= 9
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_any_flipped_bit_of_any_filter_is_told_and_of_which(whole: Whole, data: st.DataObject) -> None:
+    fact = data.draw(st.sampled_from(whole.sound))
+    cleared = data.draw(st.booleans())
+    span = whole.bits(fact)
+    bits = [bit for bit in range(span.start * 8, span.stop * 8) if is_set(whole.data, bit) is cleared]
+    if bits:
+        whole.flipped_bit(fact, flipped(whole.data, data.draw(st.sampled_from(bits))), cleared=cleared)
+
+
+def test_every_bit_of_a_small_filter_and_its_header_is_told(little: Whole) -> None:
+    fact = min(little.sound, key=lambda f: f.bitset_bytes or 0)
+    directions = set()
+    for bit in range(fact.offset * 8, little.bits(fact).stop * 8):
+        with told(f"bit {bit - fact.offset * 8} of header and bitset"):
+            if bit // 8 in little.header(fact):
+                assert little.catches(flipped(little.data, bit))
+                continue
+            little.flipped_bit(fact, flipped(little.data, bit), cleared=is_set(little.data, bit))
+            directions.add(is_set(little.data, bit))
+    assert directions == {True, False}
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_any_byte_of_any_header_is_told(whole: Whole, data: st.DataObject) -> None:
+    fact = data.draw(st.sampled_from(whole.sound))
+    at = data.draw(st.sampled_from(whole.header(fact)))
+    byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole.data[at]))
+    assert whole.catches(put(whole.data, at, bytes([byte])))
+
+
+@given(data=st.data(), by=st.sampled_from([-64, -32, -5, -1, 1, 5, 32, 64, 1 << 40]) | st.integers(-9999, 9999))
+@EXAMPLES
+def test_any_other_offset_is_told(whole: Whole, data: st.DataObject, by: int) -> None:
+    fact = data.draw(st.sampled_from(whole.sound))
+    others = [f.offset for f in whole.filters if f != fact]
+    to = data.draw(st.sampled_from([max(fact.offset + by, 0), *others]))
+    if to != fact.offset:
+        assert whole.catches(claimed(whole, fact, to, fact.length or 0))
+
+
+@given(data=st.data(), by=st.sampled_from([-64, -32, -5, -1, 1, 5, 32, 64, 1 << 40]) | st.integers(-99, 999))
+@EXAMPLES
+def test_any_other_length_is_told(whole: Whole, data: st.DataObject, by: int) -> None:
+    fact = data.draw(st.sampled_from(whole.sound))
+    assert fact.length is not None
+    to = max(fact.length + by, 0)
+    if to != fact.length:
+        assert whole.catches(claimed(whole, fact, fact.offset, to))
+
+
+def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
+    """Swap two filters' claims, and their bytes where they have the same size. Equal filters may be swapped."""
+    if blob(whole, one) == blob(whole, other):
+        return False
+    (start, _, end), (then, _, last) = sorted((claim(whole, one), claim(whole, other)))
+    data = whole.data
+    changed = [data[:start] + data[then:last] + data[end:then] + data[start:end] + data[last:]]
+    if one.length == other.length:
+        changed.append(put(put(data, one.offset, blob(whole, other)), other.offset, blob(whole, one)))
+    for mutant in changed:
+        with told(f"{one.column} in {one.row_group} for {other.column} in {other.row_group}"):
+            found = whole.findings(mutant)
+            assert found
+            assert {(f.row_group, f.column) for f in found} <= {(f.row_group, f.column) for f in (one, other)}
+            assert {f.id for f in found} <= {"value-missing", "filter-stray-bits"}
+    return True
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_two_filters_of_different_columns_or_row_groups_swapped_are_told(whole: Whole, data: st.DataObject) -> None:
+    one = data.draw(st.sampled_from(whole.sound))
+    check_swap(whole, one, data.draw(st.sampled_from([f for f in whole.sound if f != one])))
+
+
+def test_every_swap_in_a_small_file_is_told(little: Whole) -> None:
+    filters = little.sound
+    told_of = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
+    assert all(told_of)
+    assert len(told_of) == 9 * 8 / 2
+
+
+def test_every_truncation_of_a_small_file_is_told(little: Whole) -> None:
+    for size in range(0, len(little.data), 3):
+        with told(f"cut to {size} bytes"):
+            assert little.catches(little.data[:size])
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_any_truncation_is_told(whole: Whole, data: st.DataObject) -> None:
+    assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
+
+
+@given(row=st.integers(0, ROWS - 1), text=st.text("abcxyz 0189", min_size=7, max_size=7))
+@MORE
+def test_a_changed_value_is_told(little: Whole, row: int, text: str) -> None:
+    """But where the filter over the values that the released reader sees is, bit for bit, the same."""
+    at = little.data.index(f"text {row:02}".encode())
+    changed = put(little.data, at, text.encode())
+    if changed == little.data:
+        return
+    little.work.with_name("released").write_bytes(changed)
+    bare = little.work.with_name("bare_again")
+    bloomcli.remove(little.work.with_name("released"), output=bare, overwrite=True)
+    values = mosaicfiles.read(bare)["text"].to_pylist()
+    assert values == [text if i == row else f"text {i:02}" for i in range(ROWS)]
+    group = row // GROUP
+    (fact,) = [f for f in little.filters if (f.column, f.row_group) == ("text", group)]
+    span = little.bits(fact)
+    inserted = (v.encode() for v in values[group * GROUP :][:GROUP])
+    if blooms.build(inserted, len(span)) == little.data[span.start : span.stop]:
+        assert little.findings(changed) == []
+    else:
+        (finding,) = little.findings(changed)
+        assert (finding.column, finding.row_group) == ("text", group)
+        assert finding.id in {"value-missing", "filter-stray-bits"}

@@ -1,0 +1,396 @@
+"""Whatever is changed about an ORC file's filters, or below them, a deep check tells: of every writer's files.
+
+Left out are filters that no reader looks up, or that nobody can check: of unions, of booleans by ORC C++, and
+BLOOM_FILTER streams of timestamps, which are in the writer's local time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import orc
+from support import orcfiles
+from support.golden import ORC
+from support.mutants import EXAMPLES, MORE, Whole, flipped, is_set, place, put, told
+from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, File
+from support.orcwalk import Orc
+
+import bloomcli
+from bloomcli.errors import CorruptFile
+from bloomcli.model import FilterFacts
+
+ROWS: Final = 48
+_JAVA, _CPP = 0, 1
+
+
+def small(path: Path) -> Path:
+    """Three stripes of two row groups, not compressed, with small filters by us on two of three columns."""
+    table = {
+        "id": pa.array(range(ROWS), pa.int32()),
+        "text": [f"text {i:02}" for i in range(ROWS)],
+        "x": [i / 4 + 1 for i in range(ROWS)],
+    }
+    options = {"stripe": 16, "stride": 8, "dictionary_key_size_threshold": 0.0}
+    orcfiles.write(path.with_name("bare"), table, **options)
+    bloomcli.add(path.with_name("bare"), ["id", "text"], output=path, fpp=0.02)
+    return path
+
+
+def both_kinds(path: Path) -> Path:
+    """orc-core's file without filters, with ours of both kinds, not compressed."""
+    columns = [c for c in Orc(ORC / "java_none.orc").hashable if c != "price"]  # not to be trusted in BLOOM_FILTER
+    bloomcli.add(ORC / "java_none.orc", columns, output=path, kind="both")
+    return path
+
+
+def fixture(name: str) -> Callable[[Path], Path]:
+    """A file that lies there."""
+    return lambda _: ORC / f"{name}.orc"
+
+
+QUICK: Final[dict[str, Callable[[Path], Path]]] = {
+    "bloom add, small": small,
+    "orc-core, char": fixture("java_char_instant"),
+    "orc-core, lz4": fixture("java_lz4"),
+}
+SLOW: Final[dict[str, Callable[[Path], Path]]] = {
+    "orc-core": fixture("java_types"),
+    "orc-core, both kinds": fixture("java_both_kinds"),
+    "ORC C++ by pyarrow": fixture("cpp_types"),
+    "ORC C++ by PyORC": fixture("pyorc_types"),
+    "bloom add": both_kinds,
+}
+
+
+@pytest.fixture(scope="module", params=[*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A file of each writer, taken apart and put together again, for mutants to differ in nothing else."""
+    folder = tmp_path_factory.mktemp("mutants")
+    return Whole.of(orcfiles.edited({**QUICK, **SLOW}[request.param](folder / "f"), folder / "joined", id), folder)
+
+
+@pytest.fixture(scope="module")
+def little(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """The small file as it was written."""
+    folder = tmp_path_factory.mktemp("little")
+    return Whole.of(small(folder / "f"), folder)
+
+
+def parts(whole: Whole) -> File:
+    """The file in parts."""
+    return File.split(whole.data)
+
+
+def checkable(whole: Whole) -> list[FilterFacts]:
+    """The filters that can be held against the column, see above."""
+    by_cpp = parts(whole).footer.writer == _CPP
+    return [
+        f
+        for f in whole.sound
+        if f.problem is None
+        and f.untrusted is None
+        and f.physical != "union"
+        and not (f.physical == "boolean" and by_cpp)
+        and not (f.physical == "timestamp" and f.encoding == "BLOOM_FILTER")
+    ]
+
+
+def ids(whole: Whole) -> dict[str, int]:
+    """Column ids by path."""
+    path = whole.work.with_name("for_ids")
+    path.write_bytes(whole.data)
+    return Orc(path).columns
+
+
+def kind_of(fact: FilterFacts) -> int:
+    """The stream's kind."""
+    return {"BLOOM_FILTER": BLOOM_FILTER, "BLOOM_FILTER_UTF8": BLOOM_FILTER_UTF8}[fact.encoding or ""]
+
+
+def edited(whole: Whole, fact: FilterFacts, edit: Callable[[Any], None]) -> bytes:
+    """The file with one filter's message edited."""
+    file, column, stripe = parts(whole), ids(whole)[fact.column], fact.stripe or 0
+    index = file.filters(column, stripe, kind_of(fact))
+    edit(index.bloom_filter[fact.row_group])
+    file.set_filters(column, index, stripe, kind_of(fact))
+    return file.join()
+
+
+def bitset(item: Any) -> bytes:
+    """A filter's bits."""
+    return item.utf8bitset or b"".join(v.to_bytes(8, "little") for v in item.bitset)
+
+
+def set_bitset(item: Any, bits: bytes) -> None:
+    """Other bits, in the same form."""
+    if item.utf8bitset:
+        item.utf8bitset = bits
+    else:
+        item.bitset[:] = [int.from_bytes(bits[at : at + 8], "little") for at in range(0, len(bits), 8)]
+
+
+def message(whole: Whole, fact: FilterFacts) -> Any:
+    """A filter's message."""
+    index = parts(whole).filters(ids(whole)[fact.column], fact.stripe or 0, kind_of(fact))
+    return index.bloom_filter[fact.row_group]
+
+
+def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> None:
+    assert whole.check(whole.data) == []
+    assert len(checkable(whole)) >= 2
+    assert {name for name, _ in whole.known} <= {"value-missing", "filter-untrusted"}
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_any_flipped_bit_of_any_filter_is_told_and_of_which(whole: Whole, data: st.DataObject) -> None:
+    fact = data.draw(st.sampled_from(checkable(whole)))
+    bits = bitset(message(whole, fact))
+    cleared = data.draw(st.booleans())
+    there = [bit for bit in range(len(bits) * 8) if is_set(bits, bit) is cleared]
+    if there:
+        bit = data.draw(st.sampled_from(there))
+        whole.flipped_bit(
+            fact, edited(whole, fact, lambda item: set_bitset(item, flipped(bits, bit))), cleared=cleared
+        )
+
+
+@pytest.mark.parametrize("column", ["id", "text"])
+def test_every_bit_of_a_small_filter_is_told(little: Whole, column: str) -> None:
+    """Streams of a file that isn't compressed hold the bits as they are."""
+    fact = next(f for f in little.sound if (f.column, f.stripe, f.row_group) == (column, 1, 1))
+    bits = bitset(message(little, fact))
+    start = little.data.index(bits, fact.offset)
+    directions = set()
+    for bit in range(start * 8, (start + len(bits)) * 8):
+        cleared = is_set(little.data, bit)
+        with told(f"bit {bit - start * 8}"):
+            little.flipped_bit(fact, flipped(little.data, bit), cleared=cleared)
+        directions.add(cleared)
+    assert directions == {True, False}
+
+
+def test_every_bit_of_a_filter_stream_is_told(little: Whole) -> None:
+    """The filters' messages, their lengths and numbers of hash functions among them."""
+    file = parts(little)
+    stream = file.stripes[0].streams[file.place(BLOOM_FILTER_UTF8, 1)]
+    start = little.data.index(stream)
+    for bit in range(start * 8, (start + len(stream)) * 8):
+        with told(f"bit {bit - start * 8} of the stream"):
+            assert little.catches(flipped(little.data, bit))
+
+
+def test_flipped_bits_of_compressed_streams_are_told(whole: Whole) -> None:
+    """But one that decompresses to the same bytes: some of a frame's bits mean nothing."""
+    random_ = random.Random("streams")
+    for _ in range(20):
+        fact = random_.choice(checkable(whole))
+        file, column, stripe = parts(whole), ids(whole)[fact.column], fact.stripe or 0
+        streams, at = file.stripes[stripe].streams, file.place(kind_of(fact), column, stripe)
+        before = file.plain(streams[at])
+        bit = random_.randrange(len(streams[at]) * 8)
+        streams[at] = flipped(streams[at], bit)
+        try:
+            same = file.plain(streams[at]) == before
+        except CorruptFile:
+            same = False
+        with told(f"{place(fact)}, bit {bit} of the stream"):
+            assert whole.check(file.join()) == [] if same else whole.check(file.join())
+
+
+@given(data=st.data(), by=st.sampled_from([-2, -1, 1, 2, 7, 100]))
+@EXAMPLES
+def test_another_number_of_hash_functions_is_told(whole: Whole, data: st.DataObject, by: int) -> None:
+    """But in a filter over no value, which is as empty with any number."""
+    fact = data.draw(st.sampled_from(checkable(whole)))
+    k = message(whole, fact).num_hash_functions + by
+    changed = edited(whole, fact, lambda item: setattr(item, "num_hash_functions", max(k, 0)))
+    if any(bitset(message(whole, fact))) or k < 1:
+        assert whole.catches(changed)
+    else:
+        assert whole.check(changed) == []
+
+
+@given(data=st.data(), by=st.integers(-300, 300).filter(bool))
+@EXAMPLES
+def test_any_other_length_of_a_filter_stream_is_told(whole: Whole, data: st.DataObject, by: int) -> None:
+    """Everything behind it is then looked for elsewhere."""
+    fact = data.draw(st.sampled_from(checkable(whole)))
+    file, column, stripe = parts(whole), ids(whole)[fact.column], fact.stripe or 0
+    stream = file.stripes[stripe].footer.streams[file.place(kind_of(fact), column, stripe)]
+    stream.length = max(stream.length + by, 0)
+    assert whole.catches(lying(file))
+
+
+@given(data=st.data(), by=st.integers(-300, 300).filter(bool), field=st.sampled_from(["offset", "index_length"]))
+@EXAMPLES
+def test_any_other_place_of_a_stripe_or_its_index_is_told(
+    whole: Whole, data: st.DataObject, by: int, field: str
+) -> None:
+    file = parts(whole)
+    info = data.draw(st.sampled_from(file.stripes)).info
+    setattr(info, field, max(getattr(info, field) + by, 0))
+    assert whole.catches(lying(file))
+
+
+def lying(file: File) -> bytes:
+    """The file as it is edited, with lengths of the footers that are right."""
+    claims = [(part, part.info.offset, part.info.index_length) for part in file.stripes]
+    lengths = [[s.length for s in part.footer.streams] for part in file.stripes]
+    out = bytearray()
+    for part, sizes in zip(file.stripes, lengths, strict=True):
+        for stream, size in zip(part.footer.streams, sizes, strict=True):
+            stream.length = size
+        out += part.gap + b"".join(part.streams) + part.rest
+        footer = file.packed(part.footer.SerializeToString())
+        part.info.footer_length = len(footer)
+        out += footer
+    assert claims == [(part, part.info.offset, part.info.index_length) for part in file.stripes]
+    out += file.metadata
+    tail = file.packed(file.footer.SerializeToString())
+    file.postscript.footer_length = len(tail)
+    postscript = file.postscript.SerializeToString()
+    return bytes(out) + tail + postscript + bytes([len(postscript)])
+
+
+def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
+    """Swap two filters' messages. Equal filters may be swapped."""
+    first, second = message(whole, one), message(whole, other)
+    if first == second:
+        return False
+    file = parts(whole)
+    for fact, new in ((one, second), (other, first)):
+        column, stripe = ids(whole)[fact.column], fact.stripe or 0
+        index = file.filters(column, stripe, kind_of(fact))
+        index.bloom_filter[fact.row_group].CopyFrom(new)
+        file.set_filters(column, index, stripe, kind_of(fact))
+    with told(f"{place(one)} for {place(other)}"):
+        found = whole.findings(file.join())
+        assert found
+        assert {place(f) for f in found} <= {place(one), place(other)}
+        assert {f.id for f in found} <= {"value-missing", "filter-stray-bits", "filter-all-zero"}
+    return True
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_two_filters_of_different_columns_or_row_groups_swapped_are_told(whole: Whole, data: st.DataObject) -> None:
+    one = data.draw(st.sampled_from(checkable(whole)))
+    others = [f for f in checkable(whole) if place(f) != place(one) and f.encoding == one.encoding]
+    check_swap(whole, one, data.draw(st.sampled_from(others)))
+
+
+def test_every_swap_in_a_small_file_is_told(little: Whole) -> None:
+    filters = little.sound
+    told_of = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
+    assert all(told_of)
+    assert len(told_of) == 12 * 11 / 2
+
+
+@pytest.mark.parametrize("stripe", range(3))
+def test_two_columns_streams_swapped_by_their_column_numbers_are_told(little: Whole, stripe: int) -> None:
+    file = parts(little)
+    streams = file.stripes[stripe].footer.streams
+    one, other = (streams[file.place(BLOOM_FILTER_UTF8, column, stripe)] for column in (1, 2))
+    one.column, other.column = 2, 1
+    found = little.findings(file.join())
+    assert {(f.stripe, f.column) for f in found} == {(stripe, "id"), (stripe, "text")}
+    assert {f.id for f in found} == {"value-missing"}
+
+
+def test_streams_of_a_column_swapped_between_stripes_are_told(little: Whole) -> None:
+    file = parts(little)
+    at = file.place(BLOOM_FILTER_UTF8, 1)
+    first, second = (file.stripes[stripe].streams for stripe in (0, 2))
+    first[at], second[at] = second[at], first[at]
+    found = little.findings(file.join())
+    assert {(f.id, f.stripe, f.column) for f in found} == {("value-missing", 0, "id"), ("value-missing", 2, "id")}
+
+
+@pytest.mark.slow
+def test_every_truncation_of_a_small_file_is_told(little: Whole) -> None:
+    for size in range(len(little.data)):
+        with told(f"cut to {size} bytes"):
+            assert little.catches(little.data[:size])
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_any_truncation_is_told(whole: Whole, data: st.DataObject) -> None:
+    assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
+
+
+@given(row=st.integers(0, ROWS - 1), text=st.text("abcxyz 0189", min_size=7, max_size=7))
+@MORE
+def test_a_changed_value_is_told(little: Whole, row: int, text: str) -> None:
+    """But where the filter over the values that Arrow reads from the changed file is, bit for bit, the same."""
+    stripe, group = row // 16, row % 16 // 8
+    streams = parts(little).stripes[stripe].streams
+    data = next(s for s in streams if f"text {stripe * 16:02}text {stripe * 16 + 1:02}".encode() in s)
+    at = little.data.index(data) + data.index(f"text {row:02}".encode())
+    changed = put(little.data, at, text.encode())
+    if changed == little.data:
+        return
+    values = orc.ORCFile(pa.BufferReader(changed)).read()["text"].to_pylist()
+    assert values == [text if i == row else f"text {i:02}" for i in range(ROWS)]
+    fact = next(f for f in little.sound if place(f) == (stripe, group, "text"))
+    stored = message(little, fact)
+    bits, k = bitset(stored), stored.num_hash_functions
+    hashes = map(orcfiles.text_hash, values[stripe * 16 + group * 8 :][:8])
+    if orcfiles.bits_of(hashes, len(bits) * 8, k) == bits:
+        assert little.findings(changed) == []
+    else:
+        (finding,) = little.findings(changed)
+        assert place(finding) == place(fact)
+        assert finding.id in {"value-missing", "filter-stray-bits"}
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize("retrofit", [True, False], ids=["ours", "orc_cpp"])
+def test_every_bit_of_a_filter_over_a_zero_is_told_but_the_one_that_makes_a_sound_filter(
+    zero: float, retrofit: bool, tmp_path: Path
+) -> None:
+    """A sound filter holds the other zero or doesn't: a bit that leads from one to the other is left out."""
+    values = [zero, 1.5, 3.25]
+    path = tmp_path / "f"
+    if retrofit:
+        orcfiles.write(tmp_path / "bare", {"c": values}, stride=10)
+        bloomcli.add(tmp_path / "bare", ["c"], output=path, fpp=0.05)
+    else:
+        orcfiles.write(path, {"c": values}, stride=10, blooms=[1])
+    whole = Whole.of(path, tmp_path)
+    (fact,) = whole.sound
+    stored = message(whole, fact)
+    bits, k = bitset(stored), stored.num_hash_functions
+    hashes = [orcfiles.double_hash(v) for v in values]
+    zeros = [orcfiles.double_hash(z) for z in (0.0, -0.0)]
+    sound = [orcfiles.bits_of([*hashes, *more], len(bits) * 8, k) for more in ([], zeros)]
+    assert bits in sound
+    start = whole.data.index(bits)
+    for bit in range(start * 8, (start + len(bits)) * 8):
+        data = flipped(whole.data, bit)
+        if data[start : start + len(bits)] in sound:
+            assert whole.findings(data) == []
+            continue
+        with told(f"bit {bit - start * 8}"):
+            (finding,) = whole.findings(data)
+            assert finding.id in {"value-missing", "filter-stray-bits"}
+
+
+def test_a_bit_in_a_filter_that_nothing_is_inserted_into_is_told(tmp_path: Path) -> None:
+    """orc-core's filters of structs and booleans: both are in the fixture."""
+    whole = Whole.of(ORC / "java_types.orc", tmp_path)
+    empty = {f.physical: f for f in checkable(whole) if f.physical in {"struct", "boolean"}}
+    assert set(empty) == {"struct", "boolean"}
+    for fact in empty.values():
+        bits = bitset(message(whole, fact))
+        assert not any(bits)
+        changed = edited(whole, fact, lambda item, bits=bits: set_bitset(item, flipped(bits, 77)))
+        whole.flipped_bit(fact, changed, cleared=False)

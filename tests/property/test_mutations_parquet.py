@@ -1,0 +1,404 @@
+"""Whatever is changed about a Parquet file's filters, or below them, a deep check tells: of every writer's files."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support import blooms, footers
+from support.golden import FIXTURES
+from support.mutants import EXAMPLES, MORE, Whole, flipped, is_set, put, told
+from support.tables import packed, write
+from support.thrift import Fields
+
+import bloomcli
+from bloomcli.model import FilterFacts, Severity
+
+ROWS: Final = 60
+
+
+def small(path: Path) -> Path:
+    """Two row groups of 30 rows, two columns with filters of 32 and 64 bytes by us; plain pages, not compressed."""
+    table = {"id": pa.array(range(ROWS), pa.int64()), "text": [f"text {i:02}" for i in range(ROWS)]}
+    bare = write(path.with_name("bare"), table, rows=ROWS // 2, dictionary=["text"], store_schema=False)
+    bloomcli.add(bare, ["id"], output=path.with_name("half"), max_bytes=32)
+    bloomcli.add(path.with_name("half"), ["text"], output=path, fpp=0.001)
+    return path
+
+
+def retrofitted(path: Path) -> Path:
+    """parquet-java's file without filters, with ours."""
+    bloomcli.add(FIXTURES / "orders.parquet", ["*"], output=path)
+    return path
+
+
+def arrows(path: Path) -> Path:
+    """Arrow C++'s, small."""
+    table = {"n": pa.array([i * 3 for i in range(ROWS)], pa.int32()), "f": [i / 8 + 1 for i in range(ROWS)]}
+    return write(path, table, rows=ROWS // 2, page_version=2, blooms={c: {"ndv": 30, "fpp": 0.05} for c in table})
+
+
+def ducks(path: Path) -> Path:
+    """DuckDB's, small: filters of dictionary-encoded columns."""
+    import duckdb
+
+    query = "SELECT 'text ' || (i % 20) AS s, (i % 20)::DECIMAL(9, 2) / 8 AS d FROM range(2500) t(i)"
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        connection.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
+    return path
+
+
+def fixture(name: str) -> Callable[[Path], Path]:
+    """A file that lies there, of many types."""
+    return lambda _: FIXTURES / f"{name}.parquet"
+
+
+QUICK: Final[dict[str, Callable[[Path], Path]]] = {
+    "bloom add, small": small,
+    "Arrow C++, small": arrows,
+    "DuckDB, small": ducks,
+    "parquet-java, INT96": fixture("spark_int96"),
+}
+SLOW: Final[dict[str, Callable[[Path], Path]]] = {
+    "parquet-java": fixture("spark_types"),
+    "Arrow C++": fixture("pyarrow_types"),
+    "DuckDB": fixture("duckdb_types"),
+    "arrow-rs": fixture("arrow_rs_between"),
+    "bloom add": retrofitted,
+}
+
+
+@pytest.fixture(scope="module", params=[*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A file of each writer."""
+    folder = tmp_path_factory.mktemp("mutants")
+    return Whole.of({**QUICK, **SLOW}[request.param](folder / "f.parquet"), folder)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """One filter of 32 bytes over eight numbers."""
+    folder = tmp_path_factory.mktemp("tiny")
+    bare = write(folder / "bare", {"c": pa.array([*range(8)], pa.int32())}, store_schema=False)
+    bloomcli.add(bare, ["c"], output=folder / "f")
+    return Whole.of(folder / "f", folder)
+
+
+@pytest.fixture(scope="module")
+def little(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A small file, checked in a millisecond or two."""
+    folder = tmp_path_factory.mktemp("little")
+    return Whole.of(small(folder / "f.parquet"), folder)
+
+
+def chunk_of(whole: Whole, fact: FilterFacts) -> tuple[int, int]:
+    """The row group and the column's ordinal."""
+    ((group, column),) = [(g, c) for g, c, at, _ in footers.claims(whole.data) if at == fact.offset]
+    assert group == fact.row_group
+    return group, column
+
+
+def claimed(whole: Whole, fact: FilterFacts, offset: int, length: int | None) -> bytes:
+    """The file whose footer says otherwise of a filter."""
+    return footers.edited(whole.data, footers.set_filter(*chunk_of(whole, fact), offset, length))
+
+
+def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> None:
+    assert whole.check(whole.data) == []
+    assert len(whole.sound) >= 2
+    wrong = {name for name, _ in whole.known}
+    assert wrong <= {"filter-boolean"}
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_any_flipped_bit_of_any_filter_is_told_and_of_which(whole: Whole, data: st.DataObject) -> None:
+    fact = data.draw(st.sampled_from(whole.sound))
+    cleared = data.draw(st.booleans())
+    span = whole.bits(fact)
+    bits = [bit for bit in range(span.start * 8, span.stop * 8) if is_set(whole.data, bit) is cleared]
+    if bits:
+        whole.flipped_bit(fact, flipped(whole.data, data.draw(st.sampled_from(bits))), cleared=cleared)
+
+
+def test_every_bit_of_a_small_filter_is_told(tiny: Whole) -> None:
+    (fact,) = tiny.sound
+    span = tiny.bits(fact)
+    assert len(span) == 32
+    directions = set()
+    for bit in range(span.start * 8, span.stop * 8):
+        cleared = is_set(tiny.data, bit)
+        with told(f"bit {bit - span.start * 8}"):
+            tiny.flipped_bit(fact, flipped(tiny.data, bit), cleared=cleared)
+        directions.add(cleared)
+    assert directions == {True, False}
+
+
+@pytest.mark.slow
+def test_a_bit_of_every_block_of_every_filter_is_told(whole: Whole) -> None:
+    random_ = random.Random("blocks")
+    for fact in whole.sound:
+        for block in range(whole.bits(fact).start, whole.bits(fact).stop, 32)[:16]:
+            bit = block * 8 + random_.randrange(256)
+            with told(f"{fact}, bit {bit}"):
+                whole.flipped_bit(fact, flipped(whole.data, bit), cleared=is_set(whole.data, bit))
+
+
+FORMS: Final = {pa.float16(): "<e", pa.float32(): "<f", pa.float64(): "<d"}
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.float64(), *(pytest.param(k, marks=pytest.mark.slow) for k in (pa.float32(), pa.float16()))], ids=str
+)
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize("retrofit", [True, False], ids=["ours", "arrows"])
+def test_every_bit_of_a_filter_over_a_zero_is_told_but_the_one_that_makes_a_sound_filter(
+    kind: pa.DataType, zero: float, retrofit: bool, tmp_path: Path
+) -> None:
+    """A sound filter holds the other zero or doesn't: a bit that leads from one to the other is left out."""
+    values = [zero, 1.5, -2.25, 8.0]
+    table = {"c": pa.array(values, kind)}
+    path = tmp_path / "f.parquet"
+    if retrofit:
+        bloomcli.add(write(tmp_path / "bare", table), ["c"], output=path, max_bytes=32)
+    else:
+        write(path, table, blooms={"c": {"ndv": 3, "fpp": 0.1}})
+    whole = Whole.of(path, tmp_path)
+    (fact,) = whole.filters
+    plain = packed(FORMS[kind])
+    sound = [blooms.build(map(plain, (*values, *more)), 32) for more in ((), (0.0, -0.0))]
+    span = whole.bits(fact)
+    assert whole.data[span.start : span.stop] in sound
+    caught = 0
+    for bit in range(span.start * 8, span.stop * 8):
+        data = flipped(whole.data, bit)
+        if data[span.start : span.stop] in sound:
+            assert whole.findings(data) == []
+            continue
+        with told(f"bit {bit - span.start * 8}"):
+            (finding,) = whole.findings(data)
+            assert finding.id in {"value-missing", "filter-stray-bits"}
+        caught += 1
+    assert caught >= 32 * 8 - 1
+
+
+@pytest.mark.parametrize("length", [True, False], ids=["length", "no_length"])
+def test_every_bit_of_a_header_is_told(tiny: Whole, length: bool) -> None:
+    (fact,) = tiny.sound
+    data = tiny.data if length else claimed(tiny, fact, fact.offset, None)
+    assert tiny.check(data) == []
+    for bit in range(tiny.header(fact).start * 8, tiny.header(fact).stop * 8):
+        with told(f"bit {bit - fact.offset * 8} of the header"):
+            assert tiny.check(flipped(data, bit))
+
+
+@pytest.mark.slow
+def test_every_other_byte_in_a_header_is_told(tiny: Whole) -> None:
+    (fact,) = tiny.sound
+    for at in tiny.header(fact):
+        for byte in set(range(256)) - {tiny.data[at]}:
+            with told(f"byte {at - fact.offset} of the header is {byte}"):
+                assert tiny.catches(put(tiny.data, at, bytes([byte])))
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_any_byte_of_any_header_is_told(whole: Whole, data: st.DataObject) -> None:
+    fact = data.draw(st.sampled_from(whole.sound))
+    at = data.draw(st.sampled_from(whole.header(fact)))
+    byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole.data[at]))
+    assert whole.catches(put(whole.data, at, bytes([byte])))
+
+
+MOVES: Final = (1, 2, 8, 16, 32, 48, 64, 1 << 16, 1 << 40)
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_any_other_offset_is_told(whole: Whole, data: st.DataObject) -> None:
+    """But an offset of 0 or below, by which readers understand that there is no filter (PARQUET-1979)."""
+    fact = data.draw(st.sampled_from(whole.sound))
+    moves = st.sampled_from([sign * by for by in MOVES for sign in (1, -1)])
+    others = st.sampled_from([f.offset - fact.offset for f in whole.filters if f != fact])
+    anywhere = st.integers(4 - fact.offset, len(whole.data) - fact.offset)
+    to = fact.offset + data.draw((moves | others | anywhere).filter(bool))
+    changed = claimed(whole, fact, to, fact.length)
+    if to > 0:
+        assert whole.catches(changed)
+    else:
+        assert whole.check(changed) == []
+        (missing,) = bloomcli.validate(whole.work, require=[fact.column], columns=[fact.column]).findings
+        assert (missing.id, missing.row_group) == ("filter-required", fact.row_group)
+
+
+@pytest.mark.slow
+def test_every_offset_of_a_small_file_is_told(tiny: Whole) -> None:
+    (fact,) = tiny.sound
+    for to in range(1, len(tiny.data) + 40):
+        if to != fact.offset:
+            with told(f"the filter of {fact.offset} is at {to}"):
+                assert tiny.catches(claimed(tiny, fact, to, fact.length))
+
+
+@given(data=st.data(), by=st.sampled_from([s * by for by in MOVES[:-1] for s in (1, -1)]) | st.integers(-5000, 5000))
+@example(data=None, by=0)
+@EXAMPLES
+def test_any_other_length_is_told(whole: Whole, data: st.DataObject | None, by: int) -> None:
+    """But a length that isn't there: the header has it too, and a note says so."""
+    fact = whole.sound[0] if data is None else data.draw(st.sampled_from(whole.sound))
+    assert fact.length is not None
+    if by:
+        assert whole.catches(claimed(whole, fact, fact.offset, fact.length + by))
+    else:
+        assert whole.check(claimed(whole, fact, fact.offset, None)) == []
+        noted = [f for f in bloomcli.validate(whole.work, deep=True).findings if f.severity is Severity.NOTE]
+        assert [(f.id, f.column, f.row_group) for f in noted] == [("filter-no-length", fact.column, fact.row_group)]
+
+
+def blob(whole: Whole, fact: FilterFacts) -> bytes:
+    """Header and bitset."""
+    return whole.data[fact.offset : whole.bits(fact).stop]
+
+
+def swap_claims(whole: Whole, one: FilterFacts, other: FilterFacts) -> bytes:
+    """The file whose footer has each filter's offset and length for the other."""
+
+    def edit(metadata: Fields) -> None:
+        first, second = (footers.meta(metadata, *chunk_of(whole, f)) for f in (one, other))
+        for number in (footers.BLOOM_FILTER_OFFSET, footers.BLOOM_FILTER_LENGTH):
+            first[number], second[number] = second[number], first[number]
+
+    return footers.edited(whole.data, edit)
+
+
+def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
+    """Swap two filters' claims, and their bytes where they have the same size. Equal filters may be swapped."""
+    if blob(whole, one) == blob(whole, other):
+        assert whole.check(swap_claims(whole, one, other)) == []
+        return False
+    changed = [swap_claims(whole, one, other)]
+    if one.length == other.length:
+        swapped = put(whole.data, one.offset, blob(whole, other))
+        changed.append(put(swapped, other.offset, blob(whole, one)))
+    for data in changed:
+        with told(f"{one.column} in {one.row_group} for {other.column} in {other.row_group}"):
+            found = whole.findings(data)
+            assert {(f.row_group, f.column) for f in found} <= {(f.row_group, f.column) for f in (one, other)}
+            assert {f.id for f in found} <= {"value-missing", "filter-stray-bits"}
+            assert found
+    return True
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_two_filters_of_different_columns_swapped_are_told(whole: Whole, data: st.DataObject) -> None:
+    one = data.draw(st.sampled_from(whole.sound))
+    other = data.draw(st.sampled_from([f for f in whole.sound if f.column != one.column]))
+    check_swap(whole, one, other)
+
+
+def test_two_filters_of_a_column_swapped_between_row_groups_are_told(whole: Whole) -> None:
+    pairs = [(a, b) for a in whole.sound for b in whole.sound if a.column == b.column and a.row_group < b.row_group]
+    for one, other in pairs[::3][:8]:
+        check_swap(whole, one, other)
+
+
+def test_every_swap_in_a_small_file_is_told(little: Whole) -> None:
+    filters = little.sound
+    told_of = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
+    assert all(told_of)
+    assert len(told_of) == 6
+
+
+def test_every_truncation_of_a_small_file_is_told(tiny: Whole) -> None:
+    for size in range(len(tiny.data)):
+        with told(f"cut to {size} bytes"):
+            assert tiny.catches(tiny.data[:size])
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_any_truncation_is_told(whole: Whole, data: st.DataObject) -> None:
+    assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
+
+
+@given(data=st.data())
+@EXAMPLES
+def test_bytes_taken_out_of_the_filters_are_told(whole: Whole, data: st.DataObject) -> None:
+    """What lies behind moves, and the footer is still where the file's end says."""
+    fact = data.draw(st.sampled_from(whole.sound))
+    at = data.draw(st.integers(fact.offset, whole.bits(fact).stop - 1))
+    size = data.draw(st.integers(1, 64))
+    body, footer = footers.split(whole.data)
+    assert whole.catches(footers.join(body[:at] + body[at + size :], footer))
+
+
+IN_GROUP: Final = ROWS // 2
+groups, rows = st.integers(0, 1), st.integers(0, IN_GROUP - 1)
+
+
+@given(group=groups, row=rows, number=st.integers(-(2**63), 2**63 - 1))
+@example(group=0, row=1, number=2)
+@MORE
+def test_a_changed_number_is_told(little: Whole, group: int, row: int, number: int) -> None:
+    """The page is plain, and its values come last."""
+    chunk = chunk_metadata(little, "id", group)
+    at = chunk.data_page_offset + chunk.total_compressed_size - (IN_GROUP - row) * 8
+    changed(little, put(little.data, at, number.to_bytes(8, "little", signed=True)), "id", group, packed("<q"))
+
+
+@given(group=groups, row=rows, text=st.text("abcxyz 0189", min_size=7, max_size=7))
+@MORE
+def test_a_changed_text_in_a_dictionary_is_told(little: Whole, group: int, row: int, text: str) -> None:
+    """The dictionary's values lie directly before the data page, each with four bytes of length."""
+    chunk = chunk_metadata(little, "text", group)
+    at = chunk.data_page_offset - (IN_GROUP - row) * 11 + 4
+    changed(little, put(little.data, at, text.encode()), "text", group, str.encode)
+
+
+def chunk_metadata(whole: Whole, column: str, group: int) -> Any:
+    """What Arrow says of a column chunk."""
+    metadata = pq.read_metadata(pa.BufferReader(whole.data))
+    names = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+    return metadata.row_group(group).column(names.index(column))
+
+
+def changed(whole: Whole, data: bytes, column: str, group: int, plain: Callable[..., bytes]) -> None:
+    """Told, but where the filter over the values that Arrow reads from the changed file is, bit for bit, the same."""
+    if data == whole.data:
+        return
+    (fact,) = [f for f in whole.filters if (f.column, f.row_group) == (column, group)]
+    span = whole.bits(fact)
+    values = pq.ParquetFile(pa.BufferReader(data)).read_row_group(group)[column].to_pylist()
+    before = pq.ParquetFile(pa.BufferReader(whole.data)).read_row_group(group)[column].to_pylist()
+    assert sum(a != b for a, b in zip(values, before, strict=True)) == 1
+    if blooms.build(map(plain, values), len(span)) == whole.data[span.start : span.stop]:
+        assert whole.findings(data) == []
+    else:
+        (finding,) = whole.findings(data)
+        assert (finding.column, finding.row_group) == (column, group)
+        assert finding.id in {"value-missing", "filter-stray-bits"}
+
+
+def test_intervals_of_duckdb_may_be_normalised_and_no_other_bit_may_be_set(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "f.parquet"
+    query = "SELECT to_days((i % 4 * 45)::INTEGER) + to_hours(i % 3 * 20) + to_months((i % 2)::INTEGER) AS c"
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"COPY ({query} FROM range(1000) t(i)) TO '{path}' (FORMAT parquet)")
+    whole = Whole.of(path, tmp_path)
+    (fact,) = whole.sound
+    assert whole.known == frozenset()
+    span = whole.bits(fact)
+    for bit in range(span.start * 8, span.stop * 8):
+        if not is_set(whole.data, bit):
+            with told(f"bit {bit - span.start * 8}"):
+                whole.flipped_bit(fact, flipped(whole.data, bit), cleared=False)

@@ -1,0 +1,52 @@
+"""A copy of this repository's files as they are now, for tools that clone, build in or write to what they get."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+
+ENV: Final = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_AUTHOR_NAME": "bloom",
+    "GIT_AUTHOR_EMAIL": "bloom@example.org",
+    "GIT_COMMITTER_NAME": "bloom",
+    "GIT_COMMITTER_EMAIL": "bloom@example.org",
+}
+"""For git, so that neither this machine's settings nor those of a hook that runs the tests matter."""
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without what a git hook leaves in it, with ENV and `more`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | ENV | more
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder; its output."""
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, env=environment(), check=True, capture_output=True, text=True).stdout
+
+
+def copy(target: Path) -> Path:
+    """Copy the files that git knows or would take, committed or not, to a folder that isn't there yet."""
+    names = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
+    for name in filter(None, dict.fromkeys(names)):
+        source = ROOT / name
+        if source.is_file():  # one that was deleted is listed until that is committed
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / name)
+    return target
+
+
+def commit(folder: Path) -> str:
+    """Make a folder a git repository with all of its files committed; the commit's id."""
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "--all", "--force")
+    git(folder, "commit", "-q", "--no-verify", "--no-gpg-sign", "-m", "all")
+    return git(folder, "rev-parse", "HEAD").strip()

@@ -1,0 +1,109 @@
+"""Columns that pyarrow decodes, moments and decimals: wherever they lie, and where they are damaged."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import orcfiles
+from support.orcfiles import CASES, File
+
+import bloomcli
+from bloomcli.errors import CorruptFile
+
+DATA, SECONDARY = 1, 5
+MONEY = [Decimal("1.50"), None, Decimal("-12.00"), Decimal("9999999.99")]
+MOMENTS = [dt.datetime(2024, 2, 29, 13, 45, 30, 250_999), None, dt.datetime(1999, 1, 1)]
+HASH: dict[str, Callable[[Any], int]] = {"m": CASES["decimal_9_2"].hash, "t": CASES["timestamp"].hash}
+KINDS = {"m": pa.decimal128(9, 2), "t": pa.timestamp("us")}
+VALUES: dict[str, list[Any]] = {"m": MONEY, "t": MOMENTS}
+ROWS, STRIDE = 50, 20
+
+
+def nested(name: str) -> tuple[pa.Table, dict[str, list[list[Any]]]]:
+    """A kind of value in a struct, in lists, in lists of structs and in maps; and each leaf's values, row by row."""
+    one, kind = VALUES[name], KINDS[name]
+    rows: dict[str, list[Any]] = {"st": [], "li": [], "ls": [], "mp": []}
+    leaves: dict[str, list[list[Any]]] = {k: [] for k in ("st.x", "li._elem", "ls._elem.x", "mp._value")}
+    for i in range(ROWS):
+        value, other, some = one[i % len(one)], one[i % 2], i % 5 != 0
+        rows["st"].append({"x": value} if some else None)
+        rows["li"].append([value, other] if some else ([] if i % 2 else None))
+        rows["ls"].append([{"x": value}, None, {"x": other}] if some else None)
+        rows["mp"].append([(f"{i}", value)] if some else None)
+        leaves["st.x"].append([value] if some else [])
+        leaves["li._elem"].append([value, other] if some else [])
+        leaves["ls._elem.x"].append([value, other] if some else [])
+        leaves["mp._value"].append([value] if some else [])
+    struct = pa.struct([("x", kind)])
+    types = {"st": struct, "li": pa.list_(kind), "ls": pa.list_(struct), "mp": pa.map_(pa.string(), kind)}
+    return pa.table({n: pa.array(v, types[n]) for n, v in rows.items()}), leaves
+
+
+@pytest.mark.parametrize("name", ["m", "t"])
+def test_nested_moments_and_decimals_are_hashed_row_group_by_row_group(tmp_path: Path, name: str) -> None:
+    table, leaves = nested(name)
+    path = orcfiles.write(tmp_path / "f", table, stride=STRIDE)
+    bloomcli.add(path, list(leaves), in_place=True)
+    for column, rows in leaves.items():
+        for group in range(3):
+            dumped = bloomcli.dump(path, column=column, row_group=group)
+            values = [v for row in rows[group * STRIDE :][:STRIDE] for v in row if v is not None]
+            size = len(dumped.bitset) * 8, dumped.facts.hash_functions or 0
+            assert dumped.bitset == orcfiles.bits_of(map(HASH[name], values), *size), (column, group)
+    assert bloomcli.validate(path, deep=True).findings == ()
+
+
+def test_columns_that_pyarrow_decodes_and_others_are_read_side_by_side(tmp_path: Path) -> None:
+    table = pa.table({"i": range(ROWS), "m": pa.array([MONEY[i % 4] for i in range(ROWS)], KINDS["m"])})
+    path = orcfiles.write(tmp_path / "f", table, stride=STRIDE)
+    report = bloomcli.add(path, ["m", "i"], in_place=True)
+    assert {c.column: c.values for c in report.changes} == {
+        "i": ROWS,
+        "m": sum(MONEY[i % 4] is not None for i in range(ROWS)),
+    }
+    assert bloomcli.validate(path, deep=True).values_checked == sum(c.values or 0 for c in report.changes)
+
+
+def damaged(path: Path, kind: int, data: bytes) -> Path:
+    """The file with other bytes for a stream of its first column."""
+
+    def edit(file: File) -> None:
+        file.stripes[0].streams[file.place(kind, 1)] = data
+
+    return orcfiles.edited(path, path.with_name("bad"), edit)
+
+
+def test_what_pyarrow_cant_decode_is_refused(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", {"m": pa.array([Decimal("1.5")] * 9, KINDS["m"])})
+    with pytest.raises(CorruptFile, match="the stripe can't be decoded") as caught:
+        bloomcli.add(damaged(path, SECONDARY, b""), ["m"], output=tmp_path / "out")
+    assert caught.value.field == "stripes[0]"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_pyarrow_cant_open_is_refused(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", {"m": pa.array([Decimal("1.5")] * 9, KINDS["m"])})
+    orcfiles.edited(path, tmp_path / "bad", lambda f: f.footer.statistics.append(b"\xff"))
+    with pytest.raises(CorruptFile, match="the file can't be decoded"):
+        bloomcli.add(tmp_path / "bad", ["m"], output=tmp_path / "out")
+
+
+@pytest.mark.parametrize("kind", ["int64", "string", "float32", "date"])
+def test_filters_are_added_and_proven_without_pyarrow(tmp_path: Path, kind: str) -> None:
+    """Importing it takes longer than filtering a column of a small file."""
+    path = orcfiles.write(tmp_path / "f", {"c": CASES[kind].array(100)}, compression="zstd")
+    program = (
+        "import sys, bloomcli\n"
+        "bloomcli.add(sys.argv[1], ['c'], in_place=True)\n"
+        "assert bloomcli.validate(sys.argv[1], deep=True).ok\n"
+        "assert not {'pyarrow', 'numpy'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, path], check=True)
