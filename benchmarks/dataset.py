@@ -6,13 +6,17 @@
 files to inspect. The ways take turns, each round in another order; Spark's rewrites, which
 take longest, in the first rounds only. Seconds are of the work: sessions are started
 and have done something before they are measured, and Python's start is left out for the local engine, too.
-`bloom` flushes each file to the disk before it gives it its name; Spark doesn't. Writes RESULTS-DATASET.md.
+`bloom` flushes each file to the disk before it gives it its name; Spark doesn't. What `cp` and `sync` of each file
+take one after the other and two side by side tells what the disk leaves to win by a second job; the large
+files are also copied to memory, where it decides nothing, if there is room. Writes RESULTS-DATASET.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -20,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -44,6 +48,14 @@ LARGE: Final = (4, 400)
 INSPECTED: Final = 10_000
 OUT: Final = "out"
 RESULTS: Final = HERE / "RESULTS-DATASET.md"
+MEMORY: Final = Path("/dev/shm")
+LOCAL: Final = (
+    "bloom, 1 job",
+    "bloom, 2 jobs",
+    "bloom, 1 job on 1 core",
+    "cp and sync, one after the other",
+    "cp and sync, two side by side",
+)
 WAYS: Final = (
     "bloom, 1 job",
     "bloom, 2 jobs",
@@ -61,7 +73,12 @@ class Set:
     title: str
     folder: Path
     rows: int
+    output: Path
+    spark: bool = True
+    """Its files are worked on by Spark too."""
     seconds: dict[str, list[float]] = field(default_factory=dict)
+    cpu: dict[str, list[float]] = field(default_factory=dict)
+    """Processor seconds of the local ways, Python's start included."""
 
 
 def make(folder: Path, files: int, megabytes: float) -> Set:
@@ -73,7 +90,20 @@ def make(folder: Path, files: int, megabytes: float) -> Set:
     for i in range(1, files):
         shutil.copyfile(first, folder / f"{i:05}.parquet")
     size = first.stat().st_size / 1e6
-    return Set(f"{files} files of {size:.0f} MB", folder, rows)
+    return Set(f"{files} files of {size:.0f} MB", folder, rows, folder.parent / OUT)
+
+
+def in_memory(dataset: Set, folder: Path) -> Set:
+    """The same files in memory."""
+    place = folder / dataset.folder.name
+    shutil.copytree(dataset.folder, place)
+    return Set(f"{dataset.title}, in memory", place, dataset.rows, folder / OUT, spark=False)
+
+
+def room_in_memory(dataset: Set) -> bool:
+    """Whether the files and their copies fit, and leave the half free."""
+    need = sum(f.stat().st_size for f in dataset.folder.iterdir())
+    return MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 * need
 
 
 def settle() -> None:
@@ -81,12 +111,46 @@ def settle() -> None:
     subprocess.run(["sync"], check=True)
 
 
-def locally(command: str, folder: Path, *args: object) -> dict[str, Any]:
+def locally(command: str, folder: Path, *args: object, cores: set[int] | None = None) -> dict[str, Any]:
     """The report of `bloom` as the process it is."""
     argv = [sys.executable, "-m", "bloomcli", command, folder, *args, "--format", "json"]
-    done = subprocess.run(list(map(str, argv)), env=environment(), stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        list(map(str, argv)),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        preexec_fn=None if cores is None else partial(os.sched_setaffinity, 0, cores),
+    )
     report: dict[str, Any] = json.loads(done.stdout)
     return report
+
+
+def jobs(dataset: Set, count: int, column: str, cores: set[int] | None = None) -> float:
+    """Seconds of the local engine."""
+    args = ("--columns", column, "--fpp", FPP, "-o", dataset.output, "--jobs", count)
+    return float(locally("add", dataset.folder, *args, cores=cores)["seconds"])
+
+
+def copies(dataset: Set, side_by_side: int) -> float:
+    """Seconds of `cp` and `sync` of each file."""
+    files = sorted(map(str, dataset.folder.iterdir()))
+    dataset.output.mkdir()
+    script = 'to=$1; shift; for f in "$@"; do cp "$f" "$to" && sync "$to/${f##*/}" || exit 1; done'
+    parts = [files[i::side_by_side] for i in range(side_by_side)]
+    started = time.perf_counter()
+    running = [subprocess.Popen(["sh", "-c", script, "sh", str(dataset.output), *part]) for part in parts]
+    codes = [process.wait() for process in running]
+    seconds = time.perf_counter() - started
+    if any(codes):
+        raise SystemExit("cp or sync failed")
+    return seconds
+
+
+def used() -> float:
+    """Processor seconds of the processes that were waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 @contextmanager
@@ -130,25 +194,33 @@ def rewrite(spark: SparkSession, dataset: Set, output: Path, column: str) -> flo
 
 def measure(sets: list[Set], folder: Path, rounds: int, rewrites: int, column: str) -> None:
     """All ways in turn."""
-    output = folder / OUT
 
     def once(dataset: Set, way: str, work: Callable[[], float]) -> None:
         settle()
+        before = used()
         seconds = work()
         dataset.seconds.setdefault(way, []).append(seconds)
+        if way in LOCAL:
+            dataset.cpu.setdefault(way, []).append(used() - before)
         print(f"{dataset.title}: {way}: {seconds:.2f} s", flush=True)
-        delete(output)
+        delete(dataset.output)
 
     warm = make(folder / "warm", 4, 1)
+    output = warm.output
+    one_core = {min(os.sched_getaffinity(0))}
+    alone: list[Callable[[Set], float]] = [
+        lambda d: jobs(d, 1, column),
+        lambda d: jobs(d, 2, column),
+        lambda d: jobs(d, 1, column, one_core),
+        lambda d: copies(d, 1),
+        lambda d: copies(d, 2),
+    ]
 
-    def jobs(dataset: Set, count: int) -> float:
-        args = ("--columns", column, "--fpp", FPP, "-o", output, "--jobs", count)
-        return float(locally("add", dataset.folder, *args)["seconds"])
-
-    def local_turn() -> None:
-        for count in (1, 2):
-            for dataset in sets:
-                once(dataset, WAYS[count - 1], lambda d=dataset, n=count: jobs(d, n))  # type: ignore[misc]
+    def local_turn(turn: int) -> None:
+        ways = list(zip(LOCAL, alone, strict=True))
+        for dataset in sets:
+            for way, work in ways[:: -1 if turn % 2 else 1]:
+                once(dataset, way, partial(work, dataset))
 
     def spark_turn(cores: int, works: list[tuple[str, Callable[..., float]]]) -> None:
         with session(folder / f"spark{cores}", cores) as spark:
@@ -156,13 +228,13 @@ def measure(sets: list[Set], folder: Path, rounds: int, rewrites: int, column: s
                 work(spark, warm, output, column)
                 delete(output)
             for dataset in sets:
-                for title, work in works:
-                    once(dataset, title, lambda w=work, d=dataset: w(spark, d, output, column))  # type: ignore[misc]
+                for title, work in works if dataset.spark else []:
+                    once(dataset, title, partial(work, spark, dataset, dataset.output, column))
 
-    jobs(warm, 2)
+    jobs(warm, 2, column)
     delete(output)
     for i in range(rounds):
-        turns: list[Callable[[], None]] = [local_turn]
+        turns: list[Callable[[], None]] = [partial(local_turn, i)]
         for cores in (1, 2):
             works: list[tuple[str, Callable[..., float]]] = [(WAYS[1 + cores], engine)]
             works += [(WAYS[3 + cores], rewrite)] if i < rewrites else []
@@ -201,8 +273,15 @@ def targets(sets: list[Set], rates: list[float]) -> list[Target]:
     """The promises and the figures."""
     one, two, engine1, engine2, spark1, spark2 = WAYS
     found = []
+    alone = LOCAL[2:]
     for s in sets:
         t = s.seconds
+        of_one_core, of_copies = (ratio(t[a], t[b]) for a, b in ((alone[0], two), (alone[1], alone[2])))
+        beside = f"2 jobs faster than 1 ({of_one_core:.2f}× than 1 on 1 core; `cp` and `sync`: {of_copies:.2f}×)"
+        second_job = Target(s.title, ratio(t[one], t[two]), "×", 1.6, True, beside)
+        if not s.spark:
+            found.append(second_job)
+            continue
         found += [
             Target(
                 s.title,
@@ -224,10 +303,15 @@ def targets(sets: list[Set], rates: list[float]) -> list[Target]:
             Target(
                 s.title, ratio(t[engine2], t[two]), "×", 1.3, False, "Spark engine against the local one, 2 cores"
             ),
-            Target(s.title, ratio(t[one], t[two]), "×", 1.6, True, "2 jobs faster than 1"),
+            second_job,
         ]
     rate = statistics.median(rates)
     return [*found, Target("inspect", rate, " files/s", 500, True, "small files, all cores")]
+
+
+def spread(values: list[float] | None) -> str:
+    """Median and range."""
+    return "" if not values else f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 def table(rows: list[list[str]]) -> str:
@@ -240,10 +324,8 @@ def table(rows: list[list[str]]) -> str:
 def report(sets: list[Set], rates: list[float], args: argparse.Namespace, load: str) -> str:
     """RESULTS-DATASET.md."""
     head = ["", *(s.title for s in sets)]
-    body = []
-    for way in WAYS:
-        cells = [f"{statistics.median(v):.2f} ({min(v):.2f} to {max(v):.2f})" for v in (s.seconds[way] for s in sets)]
-        body.append([way, *cells])
+    body = [[way, *(spread(s.seconds.get(way)) for s in sets)] for way in dict.fromkeys((*LOCAL, *WAYS))]
+    cpu = [[way, *(spread(s.cpu.get(way)) for s in sets)] for way in LOCAL]
     after = Path("/proc/loadavg").read_text().split()[1] if Path("/proc/loadavg").exists() else "unknown"
     facts = {**machine(), "load average before": load, "load average at the end, of 5 minutes": after}
     found = targets(sets, rates)
@@ -254,7 +336,9 @@ Made by `python benchmarks/dataset.py --scale {args.scale:g} --rounds {args.roun
 `bloom add` of a 1% filter for the column `{args.column}` (10 columns, zstd), and Spark's rewrite of the same files
 with `parquet.bloom.filter.enabled#{args.column}`. Seconds of the work, median and range: sessions were started and
 had done something before, and Python's start is left out. The page cache was warm. `bloom` flushes each file to the
-disk before it gives it its name; Spark doesn't. The files of a set are copies of one.
+disk before it gives it its name; Spark doesn't. The files of a set are copies of one. One job is more than one core:
+columns are decoded while bytes are copied, so that a second job wins what is left of the cores, and of the disk;
+a job on one core, and `cp` with `sync` of each file, one after the other and two side by side, tell how much that is.
 
 {table([["machine", ""], *([k, v] for k, v in facts.items())])}
 
@@ -265,6 +349,12 @@ disk before it gives it its name; Spark doesn't. The files of a set are copies o
 ## Seconds
 
 {table([head, *body])}
+
+## Processor seconds
+
+Python's start is included here. What else the machine does changes these least.
+
+{table([head, *cpu])}
 
 `bloom inspect` of {args.inspected:,} small files with two filters each: {statistics.median(rates):,.0f} files/s.
 """
@@ -281,12 +371,15 @@ def main() -> None:
     args = parser.parse_args()
     args.inspected = max(round(INSPECTED * min(args.scale * 4, 1)), 100)
     load = Path("/proc/loadavg").read_text().split()[0] if Path("/proc/loadavg").exists() else "unknown"
-    with tempfile.TemporaryDirectory(dir=args.folder, prefix="bloom-dataset-") as name:
-        folder = Path(name)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=args.folder, prefix="bloom-dataset-")))
         sets = [
             make(folder / "small", max(round(SMALL[0] * args.scale), 4), SMALL[1]),
             make(folder / "large", LARGE[0], LARGE[1] * args.scale),
         ]
+        if room_in_memory(sets[1]):
+            memory = stack.enter_context(tempfile.TemporaryDirectory(dir=MEMORY, prefix="bloom-dataset-"))
+            sets.append(in_memory(sets[1], Path(memory)))
         rates = inspect(folder, args.inspected, args.rounds)
         measure(sets, folder, args.rounds, max(args.rewrites, 1), args.column)
     RESULTS.write_text(report(sets, rates, args, load))

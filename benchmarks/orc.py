@@ -66,7 +66,11 @@ PROCESSES: Final[dict[str, Callable[[str, str, str, str], None]]] = {
     "pyarrow": pyarrow_rewrite,
     "decode": decode,
 }
-IMPORTS: Final = ("pyarrow.orc", "bloomcli.commands.add", "bloomcli.formats.orc.file")
+IMPORTS: Final = {
+    "call": ("bloomcli.commands.add", "bloomcli.formats.orc.file"),
+    "pyarrow": ("pyarrow.orc",),
+    "decode": ("pyarrow.orc",),
+}
 COMMANDS: Final = ("bloom", "cp", "cp+sync", *PROCESSES)
 
 
@@ -184,7 +188,7 @@ def main() -> None:
     """Run one way, or measure everything and write it down."""
     if len(sys.argv) > 1 and sys.argv[1] in PROCESSES:
         way, *arguments = sys.argv[1:]
-        for module in IMPORTS:
+        for module in IMPORTS[way]:
             importlib.import_module(module)
         started = time.perf_counter()
         PROCESSES[way](*arguments)

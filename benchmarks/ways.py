@@ -100,8 +100,9 @@ def python(*arguments: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """So that the repository's bloomcli is the one that is measured."""
-    return os.environ | {"PYTHONPATH": str(ROOT)}
+    """So that the repository's bloomcli is the one that is measured, compiled to bytecode as pip leaves packages."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPATH": str(ROOT)}
 
 
 def command(way: str, file: Path, output: Path, column: str) -> list[str]:

@@ -151,6 +151,8 @@ class GateReport:
     """The file of known findings."""
     gone: int = 0
     """Findings of the baseline that are no longer there, in the files that were looked at."""
+    columns: tuple[str, ...] = ()
+    """Names and globs of the columns that the check was limited to; none means all."""
     deep: bool = False
     sample: Sample | None = None
     files_found: int

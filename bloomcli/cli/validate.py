@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
@@ -12,7 +13,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, check_engine, dataset_options, meter, named_paths, spark_session, work
 from bloomcli.cli.gate_options import FORMS, gate_options
-from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.errors import UnreadableError, UsageError, WriteError
 
 if TYPE_CHECKING:
     from bloomcli.engines.gate import Asked
@@ -64,6 +65,8 @@ def command(
 
     found = None if no_policy else policy or _nearest()
     asked = gate.ask(policy=found, **asked_for)
+    for _, path in reports:
+        _check_folder(path)
     report = _run(dataset, asked, errors_told=not reports and form in {"text", "json"})
     for other, path in reports:
         _save(report, other, path, max_per_rule)
@@ -77,7 +80,7 @@ def _nearest() -> str | None:
     from bloomcli.rules.policy_file import find
 
     found = find(Path())
-    return None if found is None else str(found)
+    return None if found is None else os.path.relpath(found)
 
 
 def _run(dataset: Dataset, asked: Asked, *, errors_told: bool) -> GateReport:
@@ -140,6 +143,13 @@ def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO) 
         render.write(text_gate.gate(report, **limit), stream)
 
 
+def _check_folder(path: str) -> None:
+    """A report that can't be written is told before the work, not after it."""
+    folder = os.path.dirname(path) or "."  # noqa: PTH120  as the user spelled it
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):  # noqa: PTH112  it never raises
+        raise WriteError(f"reports can't be written to the folder {folder}", path=path, hint="make the folder first")
+
+
 def _save(report: GateReport, form: str, path: str, per_rule: int | None) -> None:
     from pathlib import Path
 
@@ -159,7 +169,6 @@ def _explain(name: str) -> int:
 
 def _init(dataset: Dataset, policy: str | None) -> int:
     """Write a policy of what the files have; where some can't be read, say so."""
-    import os
     from pathlib import Path
 
     from bloomcli.atomic import place

@@ -85,6 +85,7 @@ class Asked:
             policy=self.policy.path,
             baseline=None if self.baseline is None else self.baseline.path,
             gone=gone,
+            columns=self.columns,
             deep=self.deep,
             sample=self.sample,
             files_found=self.found[-1] if self.found else len(done.rows),

@@ -52,7 +52,12 @@ def looked_at(report: GateReport) -> str:
     files = plural(report.files_found, "file")
     if report.files != report.files_found:
         files = f"{report.files:,} of {files}"
-    return f"{files}: {plural(report.row_groups, 'row group')}, {plural(report.filters_checked, 'filter')}"
+    return f"{files}: {plural(report.row_groups, 'row group')}, {_filters(report)}"
+
+
+def _filters(report: GateReport) -> str:
+    """``24 filters``, ``8 filters of id, user.*``."""
+    return plural(report.filters_checked, "filter") + (f" of {', '.join(report.columns)}" if report.columns else "")
 
 
 def sampling(report: GateReport) -> str:
@@ -98,6 +103,7 @@ def figures(report: GateReport) -> dict[str, str | int | float | bool]:
         "policy": report.policy,
         "baseline": report.baseline,
         "gone": report.gone,
+        "columns": ", ".join(report.columns) or None,
         "deep": report.deep,
         "complete": report.complete,
         "seed": None if sample is None else sample.seed,
@@ -140,10 +146,14 @@ def _fine(report: GateReport) -> str:
     )
     files = "" if alone(report) else f" in {plural(report.files, 'file')}"
     if not report.filters_checked:
-        parts = [f"no filters to check{files if report.files else ''}" + (f" ({aside})" if aside else ""), partial]
+        scope = f" of {', '.join(report.columns)}" if report.columns else ""
+        parts = [
+            f"no filters{scope} to check{files if report.files else ''}" + (f" ({aside})" if aside else ""),
+            partial,
+        ]
         return "; ".join(filter(None, parts))
     found = f"nothing found that counts ({aside})" if aside else "nothing found"
-    filters = plural(report.filters_checked, "filter") + files
+    filters = _filters(report) + files
     values = "" if report.deep else f"; {NOT_DEEP}"
     if partial:
         return f"{found} in what was looked at ({filters}); {partial}{values}"

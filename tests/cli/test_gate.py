@@ -217,6 +217,7 @@ def test_a_negative_zero_is_proven_by_deep_and_only_hinted_at_without(bloom: Blo
         (["--baseline", "none.json"], "--update-baseline"),
         (["--report", "pdf=x"], "FORM=FILE"),
         (["--report", "sarif"], "FORM=FILE"),
+        (["--report", "junit=no/folder/out.xml"], "make the folder first"),
         (["--max-oversize", "0.5"], "0.5"),
         (["--table-schema", "none.sql"], "none.sql"),
         (["--readers", "spork"], "spark"),

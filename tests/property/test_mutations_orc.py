@@ -394,3 +394,33 @@ def test_a_bit_in_a_filter_that_nothing_is_inserted_into_is_told(tmp_path: Path)
         assert not any(bits)
         changed = edited(whole, fact, lambda item, bits=bits: set_bitset(item, flipped(bits, 77)))
         whole.flipped_bit(fact, changed, cleared=False)
+
+
+def test_of_moments_that_readers_see_a_second_apart_every_bit_too_many_is_told(tmp_path: Path) -> None:
+    """Near 1970, in a file whose writer's zone isn't UTC, a sound filter holds what another reader sees."""
+    moments = [1_500_000 * i + 250_000 for i in range(20, 32)]
+    table = {"t": pa.array(moments, pa.timestamp("us"))}
+    bare = orcfiles.write(tmp_path / "bare", table, stride=100)
+
+    def elsewhere(file: File) -> None:
+        file.stripes[0].footer.writer_timezone = "America/Los_Angeles"
+
+    bloomcli.add(orcfiles.edited(bare, tmp_path / "zone", elsewhere), ["t"], output=tmp_path / "f", fpp=0.0001)
+    read = orc.ORCFile(tmp_path / "f").read()["t"].cast(pa.int64()).to_pylist()
+    seen = [orcfiles.long_hash(nanos // 10**6 + 1000) for nanos in read]
+
+    def another(file: File) -> None:
+        index = file.filters(1)
+        (item,) = index.bloom_filter
+        item.utf8bitset = orcfiles.bits_of(seen, len(item.utf8bitset) * 8, item.num_hash_functions)
+        file.set_filters(1, index)
+
+    whole = Whole.of(orcfiles.edited(tmp_path / "f", tmp_path / "another", another), tmp_path)
+    assert whole.known == frozenset()
+    (fact,) = checkable(whole)
+    bits = bitset(message(whole, fact))
+    for bit in range(0, len(bits) * 8, 7):
+        with told(f"bit {bit}"):
+            if not is_set(bits, bit):
+                changed = edited(whole, fact, lambda item, bit=bit: set_bitset(item, flipped(bits, bit)))
+                whole.flipped_bit(fact, changed, cleared=False)

@@ -231,8 +231,9 @@ def _only_dictionary(meta: Struct) -> bool:
     for start in starts[:-1]:
         stats = Struct("PageEncodingStats", meta.data, start, place)
         page_type = spec.enum_name("PageType", stats.required_int("page_type"))
-        if page_type in {"DATA_PAGE", "DATA_PAGE_V2"} and stats.required_int("count", minimum=-(1 << 31)) > 0:
-            encodings.add(spec.enum_name("Encoding", stats.required_int("encoding")))
+        encoding = spec.enum_name("Encoding", stats.required_int("encoding"))
+        if stats.required_int("count", minimum=-(1 << 31)) > 0 and page_type in {"DATA_PAGE", "DATA_PAGE_V2"}:
+            encodings.add(encoding)
     return bool(encodings) and encodings <= {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
 
 
