@@ -18,6 +18,7 @@ from bloomcli.rules.readers import (
     FLOAT16,
     MILLIS,
     NEGATIVE_ZERO,
+    SINGLE_BLOCK,
     WIDENED,
     Reader,
     decimal_bytes,
@@ -78,25 +79,6 @@ def readers(
             yield from _of_column(file, column, usable[column.path], named, table, confirm)
 
 
-def readers_lose(
-    file: FilterFile, names: Sequence[str], table: TableSchema | None, columns: set[int] | None
-) -> Iterator[Finding]:
-    """As `readers`, for a file whose filters weren't read yet: only those of columns that may matter are."""
-    named = _named(names, file.format)
-    if not named:
-        return
-    filtered = file.filtered_columns()
-    chosen = {
-        column.index
-        for column in file.columns
-        if column.index in filtered
-        and (columns is None or column.index in columns)
-        and (_zero_type(file, column) in _ZEROS or any(_by_type(file, column, named, table)))
-    }
-    if chosen:
-        yield from readers(file, list(file.facts(chosen)), names, table, chosen)
-
-
 def confirmed_zeros(file: FilterFile, zeros: Sequence[Finding], names: Sequence[str]) -> Iterator[Finding]:
     """What the named readers surely lose, where values that were read show -0.0 in filters without +0.0.
 
@@ -130,6 +112,19 @@ def _of_column(
     wrong = [r for r in named if _zero_type(file, column) in r.zeros]
     if wrong:
         yield from _zeros(file, column, facts, wrong, confirm)
+    wrong = [r for r in named if SINGLE_BLOCK in r.wrong_about]
+    single = [fact for fact in facts if fact.blocks == 1]
+    if wrong and single:
+        yield Finding(
+            id=SINGLE_BLOCK,
+            severity=Severity.ERROR,
+            message=f"in {_groups(len(single))} the filter has one block: {_titles(wrong)} {_look(wrong)} half of"
+            " all values up in a second one, behind it",
+            row_group=single[0].row_group,
+            column=column.path,
+            offset=single[0].offset,
+            hint=f"`bloom add --replace --ndv 100 --columns {column.path}` writes a larger one",
+        )
     places = list(dict.fromkeys(Unit(fact.row_group, fact.stripe) for fact in facts))
     for id_, severity, message, hint in _by_type(file, column, named, table):
         yield Finding(

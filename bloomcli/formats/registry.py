@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 
 from bloomcli.errors import CorruptFile, UnknownFormat
@@ -23,10 +24,14 @@ def known_suffix(path: str) -> bool:
 
 
 def preload(paths: Iterable[str]) -> None:
-    """Import what files of such names need: once, before processes are forked that each would have to."""
+    """Import what files of such names need: once, before processes are forked that each would have to.
+
+    What can't be imported is left to be told by each file.
+    """
     endings = {path[path.rfind(".") :].lower() for path in paths}
     for name in sorted({_SUFFIXES[ending] for ending in endings & _SUFFIXES.keys()}):
-        import_module(f"bloomcli.formats.{name}.file")
+        with suppress(ImportError):
+            import_module(f"bloomcli.formats.{name}.file")
 
 
 def open_file(source: Source) -> FilterFile:

@@ -96,6 +96,7 @@ def _rules() -> dict[str, Rule]:
         ("reader-millis", readers, error, "a reader probes milliseconds as microseconds", When.READERS),
         ("reader-decimal-width", readers, error, "a reader probes decimals at another width", When.READERS),
         ("reader-widened", readers, error, "a reader probes at the table's wider type", When.READERS),
+        ("reader-single-block", readers, error, "a reader looks past a filter of one block", When.READERS),
         ("reader-float16", readers, error, "a reader probes FLOAT16 columns as FLOAT", When.READERS),
     )
     return {i: Rule(id=i, group=g, severity=s, title=t, when=w) for i, g, s, t, w in rows}

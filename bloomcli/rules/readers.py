@@ -20,6 +20,7 @@ MILLIS: Final = "reader-millis"
 DECIMAL_WIDTH: Final = "reader-decimal-width"
 WIDENED: Final = "reader-widened"
 FLOAT16: Final = "reader-float16"
+SINGLE_BLOCK: Final = "reader-single-block"
 
 _PARQUET: Final = frozenset({"parquet"})
 _ORC: Final = frozenset({"orc"})
@@ -228,7 +229,9 @@ _ROWS: Final = (
         " has the file's width, decimals, dates and timestamps never; ORC through ORC C++ (hdfs-orc-scanner.cc)",
         wrong_about={
             NEGATIVE_ZERO: "Impala, parquet-bloom-filter-util.cc, BytesToParquetFloatingPoint: the literal is PLAIN"
-            "-encoded and hashed as it is"
+            "-encoded and hashed as it is",
+            SINGLE_BLOCK: "Impala, parquet-bloom-filter.cc, ParquetBloomFilter::Init: the number of blocks is two at"
+            " least, whatever the bitset's size; only a debug build checks that they agree",
         },
         dictionary=True,
         zeros=_FLOATS,

@@ -288,6 +288,15 @@ def test_what_the_files_need_is_imported_once_before_workers_are_forked(tmp_path
     assert (done.stdout, done.stderr) == ("[] ['orc', 'parquet']\n", "")
 
 
+def test_what_cannot_be_imported_is_told_by_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.parquet", "b.parquet", "c.orc"):
+        datasets.write(tmp_path / name)
+    monkeypatch.setitem(sys.modules, "bloomcli.formats.parquet.file", None)
+    report = run(tmp_path, "inspect", {}, jobs=2)
+    assert [r.status for r in report.rows] == [Status.FAILED, Status.FAILED, Status.DONE]
+    assert all("import of bloomcli.formats.parquet.file" in str(r.error) for r in report.rows[:2])
+
+
 def test_workers_start_without_fork_where_threads_run(tmp_path: Path) -> None:
     datasets.plain(tmp_path, 3)
     release = threading.Event()

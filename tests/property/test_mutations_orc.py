@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pytest
@@ -19,7 +19,8 @@ from pyarrow import orc
 from support import orcfiles
 from support.golden import ORC
 from support.mutants import EXAMPLES, MORE, Whole, flipped, is_set, place, put, told
-from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, File
+from support.orcfiles import BLOOM_FILTER_UTF8, File
+from support.orcmutants import bitset, checkable, edited, ids, kind_of, lying, message, parts, set_bitset
 from support.orcwalk import Orc
 
 import bloomcli
@@ -27,7 +28,6 @@ from bloomcli.errors import CorruptFile
 from bloomcli.model import FilterFacts
 
 ROWS: Final = 48
-_JAVA, _CPP = 0, 1
 
 
 def small(path: Path) -> Path:
@@ -81,65 +81,6 @@ def little(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """The small file as it was written."""
     folder = tmp_path_factory.mktemp("little")
     return Whole.of(small(folder / "f"), folder)
-
-
-def parts(whole: Whole) -> File:
-    """The file in parts."""
-    return File.split(whole.data)
-
-
-def checkable(whole: Whole) -> list[FilterFacts]:
-    """The filters that can be held against the column, see above."""
-    by_cpp = parts(whole).footer.writer == _CPP
-    return [
-        f
-        for f in whole.sound
-        if f.problem is None
-        and f.untrusted is None
-        and f.physical != "union"
-        and not (f.physical == "boolean" and by_cpp)
-        and not (f.physical == "timestamp" and f.encoding == "BLOOM_FILTER")
-    ]
-
-
-def ids(whole: Whole) -> dict[str, int]:
-    """Column ids by path."""
-    path = whole.work.with_name("for_ids")
-    path.write_bytes(whole.data)
-    return Orc(path).columns
-
-
-def kind_of(fact: FilterFacts) -> int:
-    """The stream's kind."""
-    return {"BLOOM_FILTER": BLOOM_FILTER, "BLOOM_FILTER_UTF8": BLOOM_FILTER_UTF8}[fact.encoding or ""]
-
-
-def edited(whole: Whole, fact: FilterFacts, edit: Callable[[Any], None]) -> bytes:
-    """The file with one filter's message edited."""
-    file, column, stripe = parts(whole), ids(whole)[fact.column], fact.stripe or 0
-    index = file.filters(column, stripe, kind_of(fact))
-    edit(index.bloom_filter[fact.row_group])
-    file.set_filters(column, index, stripe, kind_of(fact))
-    return file.join()
-
-
-def bitset(item: Any) -> bytes:
-    """A filter's bits."""
-    return item.utf8bitset or b"".join(v.to_bytes(8, "little") for v in item.bitset)
-
-
-def set_bitset(item: Any, bits: bytes) -> None:
-    """Other bits, in the same form."""
-    if item.utf8bitset:
-        item.utf8bitset = bits
-    else:
-        item.bitset[:] = [int.from_bytes(bits[at : at + 8], "little") for at in range(0, len(bits), 8)]
-
-
-def message(whole: Whole, fact: FilterFacts) -> Any:
-    """A filter's message."""
-    index = parts(whole).filters(ids(whole)[fact.column], fact.stripe or 0, kind_of(fact))
-    return index.bloom_filter[fact.row_group]
 
 
 def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> None:
@@ -238,26 +179,6 @@ def test_any_other_place_of_a_stripe_or_its_index_is_told(
     info = data.draw(st.sampled_from(file.stripes)).info
     setattr(info, field, max(getattr(info, field) + by, 0))
     assert whole.catches(lying(file))
-
-
-def lying(file: File) -> bytes:
-    """The file as it is edited, with lengths of the footers that are right."""
-    claims = [(part, part.info.offset, part.info.index_length) for part in file.stripes]
-    lengths = [[s.length for s in part.footer.streams] for part in file.stripes]
-    out = bytearray()
-    for part, sizes in zip(file.stripes, lengths, strict=True):
-        for stream, size in zip(part.footer.streams, sizes, strict=True):
-            stream.length = size
-        out += part.gap + b"".join(part.streams) + part.rest
-        footer = file.packed(part.footer.SerializeToString())
-        part.info.footer_length = len(footer)
-        out += footer
-    assert claims == [(part, part.info.offset, part.info.index_length) for part in file.stripes]
-    out += file.metadata
-    tail = file.packed(file.footer.SerializeToString())
-    file.postscript.footer_length = len(tail)
-    postscript = file.postscript.SerializeToString()
-    return bytes(out) + tail + postscript + bytes([len(postscript)])
 
 
 def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:

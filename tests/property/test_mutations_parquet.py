@@ -385,20 +385,3 @@ def changed(whole: Whole, data: bytes, column: str, group: int, plain: Callable[
         (finding,) = whole.findings(data)
         assert (finding.column, finding.row_group) == (column, group)
         assert finding.id in {"value-missing", "filter-stray-bits"}
-
-
-def test_intervals_of_duckdb_may_be_normalised_and_no_other_bit_may_be_set(tmp_path: Path) -> None:
-    import duckdb
-
-    path = tmp_path / "f.parquet"
-    query = "SELECT to_days((i % 4 * 45)::INTEGER) + to_hours(i % 3 * 20) + to_months((i % 2)::INTEGER) AS c"
-    with duckdb.connect(":memory:") as connection:
-        connection.execute(f"COPY ({query} FROM range(1000) t(i)) TO '{path}' (FORMAT parquet)")
-    whole = Whole.of(path, tmp_path)
-    (fact,) = whole.sound
-    assert whole.known == frozenset()
-    span = whole.bits(fact)
-    for bit in range(span.start * 8, span.stop * 8):
-        if not is_set(whole.data, bit):
-            with told(f"bit {bit - span.start * 8}"):
-                whole.flipped_bit(fact, flipped(whole.data, bit), cleared=False)
