@@ -235,7 +235,7 @@ def test_orc_cpp_with_few_rows(rows: int, tmp_path: Path) -> None:
     table = pa.table(
         {
             "a": pa.array([None] * rows, pa.int64()),
-            "s": pa.array([""] * rows),
+            "s": pa.array([""] * rows, pa.string()),
             "b": pa.array([True] * rows, pa.bool_()),
         }
     )
