@@ -6,7 +6,7 @@
 
 A new file is flushed before it gets its name, so its bytes have to reach the disk in any case. On the way through
 the cache they take the processor 0.4 s a GB, while it has columns to decode (more where memory has to be found
-first), and drive out what others have there; direct writes take a quarter of that. They are for large
+first), and drive out what others have there; direct writes take a fifth of that. They are for large
 ranges, as whoever reads a small file next shall find it in the cache, and for file systems that are known to do
 them well and have no reflinks. A network file system would have to fetch what its server copies alone.
 """

@@ -115,10 +115,17 @@ def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterat
                 streams,
                 stream,
                 "filter-all-zero",
-                Severity.ERROR,
+                _severity(file, stream.column),
                 f"no bit is set, though the row group has {count} values: a reader loses all of them",
                 row_group=group,
             )
+
+
+def _severity(file: OrcFile, column: int) -> Severity:
+    """Of a value that is lost. ORC C++ leaves lengths of lists and maps out of batches without nulls: as predicates
+    are about leaves, no reader looks a length up, and nothing is lost."""
+    lengths = file.footer.types[column].kind in {"LIST", "MAP"}
+    return Severity.NOTE if lengths and file.footer.message.writer == spec.ORC_CPP else Severity.ERROR
 
 
 def deep(
@@ -220,7 +227,10 @@ def _deep_stripe(file: OrcFile, streams: StripeFooter, found: dict[int, list[Loa
                 yield DeepCheck(
                     values=hashed.count,
                     finding=finding(
-                        "value-missing", Severity.ERROR, lost_values(lost, hashed.count), missing=tuple(missing)
+                        "value-missing",
+                        _severity(file, column),
+                        lost_values(lost, hashed.count),
+                        missing=tuple(missing),
                     ),
                 )
 
