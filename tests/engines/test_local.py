@@ -292,6 +292,8 @@ def test_what_cannot_be_imported_is_told_by_each_file(tmp_path: Path, monkeypatc
     for name in ("a.parquet", "b.parquet", "c.orc"):
         datasets.write(tmp_path / name)
     monkeypatch.setitem(sys.modules, "bloomcli.formats.parquet.file", None)
+    # Only forked workers find it so; other tests may have left a thread running, and then workers are spawned.
+    monkeypatch.setattr(local, "_context", lambda: multiprocessing.get_context("fork"))
     report = run(tmp_path, "inspect", {}, jobs=2)
     assert [r.status for r in report.rows] == [Status.FAILED, Status.FAILED, Status.DONE]
     assert all("import of bloomcli.formats.parquet.file" in str(r.error) for r in report.rows[:2])

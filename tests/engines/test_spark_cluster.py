@@ -23,7 +23,8 @@ import bloomcli
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-FILES, ROWS = 24, 60_000
+FILES, ROWS = 24, 400_000
+"""Large enough that a worker is caught at one."""
 
 
 @pytest.fixture(scope="module")
