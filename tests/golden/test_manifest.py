@@ -9,25 +9,26 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.golden import FIXTURES, MOSAIC, ORC
+from support.golden import FIXTURES, MOSAIC, ORC, RULE_PAIRS
 
 ROOT = FIXTURES.parent
 ENTRIES: list[dict[str, Any]] = tomllib.loads((ROOT / "MANIFEST.toml").read_text())["file"]
-PARQUET = [entry for entry in ENTRIES if entry["path"].startswith("parquet/")]
+PARQUET = [entry for entry in ENTRIES if entry["path"].endswith(".parquet")]
 OPEN = [entry for entry in PARQUET if "encrypted_footer" not in entry["path"]]
 HUNDRED_KB = 100_000
 
 
 def names(entry: dict[str, Any]) -> str:
     """The test's id."""
-    return Path(entry["path"]).stem
+    path = Path(entry["path"])
+    return f"{path.parent.name}-{path.name}" if path.is_relative_to("rules") else path.stem
 
 
 def test_the_manifest_and_the_folder_hold_the_same_files() -> None:
     listed = [ROOT / entry["path"] for entry in ENTRIES]
     assert listed, "an empty manifest proves nothing"
     assert len(set(listed)) == len(listed)
-    assert set(listed) == {*FIXTURES.iterdir(), *ORC.iterdir(), *MOSAIC.iterdir()}
+    assert set(listed) == {*FIXTURES.iterdir(), *ORC.iterdir(), *MOSAIC.iterdir(), *RULE_PAIRS.glob("*/*")}
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=names)

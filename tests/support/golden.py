@@ -15,6 +15,8 @@ ROOT: Final = Path(__file__).parent.parent.parent
 FIXTURES: Final = ROOT / "fixtures" / "parquet"
 ORC: Final = ROOT / "fixtures" / "orc"
 MOSAIC: Final = ROOT / "fixtures" / "mosaic"
+RULE_PAIRS: Final = ROOT / "fixtures" / "rules"
+"""A folder a rule; their files have no golden ones."""
 DATA: Final = ROOT / "tests" / "golden" / "data"
 
 

@@ -1,0 +1,328 @@
+"""For every rule a fixture that breaks it and a neighbour that doesn't, in each format that its page names.
+
+``fixtures/rules/<id>/`` has ``broken.<ext>`` and ``sound.<ext>``, and ``asked.toml`` where the rule is looked at only
+for the asking. Both hold the same rows; the fault is in one place as a rule, and is told of that place.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+import tomllib
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+from support import footers, mosaicfiles
+from support.golden import RULE_PAIRS
+from support.mosaicfiles import Parts
+from support.orcwalk import Orc
+
+import bloomcli
+from bloomcli import rules
+from bloomcli.cli import run
+from bloomcli.model import Finding, Severity
+from bloomcli.rules import RULES, When
+
+ENTRIES: Final[list[dict[str, Any]]] = [
+    entry
+    for entry in tomllib.loads((RULE_PAIRS.parent / "MANIFEST.toml").read_text())["file"]
+    if entry["path"].startswith("rules/")
+]
+
+UNREACHABLE: Final = "filter-unreadable"
+"""The id that a FilterProblem has by default. Everything that raises one gives another: see the last test."""
+ALONE: Final = "bin"
+"""The ending of filters alone in a file: they belong to no column, so there are no values to hold them against."""
+ENDINGS: Final = {"Parquet": "parquet", "ORC": "orc", "Mosaic": "mosaic"}
+ASKED: Final = {When.ASKED, When.POLICY, When.READERS}
+DEEP: Final = {rule.id for rule in RULES.values() if rule.when is When.DEEP}
+LATER: Final = {"reader-negative-zero"}
+"""A note without --deep, and only with it as grave as its page says."""
+
+
+def endings(rule: str) -> list[str]:
+    """Of the files that a rule has to have: one a format that its page names, and bare filters for one rule."""
+    (head,) = [line for line in rules.page(rule).splitlines() if line.startswith("Group: ")]
+    (named,) = [part.removeprefix("Formats: ") for part in head.split(" · ") if part.startswith("Formats: ")]
+    return [ENDINGS[name] for name in named.split(", ")] + [ALONE] * (rule == "filter-draft")
+
+
+PAIRS: Final = [(rule, ending) for rule in RULES if rule != UNREACHABLE for ending in endings(rule)]
+OF_PAIRS: Final = pytest.mark.parametrize(("rule", "ending"), PAIRS, ids=[".".join(pair) for pair in PAIRS])
+
+Where = set[tuple[int | None, int | None, str | None]]
+"""Stripe, row group, column."""
+
+LAST: Final[dict[str, Where]] = {
+    "parquet": {(None, 1, "name")},
+    "mosaic": {(None, 1, "name")},
+    "orc": {(1, None, "name")},
+}
+"""Where the fault is as a rule. Of ORC: of a whole stream."""
+_EVERY_FILTER: Final[Where] = {(s, g, c) for s in (0, 1) for g in (0, 1) for c in ("id", "name")}
+_IN_BOTH: Final[Where] = {(None, 0, "name"), (None, 1, "name")}
+_FIRST: Final[dict[str, Where]] = {e: {(0 if e == "orc" else None, 0, "name")} for e in ENDINGS.values()}
+"""What is told of a column as a whole names the first row group with a filter."""
+WHERE: Final[dict[tuple[str, str], Where]] = {
+    **{(rule, "orc"): {(1, 1, "name")} for rule in ("value-missing", "filter-stray-bits", "filter-all-zero")},
+    ("filter-boolean", "parquet"): {(None, 1, "flag")},
+    ("filter-draft", "parquet"): _IN_BOTH,
+    ("filter-draft", ALONE): {(None, None, "(filter)")},
+    ("filter-untrusted", "orc"): {(s, None, c) for s in (0, 1) for c in ("id", "name")},
+    ("filter-encrypted", "orc"): {(0, None, "name"), (1, None, "name")},
+    ("filter-column", "orc"): {(1, None, "column 9")},
+    ("filter-column", "mosaic"): {(None, 1, "column 9")},
+    ("filter-type", "mosaic"): {(None, 1, "when")},
+    **{(rule, "orc"): _EVERY_FILTER for rule in ("filter-fpp", "filter-oversized")},
+    **{(rule, "parquet"): _IN_BOTH for rule in ("filter-fpp", "filter-oversized")},
+    **{
+        (rule, "mosaic"): _IN_BOTH | {(None, 0, "id"), (None, 1, "id")} for rule in ("filter-fpp", "filter-oversized")
+    },
+    **{(r, e): _FIRST[e] for r in RULES if r.startswith("profit-") for e in endings(r)},
+    ("reader-negative-zero", "parquet"): {(None, 1, "price")},
+    ("reader-negative-zero", "orc"): {(1, 1, "price")},
+    ("reader-millis", "parquet"): {(None, 0, "at")},
+    ("reader-decimal-width", "parquet"): {(None, 0, "price")},
+    ("reader-widened", "parquet"): {(None, 0, "code")},
+    ("reader-single-block", "parquet"): {(None, 0, "name")},
+    ("reader-float16", "parquet"): {(None, 0, "score")},
+}
+"""The rest."""
+
+WITHOUT_OFFSET: Final = {"filter-required", *(r for r in RULES if r.startswith(("profit-", "reader-")))} - {
+    "reader-single-block"
+}
+"""Of a column, not of a filter."""
+INTO_HEADER: Final = {"filter-algorithm": 1, "filter-hash": 2, "filter-compression": 3}
+"""Mosaic: the byte of the header that is told."""
+COLUMNS: Final = {"id": 0, "when": 2, "column 9": 9}
+"""By position; the others are second."""
+
+WITH_STATISTICS: Final = {"filter-all-zero", "profit-constant", "profit-sorted"}
+"""Mosaic: rules whose files have statistics, which the parts of a file don't tell."""
+MOSAIC: Final = [
+    entry
+    for entry in ENTRIES
+    if entry["path"].endswith(".mosaic") and Path(entry["path"]).parent.name not in WITH_STATISTICS
+]
+NO_ROWS: Final = {("filter-draft", ALONE), ("filter-encrypted", "parquet")}
+"""Pairs whose rows nobody reads: there are none; Arrow has no key."""
+OTHER_ROWS: Final = {"profit-constant": "one name for many is what it is about"}
+
+
+def path(rule: str, name: str) -> Path:
+    """A file of a rule."""
+    return RULE_PAIRS / rule / name
+
+
+def check(rule: str, name: str, *, deep: bool) -> tuple[Finding, ...]:
+    """What is found in a file of a pair, under the pair's policy."""
+    asked = path(rule, "asked.toml")
+    file = path(rule, name)
+    return bloomcli.validate(file, deep=deep, policy=asked if asked.exists() else None).findings
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_has_a_pair_for_each_format_that_its_page_names_and_a_policy_where_it_has_to_be_asked_for(
+    rule: str,
+) -> None:
+    if rule == UNREACHABLE:
+        assert not path(rule, "").exists()
+        return
+    wanted = {f"{name}.{ending}" for name in ("broken", "sound") for ending in endings(rule)}
+    wanted |= {"asked.toml"} if RULES[rule].when in ASKED else set()
+    wanted |= {"table.sql"} if rule == "reader-widened" else set()
+    assert {p.name for p in path(rule, "").iterdir()} == wanted
+
+
+def test_there_are_no_pairs_of_rules_that_do_not_exist() -> None:
+    assert {p.name for p in RULE_PAIRS.iterdir()} == RULES.keys() - {UNREACHABLE}
+
+
+@OF_PAIRS
+def test_the_broken_file_breaks_this_rule_alone_as_gravely_as_is_usual_and_where_it_is_broken(
+    rule: str, ending: str
+) -> None:
+    findings = check(rule, f"broken.{ending}", deep=rule in DEEP | LATER)
+    assert {(f.id, f.severity) for f in findings} == {(rule, RULES[rule].severity)}
+    where = [(f.stripe, f.row_group, f.column) for f in findings]
+    assert set(where) == WHERE.get((rule, ending), LAST.get(ending))
+    assert len(where) == len(set(where)), "each place is told once"
+    for finding in findings:
+        if rule in WITHOUT_OFFSET:
+            assert finding.offset is None
+        else:
+            assert finding.offset == offset_of(path(rule, f"broken.{ending}"), rule, finding)
+
+
+@OF_PAIRS
+def test_the_sound_file_is_clean_deep_and_under_the_same_policy(rule: str, ending: str) -> None:
+    assert check(rule, f"sound.{ending}", deep=False) == ()
+    if ending != ALONE:
+        assert check(rule, f"sound.{ending}", deep=True) == ()
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if RULES[r].when in ASKED])
+def test_what_has_to_be_asked_for_is_not_told_without(rule: str) -> None:
+    for ending in endings(rule):
+        assert bloomcli.validate(path(rule, f"broken.{ending}"), deep=True).findings == ()
+
+
+@pytest.mark.parametrize("rule", sorted(DEEP | LATER))
+def test_what_only_values_show_is_not_told_or_but_noted_without_deep(rule: str) -> None:
+    for ending in endings(rule):
+        found = [(f.id, f.severity) for f in check(rule, f"broken.{ending}", deep=False)]
+        assert found == ([(rule, Severity.NOTE)] if rule in LATER else [])
+
+
+@pytest.mark.parametrize(("rule", "ending"), [pair for pair in PAIRS if pair not in NO_ROWS])
+def test_the_two_hold_the_same_rows(rule: str, ending: str, tmp_path: Path) -> None:
+    broken, sound = (rows(path(rule, f"{name}.{ending}"), tmp_path / name) for name in ("broken", "sound"))
+    assert len(broken) == len(sound) == 80
+    assert (sorted(broken, key=str) == sorted(sound, key=str)) == (rule not in OTHER_ROWS)
+
+
+def test_every_pair_is_told_from_its_neighbour_on_the_command_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    policy = tmp_path / "bloom.toml"
+    policy.write_text("\n".join(part(asked) for asked in sorted(RULE_PAIRS.glob("*/asked.toml"))))
+    files = [p for rule, ending in PAIRS for p in (path(rule, f"broken.{ending}"), path(rule, f"sound.{ending}"))]
+    with_values = [p for p in files if p.suffix != f".{ALONE}"]
+    for deep, named, paths in ((False, [RULE_PAIRS], files), (True, with_values, with_values)):
+        code = run([*map(str, ["validate", *named, "--policy", policy, "--format", "json"]), *["--deep"] * deep])
+        out, err = capfd.readouterr()
+        assert (code, err) == (1, "")
+        report = json.loads(out)
+        assert (report["files"], report["failed"]) == (len(paths), 0)
+        told = report["findings"]
+        found = {(Path(f["path"]), f["id"]) for f in told}
+        told_of = {file for file, _ in found}
+        silent = {p for p in paths if p.stem == "broken" and p not in told_of}
+        assert {p for p in told_of if p.stem == "sound"} == set()
+        assert {p.parent.name for p in silent} == (set() if deep else DEEP)
+        assert {(p, p.parent.name) for p in told_of} <= found
+        assert {id_ for p, id_ in found if id_ != p.parent.name} == ({"value-missing"} if deep else set())
+        by_rule = {f["id"]: f["severity"] for f in told}
+        assert all(by_rule[id_] == RULES[id_].severity for id_ in by_rule if deep or id_ not in LATER)
+
+
+def test_the_recipes_write_these_very_bytes_with_the_engines_that_the_manifest_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(RULE_PAIRS.parent / "recipes"))
+    names = ("common", "rules", "rules_parquet", "rules_orc", "rules_mosaic")
+    assert not set(names) & sys.modules.keys()
+    try:
+        written = import_module("rules").fixtures()
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+    by = {entry["path"]: (entry["writer"], entry["version"]) for entry in ENTRIES}
+    assert {fixture.path for fixture in written} == by.keys()
+    same = [fixture for fixture in written if by[fixture.path] == fixture.writer]
+    for fixture in same:
+        fixture.write(tmp_path / "again")
+        assert (tmp_path / "again").read_bytes() == (RULE_PAIRS.parent / fixture.path).read_bytes(), fixture.path
+    if len(same) < len(written):
+        pytest.skip("other versions of the engines are installed")
+
+
+@pytest.mark.parametrize("entry", MOSAIC, ids=[Path(entry["path"]).parent.name for entry in MOSAIC])
+def test_rows_row_groups_and_filters_of_mosaic_files_are_those_of_the_manifest(entry: dict[str, Any]) -> None:
+    name = Path(entry["path"]).name
+    data = (RULE_PAIRS.parent / entry["path"]).read_bytes()
+    groups = Parts.of(data).groups
+    assert (sum(g.rows for g in groups), len(groups)) == (entry["rows"], entry["row_groups"])
+    numbers = {"id": 0, "name": 1} | ({} if name.startswith("sound") else {"when": 2, "column 9": 9})
+    assert {blob.column for g in groups for blob in g.blobs} == {numbers[column] for column in entry["filters"]}
+
+
+def test_nothing_raises_a_filter_problem_of_the_id_that_is_the_default() -> None:
+    """So no file can break the rule: a fault of the medium or a length beyond the file ends the look at the file."""
+    raised = 0
+    for source in sorted(Path(bloomcli.__file__).parent.joinpath("formats").rglob("*.py")):
+        tree = ast.parse(source.read_text())
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "FilterProblem":
+                raised += 1
+                innermost = [f for f in functions if f.lineno <= node.lineno <= (f.end_lineno or 0)][-1]
+                assert gives_id(node, innermost), f"{source.name}:{node.lineno}: give the rule a pair of fixtures"
+    assert raised >= 5
+
+
+def gives_id(call: ast.Call, function: ast.FunctionDef) -> bool:
+    """The error gets an id of its own: one that is spelled out, or one that the function can't be called without."""
+    arguments = function.args.args
+    required = {a.arg for a in arguments[: len(arguments) - len(function.args.defaults)]}
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "id"]
+    named += [
+        node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Attribute) and target.attr == "id"
+    ]
+    return any(
+        (isinstance(value, ast.Constant) and value.value in RULES.keys() - {UNREACHABLE})
+        or (isinstance(value, ast.Name) and value.id == "id" and "id" in required)
+        for value in named
+    )
+
+
+def part(asked: Path) -> str:
+    """A rule's policy as the part of another for the rule's files alone."""
+    keys = tomllib.loads(asked.read_text())
+    if "table-schema" in keys:
+        keys["table-schema"] = str(asked.with_name(keys["table-schema"]))
+    lines = [f"{key} = {json.dumps(value)}" for key, value in {"paths": [f"{asked.parent}/**"], **keys}.items()]
+    return "\n".join(["[[files]]", *lines, ""])
+
+
+def rows(of: Path, bare: Path) -> list[dict[str, Any]]:
+    """The rows that others read; `bare` is where a Mosaic file is put without filters, for the released reader."""
+    if of.suffix == ".parquet":
+        found: pa.Table = pq.ParquetFile(of).read()
+    elif of.suffix == ".orc":
+        found = orc.ORCFile(of).read()
+    elif of.parent.name in WITH_STATISTICS:
+        bloomcli.remove(of, output=bare)
+        found = mosaicfiles.read(bare)
+    else:
+        bare.write_bytes(replace(Parts.of(of.read_bytes()), version=1).data())
+        found = mosaicfiles.read(bare)
+    listed: list[dict[str, Any]] = found.to_pylist()
+    return listed
+
+
+def offset_of(file: Path, rule: str, finding: Finding) -> int:
+    """Where the filter is that a finding is about, by readers that share nothing with bloomcli."""
+    column = COLUMNS.get(finding.column or "", 1)
+    data = file.read_bytes()
+    if file.suffix == f".{ALONE}":
+        return 0
+    if file.suffix == ".parquet":
+        assert finding.row_group is not None
+        offset: int = footers.meta(footers.tree(data), finding.row_group, column)[footers.BLOOM_FILTER_OFFSET][1]
+        return offset
+    if file.suffix == ".orc":
+        stripe = Orc(file).stripes[finding.stripe or 0]
+        before = 0
+        for stream in stripe.streams:
+            if stream.is_filter and stream.column == (9 if column == 9 else column + 1):
+                break
+            before += len(stream.raw)
+        return stripe.offset + before
+    if rule == "filter-all-zero":  # the file has statistics, and only one filter of zeros
+        return data.index(bytes((1, 1, 1, 0, 64)) + bytes(64))
+    blobs = [b for b in Parts.of(data).groups[finding.row_group or 0].blobs if b.column == column]
+    assert len(blobs) == (2 if rule == "filter-duplicate" else 1)
+    return blobs[-1].offset + INTO_HEADER.get(rule, 0)
