@@ -83,7 +83,6 @@ def _rules() -> dict[str, Rule]:
         ("filter-type", structure, error, "a filter on a type that has none", When.ALWAYS),
         ("filter-duplicate", structure, warning, "a second filter of the same column", When.ALWAYS),
         ("filter-trailing-bytes", structure, warning, "bytes behind a filter's bits", When.ALWAYS),
-        ("filter-unreadable", structure, error, "a filter that can't be read", When.ALWAYS),
         ("filter-not-power-of-two", structure, warning, "a size that some readers refuse", When.ALWAYS),
         ("filter-no-length", structure, note, "no bloom_filter_length", When.ALWAYS),
         ("filter-required", policy, error, "a wanted filter isn't there", When.ASKED),

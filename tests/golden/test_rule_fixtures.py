@@ -36,8 +36,6 @@ ENTRIES: Final[list[dict[str, Any]]] = [
     if entry["path"].startswith("rules/")
 ]
 
-UNREACHABLE: Final = "filter-unreadable"
-"""The id that a FilterProblem has by default. Everything that raises one gives another: see the last test."""
 ALONE: Final = "bin"
 """The ending of filters alone in a file: they belong to no column, so there are no values to hold them against."""
 ENDINGS: Final = {"Parquet": "parquet", "ORC": "orc", "Mosaic": "mosaic"}
@@ -54,7 +52,7 @@ def endings(rule: str) -> list[str]:
     return [ENDINGS[name] for name in named.split(", ")] + [ALONE] * (rule == "filter-draft")
 
 
-PAIRS: Final = [(rule, ending) for rule in RULES if rule != UNREACHABLE for ending in endings(rule)]
+PAIRS: Final = [(rule, ending) for rule in RULES for ending in endings(rule)]
 OF_PAIRS: Final = pytest.mark.parametrize(("rule", "ending"), PAIRS, ids=[".".join(pair) for pair in PAIRS])
 
 Where = set[tuple[int | None, int | None, str | None]]
@@ -133,9 +131,6 @@ def check(rule: str, name: str, *, deep: bool) -> tuple[Finding, ...]:
 def test_a_rule_has_a_pair_for_each_format_that_its_page_names_and_a_policy_where_it_has_to_be_asked_for(
     rule: str,
 ) -> None:
-    if rule == UNREACHABLE:
-        assert not path(rule, "").exists()
-        return
     wanted = {f"{name}.{ending}" for name in ("broken", "sound") for ending in endings(rule)}
     wanted |= {"asked.toml"} if RULES[rule].when in ASKED else set()
     wanted |= {"table.sql"} if rule == "reader-widened" else set()
@@ -143,7 +138,7 @@ def test_a_rule_has_a_pair_for_each_format_that_its_page_names_and_a_policy_wher
 
 
 def test_there_are_no_pairs_of_rules_that_do_not_exist() -> None:
-    assert {p.name for p in RULE_PAIRS.iterdir()} == RULES.keys() - {UNREACHABLE}
+    assert {p.name for p in RULE_PAIRS.iterdir()} == RULES.keys()
 
 
 @OF_PAIRS
@@ -231,8 +226,7 @@ def test_the_recipes_write_these_very_bytes_with_the_engines_that_the_manifest_n
     for fixture in same:
         fixture.write(tmp_path / "again")
         assert (tmp_path / "again").read_bytes() == (RULE_PAIRS.parent / fixture.path).read_bytes(), fixture.path
-    if len(same) < len(written):
-        pytest.skip("other versions of the engines are installed")
+    # Those of engines that are installed in another version may differ; the manifest says which wrote them.
 
 
 @pytest.mark.parametrize("entry", MOSAIC, ids=[Path(entry["path"]).parent.name for entry in MOSAIC])
@@ -245,8 +239,8 @@ def test_rows_row_groups_and_filters_of_mosaic_files_are_those_of_the_manifest(e
     assert {blob.column for g in groups for blob in g.blobs} == {numbers[column] for column in entry["filters"]}
 
 
-def test_nothing_raises_a_filter_problem_of_the_id_that_is_the_default() -> None:
-    """So no file can break the rule: a fault of the medium or a length beyond the file ends the look at the file."""
+def test_whatever_raises_a_filter_problem_says_which_rule_is_broken() -> None:
+    """A fault of the medium or a length beyond the file ends the look at the file instead."""
     raised = 0
     for source in sorted(Path(bloomcli.__file__).parent.joinpath("formats").rglob("*.py")):
         tree = ast.parse(source.read_text())
@@ -272,7 +266,7 @@ def gives_id(call: ast.Call, function: ast.FunctionDef) -> bool:
         if isinstance(target, ast.Attribute) and target.attr == "id"
     ]
     return any(
-        (isinstance(value, ast.Constant) and value.value in RULES.keys() - {UNREACHABLE})
+        (isinstance(value, ast.Constant) and value.value in RULES)
         or (isinstance(value, ast.Name) and value.id == "id" and "id" in required)
         for value in named
     )

@@ -34,7 +34,7 @@ HASHED: Final = frozenset(
 class FilterProblem(CorruptFile):
     """A filter that the index names but that can't be used. `id` is the finding's stable id."""
 
-    id: str = "filter-unreadable"
+    id: str = "filter-header"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Container, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING
@@ -129,27 +131,47 @@ def _severity(file: OrcFile, column: int) -> Severity:
 
 
 def deep(
-    file: OrcFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None
+    file: OrcFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
 ) -> Iterator[DeepCheck]:
-    """Every value of every column that has filters which readers use, looked up in them."""
-    for stripe in file.footer.stripes:
-        if units is not None and stripe.ordinal not in units:
-            continue
-        streams = file.stripe_footer(stripe)
-        found: dict[int, list[LoadedStream]] = {}
-        for stream in streams.streams:
-            if _holds_nothing(file, stream, columns):
-                yield from _empty(file, streams, stream)
-            elif file.checkable(stream, columns):
-                try:
-                    loaded = file.load(streams, stream)
-                except FilterProblem:
-                    continue  # structure reports it
-                if loaded.untrusted is None and not _local_time(file, stream):
-                    found.setdefault(stream.column, []).append(loaded)
-        if found and stripe.rows:
-            yield from _deep_stripe(file, streams, found)
-        tick(file.deep_bytes_of(streams, columns))
+    """Every value of each column that has filters which readers use, looked up in them; `threads` stripes at once."""
+    with ThreadPoolExecutor(threads, thread_name_prefix="bloom-check") as pool:
+        running: deque[tuple[Future[list[DeepCheck]], int]] = deque()
+        try:
+            for stripe in file.footer.stripes:
+                if units is None or stripe.ordinal in units:
+                    streams = file.stripe_footer(stripe)
+                    done = pool.submit(_deep_stripe, file, streams, columns)
+                    running.append((done, file.deep_bytes_of(streams, columns)))
+                if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
+                    yield from _done(running, tick)
+            while running:
+                yield from _done(running, tick)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _done(running: deque[tuple[Future[list[DeepCheck]], int]], tick: Tick) -> Iterator[DeepCheck]:
+    future, count = running.popleft()
+    yield from future.result()
+    tick(count)
+
+
+def _deep_stripe(file: OrcFile, streams: StripeFooter, columns: set[int] | None) -> list[DeepCheck]:
+    checks: list[DeepCheck] = []
+    found: dict[int, list[LoadedStream]] = {}
+    for stream in streams.streams:
+        if _holds_nothing(file, stream, columns):
+            checks += _empty(file, streams, stream)
+        elif file.checkable(stream, columns):
+            try:
+                loaded = file.load(streams, stream)
+            except FilterProblem:
+                continue  # structure reports it
+            if loaded.untrusted is None and not _local_time(file, stream):
+                found.setdefault(stream.column, []).append(loaded)
+    if found and streams.stripe.rows:
+        checks += _row_groups(file, streams, found)
+    return checks
 
 
 def _holds_nothing(file: OrcFile, stream: Stream, columns: set[int] | None) -> bool:
@@ -190,7 +212,7 @@ def _local_time(file: OrcFile, stream: Stream) -> bool:
     return stream.kind == ORIGINAL and file.footer.types[stream.column].kind == "TIMESTAMP"
 
 
-def _deep_stripe(file: OrcFile, streams: StripeFooter, found: dict[int, list[LoadedStream]]) -> Iterator[DeepCheck]:
+def _row_groups(file: OrcFile, streams: StripeFooter, found: dict[int, list[LoadedStream]]) -> Iterator[DeepCheck]:
     reader = values.StripeReader(file.source, file.footer, [file.footer.types[c] for c in found])
     for group, by_column in enumerate(reader.row_groups(streams.stripe)):
         for column, hashed in by_column.items():

@@ -256,9 +256,8 @@ class OrcFile:
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every column with filters that readers use."""
-        del threads
-        return check.deep(self, columns, tick, units)
+        """Look up every value of every column with filters that readers use, `threads` stripes at a time."""
+        return check.deep(self, columns, tick, units, threads)
 
     def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""

@@ -36,7 +36,7 @@ HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
 class FilterProblem(CorruptFile):
     """A filter stream, or one of its filters, that can't be read. `id` is the finding's stable id."""
 
-    id: str = "filter-unreadable"
+    id: str = "filter-header"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

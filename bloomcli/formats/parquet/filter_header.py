@@ -37,7 +37,7 @@ class FilterProblem(CorruptFile):
         offset: int | None = None,
         field: str | None = None,
         hint: str | None = HINT_REPLACE,
-        id: str = "filter-unreadable",  # noqa: A002  it is the finding's id
+        id: str = "filter-header",  # noqa: A002  it is the finding's id
     ) -> None:
         super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
         self.id = id

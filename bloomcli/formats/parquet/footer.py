@@ -131,6 +131,20 @@ class Footer:
             return None, None
         return meta.integer("bloom_filter_offset"), meta.integer("bloom_filter_length")
 
+    def extents(self, place: ChunkPlace, outer: Struct) -> tuple[range | None, tuple[int, int | None] | None]:
+        """(bytes of the pages, (offset, length) of the filter) of a walked chunk, decoding nothing else."""
+        meta = outer.struct("meta_data", "ColumnMetaData")
+        if meta is None or outer.span("file_path") is not None:
+            self.chunk(place)  # raises, unless the chunk is encrypted
+            return None, None
+        size = meta.required_int("total_compressed_size")
+        start = meta.required_int("data_page_offset", minimum=-(1 << 63))
+        start = min(start, meta.integer("dictionary_page_offset") or start)
+        pages = range(start, start + size) if size or meta.required_int("num_values") else None
+        offset = meta.integer("bloom_filter_offset")
+        claim = (offset, meta.integer("bloom_filter_length")) if offset is not None and offset > 0 else None
+        return pages, claim
+
     def chunk(self, place: ChunkPlace) -> ColumnChunk:
         """One column chunk with what a reader or writer of filters has to know of it."""
         outer = self.chunk_struct(place)

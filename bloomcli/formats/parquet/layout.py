@@ -37,14 +37,15 @@ def regions(footer: Footer, filter_lengths: dict[ChunkPlace, int]) -> list[Regio
     """
     found: list[Region] = []
     for place in footer.chunk_places():
-        chunk = footer.chunk(place)
-        if chunk.num_values or chunk.compressed_bytes:
-            found.append(Region(chunk.data_offset, chunk.data_offset + chunk.compressed_bytes, PAGES, place))
-        if chunk.bloom_filter_offset is not None:
-            size = filter_lengths.get(place, chunk.bloom_filter_length or 0)
-            if size > 0:
-                found.append(Region(chunk.bloom_filter_offset, chunk.bloom_filter_offset + size, FILTER, place))
         outer = footer.chunk_struct(place)
+        pages, claim = footer.extents(place, outer)
+        if pages is not None:
+            found.append(Region(pages.start, pages.stop, PAGES, place))
+        if claim is not None:
+            start, length = claim
+            size = filter_lengths.get(place, length or 0)
+            if size > 0:
+                found.append(Region(start, start + size, FILTER, place))
         for kind, field in OFFSET_FIELDS.items():
             offset, length = outer.integer(field), outer.integer(LENGTH_FIELDS[kind])
             if offset is not None and length is not None and offset > 0 and length > 0:
