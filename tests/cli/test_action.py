@@ -19,6 +19,8 @@ from support.actions import Job, Outcome
 
 import bloomcli
 
+pytestmark = pytest.mark.slow
+
 ACTION = ROOT / "action.yml"
 EXAMPLE = ROOT / "docs" / "examples" / "bloom.yml"
 POLICY = 'require = ["id"]\nmax-fpp = 0.05\n'

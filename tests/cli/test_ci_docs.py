@@ -25,6 +25,8 @@ from bloomcli.rules import policy_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 PAGE = ROOT / "docs" / "ci.md"
 TEXT = PAGE.read_text()
 BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)

@@ -19,6 +19,8 @@ from support.processes import alive, children, wait_until
 
 import bloomcli
 
+pytestmark = pytest.mark.slow
+
 FILES, ROWS = 24, 60_000
 BLOOM = (
     "import signal, sys\n"

@@ -18,6 +18,8 @@ from support.mutants import EXAMPLES, MORE, Whole, flipped, is_set, put, told
 import bloomcli
 from bloomcli.model import FilterFacts
 
+pytestmark = pytest.mark.slow
+
 ROWS: Final = 60
 GROUP: Final = 20
 

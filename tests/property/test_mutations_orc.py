@@ -27,6 +27,8 @@ import bloomcli
 from bloomcli.errors import CorruptFile
 from bloomcli.model import FilterFacts
 
+pytestmark = pytest.mark.slow
+
 ROWS: Final = 48
 
 

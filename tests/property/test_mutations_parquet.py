@@ -21,6 +21,8 @@ from support.thrift import Fields
 import bloomcli
 from bloomcli.model import FilterFacts, Severity
 
+pytestmark = pytest.mark.slow
+
 ROWS: Final = 60
 
 
