@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from support import checkout
 
 from bloomcli import __version__
 from bloomcli.formats.orc import spec
@@ -25,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path) -> None:
     source = tmp_path / "source"
-    subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, source], check=True)
+    checkout.copy(source)
     build = ["pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", tmp_path, source]
     subprocess.run([sys.executable, "-m", *build], check=True)
     (wheel,) = tmp_path.glob("bloomcli-*.whl")

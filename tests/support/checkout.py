@@ -29,19 +29,28 @@ def environment(**more: str) -> dict[str, str]:
 
 def git(folder: Path, *arguments: str) -> str:
     """Run git in a folder; its output."""
-    command = ["git", "-C", str(folder), *arguments]
+    command = ["git", "-c", "safe.directory=*", "-C", str(folder), *arguments]  # whoever owns the files
     return subprocess.run(command, env=environment(), check=True, capture_output=True, text=True).stdout
 
 
 def copy(target: Path) -> Path:
     """Copy the files that git knows or would take, committed or not, to a folder that isn't there yet."""
-    names = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
-    for name in filter(None, dict.fromkeys(names)):
+    for name in filter(None, dict.fromkeys(_names())):
         source = ROOT / name
         if source.is_file():  # one that was deleted is listed until that is committed
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target / name)
     return target
+
+
+def _names() -> list[str]:
+    """Relative paths; where this is no git checkout (an unpacked archive), of all but what work leaves behind."""
+    if (ROOT / ".git").exists():
+        return git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
+    left = [".venv", "build", "dist", ".hypothesis", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"]
+    made = (".so", ".pyc", "kernels.c", ".coverage")
+    found = [p.relative_to(ROOT) for p in ROOT.rglob("*") if p.is_file() and not p.name.endswith(made)]
+    return [str(p) for p in found if not any(part in left or part.endswith(".egg-info") for part in p.parts)]
 
 
 def commit(folder: Path) -> str:
