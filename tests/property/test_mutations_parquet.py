@@ -144,10 +144,10 @@ def test_every_bit_of_a_small_filter_is_told(tiny: Whole) -> None:
 
 
 @pytest.mark.slow
-def test_a_bit_of_every_block_of_every_filter_is_told(whole: Whole) -> None:
+def test_a_bit_of_the_first_blocks_of_every_filter_is_told(whole: Whole) -> None:
     random_ = random.Random("blocks")
     for fact in whole.sound:
-        for block in range(whole.bits(fact).start, whole.bits(fact).stop, 32)[:16]:
+        for block in range(whole.bits(fact).start, whole.bits(fact).stop, 32)[:6]:
             bit = block * 8 + random_.randrange(256)
             with told(f"{fact}, bit {bit}"):
                 whole.flipped_bit(fact, flipped(whole.data, bit), cleared=is_set(whole.data, bit))
