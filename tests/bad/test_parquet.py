@@ -19,6 +19,8 @@ from bloomcli import limits
 from bloomcli.errors import BloomError, CorruptFile, UnreadableError, UnsupportedError
 from bloomcli.model import Presence
 
+pytestmark = pytest.mark.slow
+
 SCHEMA, NUM_ROWS = 2, 3
 TABLE = pa.table({"id": pa.array(range(100), pa.int64()), "n": [f"n{i}" if i % 3 else None for i in range(100)]})
 

@@ -16,6 +16,8 @@ from support.thrift import Fields
 import bloomcli
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 
+pytestmark = pytest.mark.slow
+
 TYPE, UNCOMPRESSED, COMPRESSED, DATA, DICTIONARY, DATA_V2 = 1, 2, 3, 5, 7, 8
 HUGE = 2**31 - 1
 TABLE = pa.table({"c": pa.array([None if i % 3 == 0 else f"value {i % 40}" for i in range(400)])})

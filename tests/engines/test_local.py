@@ -27,6 +27,8 @@ from bloomcli.engines import local
 from bloomcli.listing import expand
 from bloomcli.rows import DatasetReport, FileRow, Status
 
+pytestmark = pytest.mark.slow
+
 ID = {"columns": ("id",)}
 
 

@@ -6,6 +6,7 @@ import math
 import struct
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.columns import (
@@ -28,6 +29,8 @@ from support.columns import (
 from bloomcli import literals
 from bloomcli.errors import LiteralError
 from bloomcli.model import Column
+
+pytestmark = pytest.mark.slow
 
 columns = st.sampled_from(EVERY)
 DAYS = (-719162, 2932896)  # the years 1 to 9999

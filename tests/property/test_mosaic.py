@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import blooms
@@ -18,6 +19,8 @@ from support.mosaicfiles import DRAFT, read, write
 
 import bloomcli
 from bloomcli.model import Presence
+
+pytestmark = pytest.mark.slow
 
 QUICK = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 

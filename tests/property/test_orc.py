@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import orcfiles
@@ -19,6 +20,8 @@ from support.tables import leaves
 
 import bloomcli
 from bloomcli.model import Presence
+
+pytestmark = pytest.mark.slow
 
 QUICK = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 TEXT = st.text(max_size=12)

@@ -21,6 +21,8 @@ from bloomcli.formats.orc.file import OrcFile
 from bloomcli.formats.orc.values import StripeReader
 from bloomcli.source import open_source
 
+pytestmark = pytest.mark.slow
+
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 Make = Callable[[random.Random, int], Any]
 

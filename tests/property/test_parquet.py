@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import blooms
@@ -18,6 +19,8 @@ from support.tables import COMPRESSIONS, leaves, packed, write
 
 import bloomcli
 from bloomcli.model import Presence
+
+pytestmark = pytest.mark.slow
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 

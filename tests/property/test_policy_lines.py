@@ -7,10 +7,13 @@ import tomllib
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bloomcli.rules.toml_lines import KeyPath, lines
+
+pytestmark = pytest.mark.slow
 
 BARE = st.text("abcXYZ019-_", min_size=1, max_size=4)
 ANY = st.text(

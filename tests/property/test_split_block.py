@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import reference, thrift
@@ -12,6 +13,8 @@ from support.reference import packed
 from bloomcli import kernels
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
+
+pytestmark = pytest.mark.slow
 
 QUICK = settings(max_examples=150, deadline=None)
 

@@ -18,6 +18,8 @@ import bloomcli
 from bloomcli import __version__
 from bloomcli.errors import UnsupportedError, UsageError
 
+pytestmark = pytest.mark.slow
+
 IDS = {name: at for at, name in enumerate(CASES, 1)}
 ROWS = 70
 
