@@ -8,8 +8,12 @@ writers insert the other zero or don't, so some of its bits are as stray as any.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, Generic, Protocol, Self, TypeVar
+
+from bloomcli.formats.base import DeepCheck, Tick
 
 MISSING_SHOWN: Final = 5
 """Missing values that a finding names."""
@@ -75,6 +79,29 @@ class Rebuilt(Generic[B]):
 
 def _int(bits: Bits) -> int:
     return int.from_bytes(bits.bitset, "little")
+
+
+def side_by_side(
+    work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick
+) -> Iterator[DeepCheck]:
+    """What pieces of work find, in their order, `threads` at a time; each comes with the bytes that it reads."""
+    with ThreadPoolExecutor(threads, thread_name_prefix="bloom-check") as pool:
+        running: deque[tuple[Future[Sequence[DeepCheck]], int]] = deque()
+
+        def first() -> Iterator[DeepCheck]:
+            future, count = running.popleft()
+            yield from future.result()
+            tick(count)
+
+        try:
+            for piece, count in work:
+                running.append((pool.submit(piece), count))
+                if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
+                    yield from first()
+            while running:
+                yield from first()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def add_missing(missing: list[str], flags: bytearray, text_of: Callable[[int], str]) -> None:

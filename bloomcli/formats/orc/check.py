@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections import deque
 from collections.abc import Container, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING
 
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, stray_bits
+from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, side_by_side, stray_bits
 from bloomcli.formats.orc import describe, spec, values
 from bloomcli.formats.orc.filter_header import (
     BLOOM_ENCODING,
@@ -134,26 +132,11 @@ def deep(
     file: OrcFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
 ) -> Iterator[DeepCheck]:
     """Every value of each column that has filters which readers use, looked up in them; `threads` stripes at once."""
-    with ThreadPoolExecutor(threads, thread_name_prefix="bloom-check") as pool:
-        running: deque[tuple[Future[list[DeepCheck]], int]] = deque()
-        try:
-            for stripe in file.footer.stripes:
-                if units is None or stripe.ordinal in units:
-                    streams = file.stripe_footer(stripe)
-                    done = pool.submit(_deep_stripe, file, streams, columns)
-                    running.append((done, file.deep_bytes_of(streams, columns)))
-                if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
-                    yield from _done(running, tick)
-            while running:
-                yield from _done(running, tick)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _done(running: deque[tuple[Future[list[DeepCheck]], int]], tick: Tick) -> Iterator[DeepCheck]:
-    future, count = running.popleft()
-    yield from future.result()
-    tick(count)
+    work = (
+        (partial(_deep_stripe, file, streams, columns), file.deep_bytes_of(streams, columns))
+        for streams in (file.stripe_footer(s) for s in file.footer.stripes if units is None or s.ordinal in units)
+    )
+    yield from side_by_side(work, threads, tick)
 
 
 def _deep_stripe(file: OrcFile, streams: StripeFooter, columns: set[int] | None) -> list[DeepCheck]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections import deque
 from collections.abc import Container, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, stray_bits
+from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, side_by_side, stray_bits
 from bloomcli.formats.parquet import layout, values
 from bloomcli.formats.parquet.describe import facts, present_values, problem_facts
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
@@ -136,23 +134,11 @@ def deep(
     file: ParquetFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
 ) -> Iterator[DeepCheck]:
     """Every value of every chunk that has a readable filter, looked up in it; `threads` chunks at a time."""
-    with ThreadPoolExecutor(threads, thread_name_prefix="bloom-check") as pool:
-        running: deque[tuple[Future[DeepCheck], int]] = deque()
-        try:
-            for chunk, loaded in _readable(file, columns, units):
-                running.append((pool.submit(_deep_one, file, chunk, loaded), chunk.compressed_bytes))
-                if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
-                    yield from _done(running, tick)
-            while running:
-                yield from _done(running, tick)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _done(running: deque[tuple[Future[DeepCheck], int]], tick: Tick) -> Iterator[DeepCheck]:
-    future, count = running.popleft()
-    yield future.result()
-    tick(count)
+    work = (
+        (partial(_deep_one, file, chunk, loaded), chunk.compressed_bytes)
+        for chunk, loaded in _readable(file, columns, units)
+    )
+    yield from side_by_side(work, threads, tick)
 
 
 def _readable(
@@ -171,9 +157,9 @@ def _text(page: values.HashedPage, column: Column, index: int) -> str:
     return render(page.value(index), column)
 
 
-def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
+def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tuple[DeepCheck]:
     if chunk.column.physical == "BOOLEAN":
-        return DeepCheck(values=0)
+        return (DeepCheck(values=0),)
     draft = loaded.header.draft
     again = Rebuilt(loaded.bits, values.zero_hashes(chunk.column, draft=draft))
     for page in values.hashed_pages(file.source, chunk, file.footer.start):
@@ -183,15 +169,13 @@ def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> De
     )
     if again.lost():
         absent, missing = _missing(file, chunk, loaded)
-        return DeepCheck(
-            values=again.count,
-            finding=finding(
-                id="value-missing",
-                severity=Severity.ERROR,
-                message=lost_values(absent, again.count),
-                missing=tuple(missing),
-            ),
+        missed = finding(
+            id="value-missing",
+            severity=Severity.ERROR,
+            message=lost_values(absent, again.count),
+            missing=tuple(missing),
         )
+        return (DeepCheck(values=again.count, finding=missed),)
     zero = None
     if again.negative_zero:
         zero = finding(id="reader-negative-zero", severity=Severity.ERROR, message=NEGATIVE_ZERO)
@@ -199,7 +183,7 @@ def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> De
     if stray and chunk.column.logical == "INTERVAL":
         stray = again.stray(_normalised(file, chunk))
     found = finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits(stray)) if stray else None
-    return DeepCheck(values=again.count, finding=found, negative_zero=zero)
+    return (DeepCheck(values=again.count, finding=found, negative_zero=zero),)
 
 
 def _normalised(file: ParquetFile, chunk: ColumnChunk) -> bytes:
