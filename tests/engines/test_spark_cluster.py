@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,16 @@ import pytest
 from conftest import ROOT, need
 from support import datasets
 from support.cluster import Cluster, environment, packed, standalone
-from support.processes import alive, children, has_open, wait_until
+from support.processes import alive, children, held, wait_until
 
 import bloomcli
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-FILES, ROWS = 24, 400_000
-"""Large enough that a worker is caught at one."""
+FILES, ROWS = 24, 100_000
+"""Large enough that writing one takes a while."""
+STARTED, ENDED = 120, 240
+"""Seconds until a run on a busy machine has done its first files, and all of them."""
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +89,29 @@ def changed(origin: Path, made: Path) -> int:
     return sum((made / n).exists() and (made / n).stat().st_size > size for n, size in before.items())
 
 
-def writers(cluster: Cluster, lake: Path) -> list[int]:
-    """Executors' Python workers that are writing a file."""
-    workers = {pid for worker in cluster.workers for pid in children(worker.pid)}
-    return [pid for path in lake.rglob(".*.tmp") for pid in workers if has_open(pid, path)]
+@contextmanager
+def holding(folder: Path, after: int) -> Iterator[tuple[dict[str, str], Callable[[Any], int]]]:
+    """Settings with which a worker stops at its file after that many, and what waits for it to have stopped.
+
+    Whatever the test does, the worker is gone at the end.
+    """
+    folder.mkdir()
+    conf = {
+        "spark_executorEnv_PYTHONPATH": f"{ROOT / 'tests' / 'support' / 'hold'}{os.pathsep}{ROOT}",
+        "spark_executorEnv_HOLDFOLDER": str(folder),
+        "spark_executorEnv_HOLDAFTER": str(after),
+    }
+
+    def wait(process: subprocess.Popen[str]) -> int:
+        wait_until(lambda: held(folder) or process.poll() is not None, STARTED)
+        assert held(folder), "no worker came to the file at which it is to stop"
+        return held(folder) or 0
+
+    try:
+        yield conf, wait
+    finally:
+        if (pid := held(folder)) is not None:
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("in_place", [True, False])
@@ -100,15 +121,19 @@ def test_an_executor_that_is_killed_costs_nothing_but_time(
     lake = shutil.copytree(origin, tmp_path / "lake") if in_place else origin
     made = lake if in_place else tmp_path / "out"
     args = ["add", lake, "-c", "id", "-f", "json", *(["--in-place"] if in_place else ["-o", made])]
-    with running(cluster, *args) as process:
-        assert wait_until(lambda: datasets.temporary(made) and changed(origin, made) >= 3, 60)
-        victims = cluster.executors()
-        assert len(victims) == 2, "each worker has an executor"
-        os.kill(victims[0], signal.SIGKILL)
+    with holding(tmp_path / "hold", 3) as (conf, wait), running(cluster, *args, **conf) as process:
+        worker = wait(process)
+        assert changed(origin, made) >= 3
+        assert datasets.temporary(made)
+        executors = cluster.executors()
+        assert len(executors) == 2, "each worker has an executor"
+        (victim,) = (pid for pid in executors if worker in children(pid))
+        for pid in (victim, worker):
+            os.kill(pid, signal.SIGKILL)
         assert process.poll() is None
         while process.poll() is None:
             whole(made)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=ENDED)
     assert process.returncode == 3, err
     report = json.loads(out)
     assert (report["files"], report["failed"], report["engine"]) == (FILES + 1, 1, "spark")
@@ -123,15 +148,16 @@ def test_a_driver_and_an_executor_that_are_killed_leave_work_that_can_be_started
 ) -> None:
     lake = shutil.copytree(origin, tmp_path / "lake")
     args = ["add", lake, "-c", "id", "--in-place", "-f", "json"]
-    with running(cluster, *args) as process:
-        assert wait_until(lambda: datasets.temporary(lake) and changed(origin, lake) >= 3, 60)
-        for pid in (*cluster.executors(), process.pid):
+    with holding(tmp_path / "hold", 3) as (conf, wait), running(cluster, *args, **conf) as process:
+        worker = wait(process)
+        for pid in (*cluster.executors(), process.pid, worker):
             os.kill(pid, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=ENDED)
     assert 3 <= whole(lake) < FILES
-    assert wait_until(lambda: not cluster.executors(), 30)
+    assert datasets.temporary(lake), "what the worker was writing"
+    assert wait_until(lambda: not cluster.executors(), STARTED)
     with running(cluster, *args) as process:
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=ENDED)
     assert process.returncode == 3, err
     report = json.loads(out)
     assert report["skipped"] >= 3
@@ -157,16 +183,10 @@ def test_a_worker_that_hangs_is_overtaken_by_a_speculative_attempt(
         "spark_eventLog_dir": str(events),
     }
     args = ["add", lake, "-c", "id", "--in-place", "-f", "json"]
-    hung: list[int] = []
-    with running(cluster, *args, **eager) as process:
-        try:
-            assert wait_until(lambda: hung.extend(writers(cluster, lake)) or hung, 60)
-            os.kill(hung[0], signal.SIGSTOP)
-            out, err = process.communicate(timeout=90)
-            assert wait_until(lambda: not alive(hung[0])), "Spark kills the attempt that lost"
-        finally:
-            if hung and alive(hung[0]):
-                os.kill(hung[0], signal.SIGKILL)
+    with holding(tmp_path / "hold", 3) as (conf, wait), running(cluster, *args, **eager, **conf) as process:
+        worker = wait(process)
+        out, err = process.communicate(timeout=ENDED)
+        assert wait_until(lambda: not alive(worker)), "Spark kills the attempt that lost"
     assert process.returncode == 3, err
     report = json.loads(out)
     assert (report["done"] + report["skipped"], report["failed"]) == (FILES, 1)
@@ -183,7 +203,7 @@ def test_executors_take_bloomcli_from_a_packed_environment(cluster: Cluster, tmp
     python = "./environment/bin/python"
     args = ["add", lake, "-c", "id", "-o", tmp_path / "out", "-f", "json"]
     with running(cluster, *args, python=python, spark_executorEnv_PYTHONPATH="", **shipped) as process:
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=ENDED)
     assert process.returncode == 3, err
     report = json.loads(out)
     assert (report["done"], report["failed"]) == (len(datasets.GOOD), len(datasets.BROKEN))
@@ -196,7 +216,7 @@ def test_executors_without_bloomcli_are_said_to_be_so(cluster: Cluster, tmp_path
     with running(
         cluster, "inspect", lake, python=str(bare / "bin" / "python"), spark_executorEnv_PYTHONPATH=""
     ) as process:
-        _, err = process.communicate(timeout=90)
+        _, err = process.communicate(timeout=ENDED)
     assert process.returncode == 4
     assert "bloom: the executors' Python has no bloomcli\nhint: ship a packed environment" in err
 
@@ -213,7 +233,7 @@ def test_spark_submit_runs_the_command_line_with_its_session(cluster: Cluster, t
         env=cluster.env | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=ENDED,
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["done"] == 3

@@ -48,3 +48,13 @@ def wait_until(condition: Callable[[], object], seconds: float = 20.0) -> bool:
             return False
         time.sleep(0.002)
     return True
+
+
+def held(folder: Path) -> int | None:
+    """The process that `support/hold` stopped, once it has stopped."""
+    try:
+        pid = int((folder / "held").read_text() or 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] if pid else ""
+    except OSError:
+        return None
+    return pid if state == "T" else None
