@@ -170,7 +170,7 @@ def test_what_the_caller_does_with_a_row_may_fail_and_stops_the_run(tmp_path: Pa
 
 # --- killed workers
 
-BIG = pa.table({"id": pa.array(range(2_000_000))})
+BIG = pa.table({"id": pa.array(range(4_000_000))})
 """Takes long enough to be seen at work."""
 
 

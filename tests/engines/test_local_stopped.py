@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, need
 from support import datasets
-from support.processes import alive, children, wait_until
+from support.processes import HOLD, alive, children, wait_until
 
 import bloomcli
 
@@ -59,10 +59,11 @@ def again(lake: Path, *target: object) -> int:
 
 @contextmanager
 def running(lake: Path, *target: object) -> Iterator[subprocess.Popen[str]]:
-    """A run in a process group of its own."""
+    """A run in a process group of its own, that tarries at each file so that it is met at its work."""
     with subprocess.Popen(
         arguments(lake, *target),
         cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(HOLD), "HOLDPAUSE": "0.03"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

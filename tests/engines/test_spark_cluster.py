@@ -17,7 +17,7 @@ import pytest
 from conftest import ROOT, need
 from support import datasets
 from support.cluster import Cluster, environment, packed, standalone
-from support.processes import alive, children, held, wait_until
+from support.processes import HOLD, alive, children, held, wait_until
 
 import bloomcli
 
@@ -97,7 +97,7 @@ def holding(folder: Path, after: int) -> Iterator[tuple[dict[str, str], Callable
     """
     folder.mkdir()
     conf = {
-        "spark_executorEnv_PYTHONPATH": f"{ROOT / 'tests' / 'support' / 'hold'}{os.pathsep}{ROOT}",
+        "spark_executorEnv_PYTHONPATH": f"{HOLD}{os.pathsep}{ROOT}",
         "spark_executorEnv_HOLDFOLDER": str(folder),
         "spark_executorEnv_HOLDAFTER": str(after),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 
 def children(pid: int) -> list[int]:
@@ -48,6 +49,10 @@ def wait_until(condition: Callable[[], object], seconds: float = 20.0) -> bool:
             return False
         time.sleep(0.002)
     return True
+
+
+HOLD: Final = Path(__file__).with_name("hold")
+"""On a Python's path, it makes a writer tarry or stop at its files."""
 
 
 def held(folder: Path) -> int | None:

@@ -1,27 +1,34 @@
-"""A Python with this folder on its path stops, once, as it is about to give a finished file its name.
+"""A Python with this folder on its path tarries, or stops once, as it is about to give a finished file its name.
 
-`HOLDFOLDER` names a folder and `HOLDAFTER` how many files come first, over all processes that share the folder.
-The one that stops leaves its process id there (see `support.processes.held`), as after a machine's sudden stall:
-whoever waits for it has all the time it needs.
+`HOLDPAUSE` is how many seconds it tarries at each file. `HOLDFOLDER` names a folder and `HOLDAFTER` how many files
+come before it stops, over all processes that share the folder: the one that does leaves its process id there (see
+`support.processes.held`). Whoever wants to meet a writer at its work has the time for it then.
 """
 
 import os
 import signal
 import sys
+import time
 
 _FOLDER = os.environ.get("HOLDFOLDER")
+_PAUSE = float(os.environ.get("HOLDPAUSE", "0"))
 
 
 def _hold(event: str, args: tuple[object, ...]) -> None:
-    if event not in ("os.rename", "os.link") or not str(args[0]).endswith(".tmp"):
-        return
-    assert _FOLDER is not None
-    with open(os.path.join(_FOLDER, f"{os.getpid()}-{len(os.listdir(_FOLDER))}"), "xb"):  # noqa: PTH118, PTH123, PTH208
+    if event in ("os.rename", "os.link") and str(args[0]).endswith(".tmp"):
+        if _FOLDER is not None:
+            _stop_once(_FOLDER)
+        time.sleep(_PAUSE)
+
+
+def _stop_once(folder: str) -> None:
+    come = len(os.listdir(folder))  # noqa: PTH208
+    with open(os.path.join(folder, f"{os.getpid()}-{come}"), "xb"):  # noqa: PTH118, PTH123
         pass
-    if len(os.listdir(_FOLDER)) <= int(os.environ["HOLDAFTER"]):  # noqa: PTH208
+    if come < int(os.environ["HOLDAFTER"]):
         return
     try:
-        fd = os.open(os.path.join(_FOLDER, "held"), os.O_WRONLY | os.O_CREAT | os.O_EXCL)  # noqa: PTH118
+        fd = os.open(os.path.join(folder, "held"), os.O_WRONLY | os.O_CREAT | os.O_EXCL)  # noqa: PTH118
     except FileExistsError:
         return
     os.write(fd, str(os.getpid()).encode())
@@ -29,5 +36,5 @@ def _hold(event: str, args: tuple[object, ...]) -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-if _FOLDER is not None:
+if _FOLDER is not None or _PAUSE:
     sys.addaudithook(_hold)
