@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from bloomcli import limits
+from bloomcli.checks import extent
+from bloomcli.checks.mending import adding, shrinking
 from bloomcli.filters import sizing
 from bloomcli.formats.base import FilterFile
 from bloomcli.model import Column, FilterFacts, Finding, Severity
@@ -22,11 +24,13 @@ _USUAL_FPP: Final = 0.01
 def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
     """Columns without a filter in some row group with values; names (not globs) of columns that aren't there."""
     paths = {column.path for column in file.columns}
+    filtered: set[int] | None = None
     for column in file.columns:
         if column.path in names or any(fnmatchcase(column.path, name) for name in names):
             without = file.without_filter(column)
             if without:
-                yield _without(file, column, without)
+                filtered = file.filtered_columns() if filtered is None else filtered
+                yield _without(file, column, without, in_part=column.index in filtered)
     for name in names:
         if name not in paths and not set("*?[") & set(name):
             near = get_close_matches(name, paths, n=3, cutoff=0.6)
@@ -39,7 +43,8 @@ def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
             )
 
 
-def _without(file: FilterFile, column: Column, without: Sequence[int]) -> Finding:
+def _without(file: FilterFile, column: Column, without: Sequence[int], *, in_part: bool) -> Finding:
+    """`in_part`: other row groups have a filter, which `add` takes for a mistake without --replace."""
     in_all = file.row_group_count if file.stripes is None else file.stripes
     unit = "row group" if file.stripes is None else "stripe"
     listed = ", ".join(map(str, without[:_SHOWN])) + (", ..." if len(without) > _SHOWN else "")
@@ -50,7 +55,8 @@ def _without(file: FilterFile, column: Column, without: Sequence[int]) -> Findin
         row_group=without[0] if file.stripes is None else None,
         stripe=None if file.stripes is None else without[0],
         column=column.path,
-        hint=f"`bloom add --columns {column.path}`",
+        hint=adding(file.format, column.path, *(["--replace"] if in_part else [])),
+        places=extent.of_numbers(without),
     )
 
 
@@ -64,20 +70,19 @@ def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: File
                 fact,
                 "filter-fpp",
                 f"the measured false-positive rate is {fact.fpp:.4g}, above {limit.max_fpp:g}",
-                f"`bloom add --replace --fpp {limit.max_fpp:g} --columns {fact.column}`",
+                adding(file.format, fact.column, "--replace", "--fpp", f"{limit.max_fpp:g}"),
             )
         if limit.max_oversize is None or fact.bitset_bytes is None:
             continue
         fpp = limit.max_fpp or _USUAL_FPP
         needed = _needed_bytes(fact, fpp)
         if needed and fact.bitset_bytes > needed * limit.max_oversize:
-            smaller = "bloom fold" if file.format != "orc" else "bloom add --replace"
             yield _finding(
                 fact,
                 "filter-oversized",
                 f"the bitset's {fact.bitset_bytes} bytes are {fact.bitset_bytes / needed:.0f} times what its values"
                 f" need for a rate of {fpp:g}, {needed}; accepted are {limit.max_oversize:g} times",
-                f"`{smaller} --fpp {fpp:g} --columns {fact.column}`",
+                shrinking(file.format, fact.column, fpp),
             )
 
 

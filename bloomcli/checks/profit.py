@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from bloomcli.checks import extent
 from bloomcli.formats.base import FilterFile, Spread
 from bloomcli.literals import decode_bound
 from bloomcli.model import Column, Finding, Severity
@@ -36,14 +37,14 @@ def _of_column(file: FilterFile, column: Column, spreads: list[Spread], *, dicti
     ranges = _ranges(spreads, file.literal_column(column))
     if ranges and all(low == high for low, high in ranges):
         yield _finding(
-            spreads[0],
+            spreads,
             column,
             "profit-constant",
             f"each of the {len(ranges)} row groups with a filter holds one value: min/max says as much",
         )
     elif len(ranges) >= _ENOUGH and _disjoint(ranges):
         yield _finding(
-            spreads[0],
+            spreads,
             column,
             "profit-sorted",
             f"the min/max ranges of the {len(ranges)} row groups with a filter don't overlap:"
@@ -51,7 +52,7 @@ def _of_column(file: FilterFile, column: Column, spreads: list[Spread], *, dicti
         )
     if dictionary and all(s.only_dictionary for s in spreads):
         yield _finding(
-            spreads[0],
+            spreads,
             column,
             "profit-dictionary",
             f"all {len(spreads)} column chunks with a filter are dictionary-encoded throughout,"
@@ -76,13 +77,19 @@ def _disjoint(ranges: Sequence[tuple[Any, Any]]) -> bool:
     return all(before[1] < after[0] for before, after in pairwise(ordered))
 
 
-def _finding(spread: Spread, column: Column, id: str, message: str) -> Finding:  # noqa: A002  it is the finding's id
+def _finding(
+    spreads: Sequence[Spread],
+    column: Column,
+    id: str,  # noqa: A002  it is the finding's id
+    message: str,
+) -> Finding:
     return Finding(
         id=id,
         severity=Severity.NOTE,
         message=message,
-        row_group=spread.row_group,
-        stripe=spread.stripe,
+        row_group=spreads[0].row_group,
+        stripe=spreads[0].stripe,
         column=column.path,
         hint=f"`bloom remove --columns {column.path}` saves its bytes",
+        places=extent.of_places((spread.stripe, spread.row_group) for spread in spreads),
     )

@@ -6,9 +6,11 @@ What each engine does wrongly is in `bloomcli.rules.readers`, with the evidence.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from bloomcli.checks import extent
+from bloomcli.checks.mending import adding
 from bloomcli.formats.base import Answer, FilterFile
 from bloomcli.literals import Literal, kind_of, type_name
 from bloomcli.model import Column, FilterFacts, Finding, Severity
@@ -70,13 +72,15 @@ def readers(
     named = _named(names, file.format)
     if not named:
         return
-    usable: dict[str, list[FilterFacts]] = {}
+    # by type too: several columns may have one path
+    usable: dict[tuple[str, str, str | None], list[FilterFacts]] = {}
     for fact in facts:
         if fact.problem is None and fact.untrusted is None and fact.variant in _TODAYS and fact.values != 0:
-            usable.setdefault(fact.column, []).append(fact)
+            usable.setdefault((fact.column, fact.physical, fact.logical), []).append(fact)
     for column in file.columns:
-        if column.path in usable and (columns is None or column.index in columns):
-            yield from _of_column(file, column, usable[column.path], named, table, confirm)
+        found = usable.get((column.path, column.physical, column.logical))
+        if found and (columns is None or column.index in columns):
+            yield from _of_column(file, column, found, named, table, confirm)
 
 
 def confirmed_zeros(file: FilterFile, zeros: Sequence[Finding], names: Sequence[str]) -> Iterator[Finding]:
@@ -92,7 +96,7 @@ def confirmed_zeros(file: FilterFile, zeros: Sequence[Finding], names: Sequence[
         places = [Unit(z.row_group or 0, z.stripe) for z in zeros if z.column == column.path]
         wrong = [r for r in named if _zero_type(file, column) in r.zeros]
         if places and wrong:
-            yield _lone_zero(column, places, wrong)
+            yield _lone_zero(file, column, places, wrong)
 
 
 def _named(names: Sequence[str], format: str) -> list[Reader]:  # noqa: A002  it is the file's format
@@ -123,7 +127,8 @@ def _of_column(
             row_group=single[0].row_group,
             column=column.path,
             offset=single[0].offset,
-            hint=f"`bloom add --replace --ndv 100 --columns {column.path}` writes a larger one",
+            hint=f"{adding(file.format, column.path, '--replace', '--ndv', '100')} writes a larger one",
+            places=_extent(Unit(fact.row_group, fact.stripe) for fact in single),
         )
     places = list(dict.fromkeys(Unit(fact.row_group, fact.stripe) for fact in facts))
     for id_, severity, message, hint in _by_type(file, column, named, table):
@@ -135,6 +140,7 @@ def _of_column(
             stripe=places[0].stripe,
             column=column.path,
             hint=hint,
+            places=_extent(places),
         )
 
 
@@ -163,7 +169,7 @@ def _zeros(
     said = {place: None if confirm is None else confirm(column, place) for place in lone}
     sure = [place for place in lone if said[place]]
     if sure:
-        yield _lone_zero(column, sure, wrong)
+        yield _lone_zero(file, column, sure, wrong)
         return
     lone = [place for place in lone if said[place] is None]
     if not lone:
@@ -178,7 +184,8 @@ def _zeros(
         row_group=lone[0].row_group,
         stripe=lone[0].stripe,
         column=column.path,
-        hint=f"--deep says for certain; `bloom add --replace --columns {column.path}` inserts both zeros",
+        hint=f"--deep says for certain; {adding(file.format, column.path, '--replace')} inserts both zeros",
+        places=_extent(lone),
     )
 
 
@@ -187,7 +194,7 @@ def _is_lone(negative: Answer, positive: Answer) -> bool:
     return known and negative.present and not positive.present
 
 
-def _lone_zero(column: Column, places: Sequence[Unit], wrong: Sequence[Reader]) -> Finding:
+def _lone_zero(file: FilterFile, column: Column, places: Sequence[Unit], wrong: Sequence[Reader]) -> Finding:
     return Finding(
         id=NEGATIVE_ZERO,
         severity=Severity.ERROR,
@@ -196,7 +203,8 @@ def _lone_zero(column: Column, places: Sequence[Unit], wrong: Sequence[Reader]) 
         row_group=places[0].row_group,
         stripe=places[0].stripe,
         column=column.path,
-        hint=f"`bloom add --replace --columns {column.path}` inserts both zeros",
+        hint=f"{adding(file.format, column.path, '--replace')} inserts both zeros",
+        places=_extent(places),
     )
 
 
@@ -294,6 +302,10 @@ def _widened(column: Column, named: Sequence[Reader], wanted: TableType | None) 
 def _remove(column: Column, to: str | None) -> str:
     remedy = f"`bloom remove --columns {column.path}`"
     return remedy if to is None else f"{remedy} until the column is written again as {to}"
+
+
+def _extent(units: Iterable[Unit]) -> str:
+    return extent.of_places((unit.stripe, unit.row_group) for unit in units)
 
 
 def _groups(count: int) -> str:

@@ -7,6 +7,7 @@
 4    input valid, but not supported (encrypted, signed footer, unknown codec)
 70   a bug in bloom; BLOOM_DEBUG=1 shows the traceback
 130  stopped by Ctrl-C
+141  whoever read the output closed it (as a shell says of a program that SIGPIPE ended)
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ EXIT_CODES: Final = {
     4: "input valid but not supported (encrypted, signed footer, unknown codec)",
     70: "a bug in bloom",
     130: "stopped by Ctrl-C",
+    141: "whoever read the output closed it",
 }
 """The map that README and the manual pages print."""
 
@@ -42,8 +44,19 @@ _INTERRUPTED: Final = 130
 _PIPE_CLOSED: Final = 141
 
 
+class _PipeClosed(Exception):
+    """Whoever read our output has gone. Click would end the program with 1, which has a meaning here."""
+
+
 class LazyGroup(click.Group):
     """Imports a command's module when the command is asked for."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """As Click does, but for a closed pipe."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _PipeClosed from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in their order."""
@@ -88,6 +101,9 @@ def bloom() -> None:
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code and never raises."""
+    from bloomcli.cli.output import take_any_text
+
+    take_any_text()
     try:
         code = bloom.main(args=None if args is None else list(args), prog_name="bloom", standalone_mode=False)
         sys.stdout.flush()
@@ -99,13 +115,24 @@ def run(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("bloom: stopped", err=True)
         return _INTERRUPTED
-    except BrokenPipeError:
-        # whoever read our output has gone; nothing may be written to it any more, not even at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, _PipeClosed):
+        _drop_output()
         return _PIPE_CLOSED
+    except OSError as error:
+        if error.filename is not None:  # not about our output
+            return _bug(error)
+        from bloomcli.cli.reports import unwritable
+
+        _drop_output()
+        return _fail(unwritable(error, "standard output"))
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is said to be one
         return _bug(error)
     return code if isinstance(code, int) else 0
+
+
+def _drop_output() -> None:
+    """Whoever took our output takes no more: nothing may be written to it, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: BloomError) -> int:

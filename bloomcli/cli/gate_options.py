@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from bloomcli.cli import options
+from bloomcli.rules.readers import READERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,6 +25,11 @@ def _reports(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
             raise click.BadParameter(f"{value!r} is not FORM=FILE with FORM one of {', '.join(FORMS)}", ctx, param)
         pairs.append((form, path))
     return tuple(pairs)
+
+
+def typed(name: str) -> bool:
+    """Whether the parameter of the command that runs was given, be it with its default."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def gate_options(function: F) -> F:
@@ -63,7 +70,7 @@ def gate_options(function: F) -> F:
                 metavar="ENGINES",
                 multiple=True,
                 callback=options.split_names,
-                help="Engines that read the files, such as spark,trino: find what they would probe wrongly.",
+                help=f"Engines that read the files: find what they would probe wrongly. Known: {', '.join(READERS)}.",
             ),
             click.option(
                 "--table-schema",

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from bloomcli.cli import options, output
-from bloomcli.cli.dataset import Dataset, check_engine, dataset_options, meter, named_paths, spark_session, work
-from bloomcli.cli.gate_options import FORMS, gate_options
-from bloomcli.errors import UnreadableError, UsageError, WriteError
+from bloomcli.cli.dataset import Dataset, check_engine, dataset_options, meter, named_paths, spark_session
+from bloomcli.cli.gate_options import FORMS, gate_options, typed
+from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from bloomcli.engines.gate import Asked
@@ -58,19 +57,28 @@ def command(
     Exits with 1 if there is a finding worse than a note that is neither switched off nor in the baseline.
     """
     if explain is not None:
-        return _explain(explain)
+        return _explain(explain, form)
+    if typed("seed") and asked_for["sample"] is None and asked_for["sample_row_groups"] is None:
+        raise UsageError("--seed is of a sample, and none is asked for", hint="--sample 5%")
     if init:
-        return _init(dataset, policy)
+        from bloomcli.cli.starter import write_policy
+
+        return write_policy(dataset, policy, asked_for)
+    if no_policy and policy is not None:
+        raise UsageError("--policy and --no-policy exclude each other")
     from bloomcli.engines import gate
 
     found = None if no_policy else policy or _nearest()
     asked = gate.ask(policy=found, **asked_for)
-    for _, path in reports:
-        _check_folder(path)
+    if reports:
+        from bloomcli.cli.reports import check
+
+        check([path for _, path in reports], (found, asked_for["baseline"], asked_for["table_schema"]))
     report = _run(dataset, asked, errors_told=not reports and form in {"text", "json"})
+    _write(report, form, max_per_rule, sys.stdout)
+    sys.stdout.flush()  # what comes next may fail
     for other, path in reports:
         _save(report, other, path, max_per_rule)
-    _write(report, form, max_per_rule, sys.stdout)
     return report.exit_code
 
 
@@ -104,16 +112,26 @@ def _run(dataset: Dataset, asked: Asked, *, errors_told: bool) -> GateReport:
 
 
 def _single(path: str, asked: Asked, *, errors_told: bool) -> GateReport:
-    """One file. Where it can't be read a person is told so by the error; other forms of report hold it."""
+    """One file. Where it can't be read a person is told so by the error; other forms of report hold it, and
+    where something was found before, all do."""
     from bloomcli.commands import task
     from bloomcli.engines import gate
+    from bloomcli.errors import BloomError
 
-    (one,) = gate.tasks_for(asked, [path])
+    tasks = gate.tasks_for(asked, [path])
+    if not tasks:  # the policy excludes it
+        return gate.none(asked)
+    (one,) = tasks
     with output.Bars() as bars:
         if errors_told:
             from bloomcli.commands.validate import validate
 
-            row = task.validated(validate(one.path, progress=bars, **one.options))
+            try:
+                row = task.validated(validate(one.path, progress=bars, **one.options))
+            except BloomError as error:
+                if not error.findings:
+                    raise
+                row = task.failed(one.path, error)
         else:
             row = task.run(one, bars)
     return gate.alone(row, asked, row.seconds)
@@ -143,47 +161,24 @@ def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO) 
         render.write(text_gate.gate(report, **limit), stream)
 
 
-def _check_folder(path: str) -> None:
-    """A report that can't be written is told before the work, not after it."""
-    folder = os.path.dirname(path) or "."  # noqa: PTH120  as the user spelled it
-    if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):  # noqa: PTH112  it never raises
-        raise WriteError(f"reports can't be written to the folder {folder}", path=path, hint="make the folder first")
-
-
 def _save(report: GateReport, form: str, path: str, per_rule: int | None) -> None:
-    from pathlib import Path
-
-    from bloomcli.atomic import place
+    from bloomcli.cli.reports import save
 
     stream = io.StringIO()
     _write(report, form, per_rule, stream)
-    place(Path(path), stream.getvalue().encode("utf-8", "backslashreplace"), overwrite=True)
+    save(path, stream.getvalue())
 
 
-def _explain(name: str) -> int:
+def _explain(name: str, form: str) -> int:
+    """Rules are texts: they take the place of the look at files, and of what would be made of that."""
+    for parameter, option in (("init", "--init"), ("reports", "--report")):
+        if typed(parameter):
+            raise UsageError(f"--explain looks at no files: there is nothing for {option}")
+    if form != "text":
+        raise UsageError(
+            f"--explain prints text, not {form}", hint="a SARIF report has the pages of the rules that it names"
+        )
     from bloomcli.report import render, text_rules
 
     render.write(text_rules.rule_page(name) if name else text_rules.rule_list(), sys.stdout)
-    return 0
-
-
-def _init(dataset: Dataset, policy: str | None) -> int:
-    """Write a policy of what the files have; where some can't be read, say so."""
-    from pathlib import Path
-
-    from bloomcli.atomic import place
-    from bloomcli.rules.starter import starter
-
-    target = Path(policy or "bloom.toml")
-    if os.path.lexists(target):
-        raise UsageError("the policy exists already", path=str(target), hint="move it away, or --policy another name")
-    report = work("survey", dataset, {})
-    failed = [row for row in report.rows if row.error is not None]
-    for row in failed:
-        click.echo(f"left out: {row.error}", err=True)
-    if len(failed) == len(report.rows):
-        raise UnreadableError("none of the files could be read", hint="there is nothing to make a policy of")
-    text = starter(report.rows, base=os.path.abspath(target.parent))  # noqa: PTH100  links stay as they are named
-    place(target, text.encode(), overwrite=False)
-    click.echo(f"wrote {target}; now: bloom validate {shlex.join(dataset.paths)}")
     return 0

@@ -1,24 +1,28 @@
 """The baseline: findings that are known, kept in a file beside the policy; only new ones fail a gate.
 
 A finding is told from others by its rule, path, column and place (row group and stripe), not by byte offsets or
-words, which change when a file is written again. Paths are relative to the baseline's folder where they can be.
+words, which change when a file is written again. One about a whole column has all its row groups, and is known where
+it has no other ones. Paths are relative to the baseline's folder where they can be; links to folders don't matter.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from bloomcli.checks import extent
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.listing import is_uri, local_path
+from bloomcli.listing import is_uri, local_path, spelling
 from bloomcli.model import Finding
-from bloomcli.rules import RULES, When
+from bloomcli.rules import RULES
+from bloomcli.rules.globs import place
 
-_SCHEMA: Final = "bloom/baseline/1"
+_SCHEMA: Final = "bloom/baseline/2"
+_OLD: Final = "bloom/baseline/1"
 _MAX_BYTES: Final = 256 << 20
 
 
@@ -30,6 +34,12 @@ class Entry(NamedTuple):
     column: str | None
     stripe: int | None
     row_group: int | None
+    places: str | None = None
+    """All row groups or stripes, of a finding that is about several; it has no other place then."""
+
+
+_Key = tuple[str, str, str | None, int | None, int | None, bool]
+"""An entry but for its places, by the path that links lead to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,34 +51,87 @@ class Baseline:
 
     def entry(self, finding: Finding) -> Entry:
         """The finding's entry."""
-        return Entry(finding.id, self.spelled(finding.path or ""), finding.column, finding.stripe, finding.row_group)
+        path = self.spelled(finding.path or "")
+        if finding.places is not None:
+            return Entry(finding.id, path, finding.column, None, None, finding.places)
+        return Entry(finding.id, path, finding.column, finding.stripe, finding.row_group)
 
     def spelled(self, path: str) -> str:
         """A file's path as entries have it."""
-        if is_uri(path):
-            return path
-        whole = os.path.abspath(local_path(path))  # noqa: PTH100  there are thousands of files
-        folder = os.path.abspath(os.path.dirname(self.path))  # noqa: PTH100, PTH120  there are thousands of files
-        return whole[len(folder) + 1 :].replace(os.sep, "/") if whole.startswith(folder + os.sep) else whole
+        return path if is_uri(path) else place(local_path(path), self._folder)[0]
+
+    @property
+    def _folder(self) -> str:
+        return os.path.dirname(os.path.abspath(self.path))  # noqa: PTH100, PTH120  there are thousands of files
 
     def marked(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings, those in the baseline as known."""
-        return [replace(f, known=f.counts and self.entry(f) in self.entries) for f in findings]
+        key = _keyed(self._whole())
+        accepted = _runs(self.entries, key)
 
-    def gone(self, findings: Iterable[Finding], looked_at: Collection[str], *, deep: bool) -> set[Entry]:
-        """Entries that would have been found again if they still held: their file, and rule, was looked at."""
-        paths = {self.spelled(path) for path in looked_at}
-        there = {self.entry(f) for f in findings}
+        def known(entry: Entry) -> bool:
+            runs = accepted.get(key(entry))
+            return runs is not None and (entry.places is None or extent.within(extent.read(entry.places), runs))
+
+        return [replace(f, known=f.counts and known(self.entry(f))) for f in findings]
+
+    def gone(
+        self, findings: Iterable[Finding], looked_at: Collection[str], asked: Callable[[str, Entry], bool]
+    ) -> set[Entry]:
+        """Entries that would have been found again if they still held.
+
+        Args:
+            findings: of this run.
+            looked_at: paths of the files that it looked at.
+            asked: whether it looked at an entry's rule and column, too, in the file of this path.
+        """
+        whole = self._whole()
+        key = _keyed(whole)
+        paths = {whole(self.spelled(path)): path for path in looked_at}
+        there = {key(self.entry(f)) for f in findings}
         return {
             e
             for e in self.entries
-            if e.path in paths and e not in there and (deep or RULES[e.id].when is not When.DEEP)
+            if key(e) not in there and (path := paths.get(key(e)[1])) is not None and asked(path, e)
         }
 
-    def updated(self, findings: Iterable[Finding], gone: Collection[Entry]) -> Baseline:
-        """With today's findings that count, and without those that are gone."""
+    def updated(self, findings: Iterable[Finding], gone: Collection[Entry], *, in_part: bool = False) -> Baseline:
+        """With today's findings that count, and without those that are gone.
+
+        Args:
+            findings: of this run.
+            gone: entries to leave out.
+            in_part: row groups were left out: places that an entry has stay beside those of today.
+        """
+        key = _keyed(self._whole())
+        kept = self.entries - set(gone)
         today = {self.entry(f) for f in findings if f.counts or f.known}
-        return replace(self, entries=frozenset((self.entries - set(gone)) | today))
+        keys = {key(e) for e in today}
+        runs = _runs((*today, *kept) if in_part else today, key)
+        new = {e if e.places is None else e._replace(places=extent.text(runs[key(e)])) for e in today}
+        return replace(self, entries=frozenset({e for e in kept if key(e) not in keys} | new))
+
+    def _whole(self) -> Callable[[str], str]:
+        """Gives one path for all names of a file, as entries or findings have them."""
+        spell, folder = spelling(), self._folder
+        return lambda path: path if is_uri(path) else spell(os.path.join(folder, path))  # noqa: PTH118  as above
+
+
+def _keyed(whole: Callable[[str], str]) -> Callable[[Entry], _Key]:
+    def key(entry: Entry) -> _Key:
+        return entry.id, whole(entry.path), entry.column, entry.stripe, entry.row_group, entry.places is not None
+
+    return key
+
+
+def _runs(entries: Iterable[Entry], key: Callable[[Entry], _Key]) -> Mapping[_Key, list[extent.Run]]:
+    """All places of the entries that are of one thing: none where it has but one."""
+    found: dict[_Key, list[extent.Run]] = {}
+    for entry in entries:
+        runs = found.setdefault(key(entry), [])
+        if entry.places is not None:
+            runs += extent.read(entry.places)
+    return found
 
 
 def load(path: str | os.PathLike[str]) -> Baseline:
@@ -90,6 +153,8 @@ def load(path: str | os.PathLike[str]) -> Baseline:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"it isn't JSON: {error}", path=name, hint=_HINT) from None
+    if isinstance(document, dict) and document.get("schema") == _OLD:
+        raise UsageError("it is of an older bloom, and doesn't say which row groups are known", path=name, hint=_HINT)
     if not isinstance(document, dict) or document.get("schema") != _SCHEMA:
         raise UsageError(f"it isn't a baseline: its schema isn't {_SCHEMA!r}", path=name, hint=_HINT)
     found = document.get("findings")
@@ -109,14 +174,26 @@ def _entry(path: str, index: int, item: Any) -> Entry:
     entry = Entry(**fields)
     texts = all(isinstance(text, str) for text in (entry.id, entry.path, entry.column or ""))
     numbers = all(n is None or (isinstance(n, int) and n >= 0) for n in (entry.stripe, entry.row_group))
-    if not texts or not numbers or entry.id not in RULES:
+    if not texts or not numbers or entry.id not in RULES or not _has_places(entry):
         raise UsageError("not an entry of a baseline", path=path, field=field, hint=_HINT)
     return entry
 
 
-def _order(entry: Entry) -> tuple[str, str, str, int, int]:
+def _has_places(entry: Entry) -> bool:
+    """Its places are none, or such as can be read and go with no other place."""
+    if entry.places is None:
+        return True
+    if not isinstance(entry.places, str) or entry.stripe is not None or entry.row_group is not None:
+        return False
+    try:
+        return bool(extent.read(entry.places))
+    except ValueError:
+        return False
+
+
+def _order(entry: Entry) -> tuple[str, str, str, int, int, str]:
     stripe, row_group = (-1 if n is None else n for n in (entry.stripe, entry.row_group))
-    return entry.id, entry.path, entry.column or "", stripe, row_group
+    return entry.id, entry.path, entry.column or "", stripe, row_group, entry.places or ""
 
 
 def text(baseline: Baseline) -> str:

@@ -1,14 +1,15 @@
 """A seeded part of many: which files, and which row groups of a file, a sampled look takes.
 
 Each is ranked by a hash of the seed and its own name, and the first are taken: the same seed takes the same part,
-whatever the order of listing, and a file that is new moves others in or out of the part by chance alone.
+whatever the order of listing, and a file that is new moves others in or out of the part by chance alone. Of files,
+those of a known format are meant: logs and checksums beside them are no part of what a sample is to be of.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, TypeVar
@@ -46,6 +47,42 @@ def share(text: str) -> Share:
 
 def chosen(names: Sequence[str], part: Share, seed: int) -> set[int]:
     """Positions of the names that the sample takes."""
+    return set(_ranked(names, seed)[: part.of(len(names))])
+
+
+def chosen_files(
+    names: Sequence[str], part: Share, seed: int, *, sure: Sequence[bool], known: Callable[[int], bool]
+) -> set[int]:
+    """Positions of the files that the sample takes: as many of a known format as it asks for, if there are.
+
+    Files of other kinds that came up while a number was drawn are among them. A percentage is taken of the files
+    whose format is sure and of the others apart, so that none of these need be opened.
+
+    Args:
+        names: the files' names.
+        part: how many.
+        seed: of the sample.
+        sure: whether a file is surely of a known format, or to be told of where it isn't.
+        known: opens the file at this position to tell; asked of as few as will do.
+    """
+    order = _ranked(names, seed)
+    if part.percent:
+        pools = ([i for i in order if sure[i]], [i for i in order if not sure[i]])
+        taken = {i for pool in pools for i in pool[: part.of(len(pool))]}
+        return taken if pools[0] else taken | set(_until(1, order, known))
+    return set(_until(part.of(len(names)), order, lambda i: sure[i] or known(i)))
+
+
+def _until(wanted: int, order: Sequence[int], known: Callable[[int], bool]) -> Iterator[int]:
+    """The first positions, up to the one with which so many are known."""
+    for position in order:
+        if wanted <= 0:
+            return
+        yield position
+        wanted -= known(position)
+
+
+def _ranked(names: Sequence[str], seed: int) -> list[int]:
     key = seed.to_bytes(16, "little", signed=True)
     ranks = [blake2b(name.encode("utf-8", "surrogateescape"), key=key, digest_size=8).digest() for name in names]
-    return set(sorted(range(len(names)), key=lambda i: (ranks[i], i))[: part.of(len(names))])
+    return sorted(range(len(names)), key=lambda i: (ranks[i], i))

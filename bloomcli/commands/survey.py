@@ -1,13 +1,18 @@
-"""survey: which columns of a file have filters, everywhere or not, and how good they are; for `validate --init`."""
+"""survey: which columns of a file have filters, everywhere or not, how good they are, and what is wrong with them
+whatever a policy asks; for `validate --init`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bloomcli.checks.readers import readers as losing
+from bloomcli.commands.columns import select
 from bloomcli.formats.registry import open_file
-from bloomcli.model import Column
+from bloomcli.model import Column, FilterFacts, Finding, Severity
 from bloomcli.rows import ColumnSeen, SurveyReport
+from bloomcli.rules.policy import FilePolicy, Policy
 from bloomcli.source import open_source
 
 
@@ -22,30 +27,44 @@ class _Tally:
     everywhere: bool = False
 
 
-def survey(path: str | os.PathLike[str]) -> SurveyReport:
-    """Look at a file's filters, column by column. Reads what `inspect` reads.
+def survey(
+    path: str | os.PathLike[str], *, columns: Sequence[str] = (), policy: Policy | None = None
+) -> SurveyReport:
+    """Look at a file's filters, column by column. Reads what `validate` reads without `deep`.
 
     Args:
         path: the file, local or a URI.
+        columns: leaf paths or globs that the file must have; all its columns are looked at whatever they are.
+        policy: names the readers whose mistakes are findings, and the table's schema.
 
     Raises:
-        UnreadableError, UnsupportedError: as for `inspect`.
+        UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`.
     """
+    rules = FilePolicy() if policy is None else policy.for_file(os.fspath(path))
     with open_source(path) as source:
         file = open_file(source)
+        select(file.columns, columns, path=source.path)
         tallies: dict[str, _Tally] = {}
-        for fact in file.facts(None):  # one at a time: an ORC file has one for each few thousand rows
-            tally = tallies.setdefault(fact.column, _Tally())
+        findings: list[Finding] = []
+        for_readers: list[FilterFacts] = []
+        for told in file.examine(None):  # one at a time: an ORC file has one for each few thousand rows
+            if isinstance(told, Finding):
+                findings.append(told)
+                continue
+            tally = tallies.setdefault(told.column, _Tally())
             tally.filters += 1
-            tally.unreadable += fact.problem is not None
-            tally.bitset_bytes += fact.bitset_bytes or 0
-            if fact.fpp is not None:
-                tally.max_fpp = max(tally.max_fpp or 0.0, fact.fpp)
-        columns: dict[str, list[Column]] = {}  # two may have one name
+            tally.unreadable += told.problem is not None
+            tally.bitset_bytes += told.bitset_bytes or 0
+            if told.fpp is not None:
+                tally.max_fpp = max(tally.max_fpp or 0.0, told.fpp)
+            if rules.readers:
+                for_readers.append(told)
+        findings += losing(file, for_readers, rules.readers, rules.table, None)
+        named: dict[str, list[Column]] = {}  # two may have one name
         for column in file.columns:
-            columns.setdefault(column.path, []).append(column)
-        for name in columns if file.rows == 0 else columns.keys() & tallies.keys():
-            tallies.setdefault(name, _Tally()).everywhere = not any(map(file.without_filter, columns[name]))
+            named.setdefault(column.path, []).append(column)
+        for name in named if file.rows == 0 else named.keys() & tallies.keys():
+            tallies.setdefault(name, _Tally()).everywhere = not any(map(file.without_filter, named[name]))
         return SurveyReport(
             path=source.path,
             format=file.format,
@@ -62,4 +81,5 @@ def survey(path: str | os.PathLike[str]) -> SurveyReport:
                 )
                 for name, tally in tallies.items()
             ),
+            findings=tuple(f for f in findings if f.severity is not Severity.NOTE),
         )

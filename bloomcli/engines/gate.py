@@ -13,13 +13,18 @@ from typing import Any
 
 from bloomcli.atomic import place
 from bloomcli.commands import baseline as known
-from bloomcli.commands.sampling import chosen, share
+from bloomcli.commands.arguments import names
+from bloomcli.commands.sampling import chosen_files, share
+from bloomcli.commands.scope import Scope
 from bloomcli.commands.task import Task, plan
 from bloomcli.commands.validate import asked_for, rank
-from bloomcli.errors import UsageError
+from bloomcli.errors import UnknownFormat, UsageError
+from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.listing import Listed, expand
+from bloomcli.model import Finding
 from bloomcli.rows import DatasetReport, FileRow, GateReport, Sample, Status
 from bloomcli.rules.policy import Policy
+from bloomcli.source import open_source
 
 Name = str | os.PathLike[str]
 
@@ -37,6 +42,8 @@ class Asked:
     update_baseline: bool = False
     found: list[int] = field(default_factory=list)
     """Filled by `choose`: how many files there were before sampling."""
+    excluded: list[int] = field(default_factory=list)
+    """Filled by `choose`: how many files besides the policy excludes."""
 
     def options(self) -> dict[str, Any]:
         """Keyword arguments of `validate`."""
@@ -51,31 +58,53 @@ class Asked:
         }
 
     def choose(self, listed: Sequence[Listed]) -> list[Listed]:
-        """The files to look at. Raises UsageError where the policy excludes all."""
+        """The files to look at; none where each was named as it is and the policy excludes it.
+
+        Raises:
+            UsageError: there are no files, or the policy excludes all that were found.
+        """
+        if not listed:
+            raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
         kept = [item for item in listed if not self.policy.excludes(item.path)]
-        if listed and not kept:
+        if not kept and any(item.walked or item.matched for item in listed):
             raise UsageError(
-                "the policy excludes every file that was named", path=self.policy.path, field="exclude",
+                "the policy excludes every file that was found", path=self.policy.path, field="exclude",
                 hint="name other files, or change the policy's exclude",
             )  # fmt: skip
         self.found.append(len(kept))
+        self.excluded.append(len(listed) - len(kept))
         if self.sample is None or self.sample.files is None:
             return kept
-        taken = chosen([item.relative for item in kept], share(self.sample.files), self.sample.seed)
-        return [item for position, item in enumerate(kept) if position in taken]
+        files = [item for item in kept if item.problem is None and not item.linked]
+        taken = chosen_files(
+            [item.relative for item in files],
+            share(self.sample.files),
+            self.sample.seed,
+            sure=[not item.walked or known_suffix(item.path) for item in files],
+            known=lambda position: _is_known(files[position].path),
+        )
+        left_out = {item.path for position, item in enumerate(files) if position not in taken}
+        return [item for item in kept if item.path not in left_out]
 
     def report(self, done: DatasetReport) -> GateReport:
-        """What the files' rows come to. Writes the baseline where that was asked for."""
+        """What the files' rows come to. Writes the baseline where that was asked for.
+
+        Raises UsageError where none of the files is of a known format: nothing was checked then.
+        """
+        if done.rows and all(row.status is Status.SKIPPED for row in done.rows):
+            noun = "file" if len(done.rows) == 1 else "files"
+            raise UsageError(
+                f"nothing was checked: none of {len(done.rows):,} {noun} is of a known format",
+                hint="bloom reads Parquet, ORC and Mosaic files; check the paths",
+            )
         findings = [replace(f, path=row.path) for row in done.rows for f in row.findings]
-        looked_at = [row.path for row in done.rows if row.status is not Status.FAILED]
         gone = 0
         if self.baseline is not None:
-            whole = self.deep and (self.sample is None or self.sample.row_groups is None)
-            lost = self.baseline.gone(findings, looked_at, deep=whole)
+            lost = self._lost(self.baseline, findings, done)
             gone = len(lost)
             baseline = self.baseline
             if self.update_baseline:
-                baseline, gone = baseline.updated(findings, lost), 0
+                baseline, gone = baseline.updated(findings, lost, in_part=self._in_part()), 0
                 place(Path(baseline.path), known.text(baseline).encode(), overwrite=True)
             findings = baseline.marked(findings)
         return GateReport(
@@ -89,9 +118,41 @@ class Asked:
             deep=self.deep,
             sample=self.sample,
             files_found=self.found[-1] if self.found else len(done.rows),
+            excluded=self.excluded[-1] if self.excluded else 0,
             findings=tuple(sorted(findings, key=rank)),
             rows=tuple(replace(row, findings=()) for row in done.rows),
         )
+
+    def _in_part(self) -> bool:
+        """Row groups were left out."""
+        return self.sample is not None and self.sample.row_groups is not None
+
+    def _lost(self, baseline: known.Baseline, findings: Sequence[Finding], done: DatasetReport) -> set[known.Entry]:
+        """Entries of the baseline that this run looked for and didn't find."""
+        scope = Scope(
+            policy=self.policy,
+            columns=self.columns,
+            require=self.require,
+            values=self.deep and not self._in_part(),
+        )
+        formats = {row.path: row.format for row in done.rows if row.status is not Status.FAILED}
+
+        def asked(path: str, entry: known.Entry) -> bool:
+            return scope.covers(path, formats[path], entry.id, entry.column)
+
+        return baseline.gone(findings, formats, asked)
+
+
+def _is_known(path: str) -> bool:
+    """The file is of a known format, or can't be read: then its row says so."""
+    try:
+        with open_source(path) as source:
+            open_file(source)
+    except UnknownFormat:
+        return False
+    except Exception:  # noqa: BLE001  whatever is wrong with the file, it is told when the file is looked at
+        return True
+    return True
 
 
 def ask(
@@ -128,8 +189,8 @@ def ask(
         policy=asked_for(
             policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema
         ),
-        columns=tuple(columns),
-        require=tuple(require),
+        columns=names(columns, "columns"),
+        require=names(require, "columns"),
         deep=deep,
         sample=part,
         baseline=old,
@@ -174,7 +235,7 @@ def gate(
         session: a SparkSession, to work on its executors.
 
     Raises:
-        UsageError: a figure out of range, a policy or baseline that can't be read, no files.
+        UsageError: a figure out of range, a policy or baseline that can't be read, no files, none of a known format.
         UnreadableError: a directory can't be listed, or the Spark job failed.
         UnsupportedError: a session that can't run tasks, executors without bloomcli.
     """
@@ -205,13 +266,15 @@ def gate(
 
 
 def tasks_for(asked: Asked, paths: Sequence[str]) -> list[Task]:
-    """The tasks of the files that are to be looked at. Raises UsageError where there are none."""
-    tasks = plan("validate", asked.choose(expand(paths)), asked.options())
-    if not tasks:
-        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
-    return tasks
+    """The tasks of the files that are to be looked at. Raises UsageError as `Asked.choose`."""
+    return plan("validate", asked.choose(expand(paths)), asked.options())
 
 
 def alone(row: FileRow, asked: Asked, seconds: float) -> GateReport:
     """The report of one file that was validated by itself."""
     return asked.report(DatasetReport(command="validate", engine="local", jobs=1, seconds=seconds, rows=(row,)))
+
+
+def none(asked: Asked) -> GateReport:
+    """The report of named files of which the policy excludes each."""
+    return asked.report(DatasetReport(command="validate", engine="local", jobs=1, seconds=0.0, rows=()))

@@ -15,7 +15,7 @@ from bloomcli.model import Finding, Severity
 from bloomcli.report.human import plural, printable
 from bloomcli.report.paths import below
 from bloomcli.report.places import finding_place
-from bloomcli.report.verdict import baseline, partly, sentence, verdict
+from bloomcli.report.verdict import baseline, excluded, partly, sentence, verdict
 from bloomcli.rows import GateReport, Status
 from bloomcli.rules import rule
 
@@ -97,6 +97,8 @@ def _summary(report: GateReport, levels: Counter[str]) -> str:
     ]
     if hidden:
         lines.append(f"not among the annotations: {', '.join(hidden)}; bloom validate --max-per-rule 0 lists all")
+    if report.excluded and report.rows:  # else the verdict says so
+        lines.append(excluded(report))
     known = baseline(report)
     if known:
         lines.append(printable(known))

@@ -10,6 +10,11 @@ _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 SMALLEST_PERCENT: Final = 1e-4
 """Rates from here up are given in percent (0.01 %), smaller ones in scientific notation."""
 
+_MANY: Final = 10
+"""From so many times as large on, percent say nothing any more."""
+
+_LEAST_PERCENT: Final = 0.01
+
 
 def size(count: int) -> str:
     """Bytes in binary units: ``512 B``, ``1.0 KiB``, ``12.3 MiB``."""
@@ -41,6 +46,19 @@ def rate(value: float | None) -> str:
 def share(part: int, whole: int) -> str:
     """``part`` of ``whole`` in percent."""
     return rate(part / whole) if whole else "0 %"
+
+
+def growth(before: int, after: int) -> str:
+    """From one size to another: ``+0.35 %``, ``-12.0 %``, ``+<0.01 %``, ``43,700 times as large``, ``the same``."""
+    if after == before:
+        return "the same"
+    if not before or after >= _MANY * before:
+        return f"{after / before:,.0f} times as large" if before else "from nothing"
+    percent = abs(after - before) / before * 100
+    sign = "+" if after > before else "-"
+    if percent < _LEAST_PERCENT:
+        return f"{sign}<{_LEAST_PERCENT} %"
+    return f"{sign}{percent:.1f} %" if percent >= 10 else f"{sign}{percent:.2f} %"
 
 
 def count(value: float | None) -> str:

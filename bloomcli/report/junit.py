@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape, quoteattr
 from bloomcli.model import Finding
 from bloomcli.report.human import plural, printable
 from bloomcli.report.places import finding_place
-from bloomcli.report.verdict import NOT_DEEP, figures, partly, sentence, verdict
+from bloomcli.report.verdict import NOT_DEEP, excluded, figures, partly, sentence, verdict
 from bloomcli.rows import FileRow, GateReport, Status
 from bloomcli.rules import Group, rule
 
@@ -125,6 +125,8 @@ def _not_looked_at(report: GateReport) -> Iterator[_Case]:
     partial = partly(report)
     if partial:
         yield _Case(kind="bloom.scope", name="every file and row group is looked at", skipped=partial)
+    if report.excluded:
+        yield _Case(kind="bloom.scope", name="the policy excludes no file", skipped=excluded(report))
     if not report.deep:
         yield _Case(kind="bloom.scope", name="no value is missing from its filter", skipped=NOT_DEEP)
     if not report.filters_checked:

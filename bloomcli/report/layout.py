@@ -27,7 +27,9 @@ class Cell:
     style: Style = Style.PLAIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", printable(self.text))
+        text = self.text
+        if not (text.isascii() and text.isprintable()):  # nearly every cell is, and a report may have a million
+            object.__setattr__(self, "text", printable(text))
 
 
 @dataclass(frozen=True, slots=True)

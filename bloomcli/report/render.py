@@ -55,6 +55,8 @@ def _plain_grid(grid: Grid) -> Iterator[str]:
 
 
 def _padded(text: str, cells: int, *, right: bool = False) -> str:
+    if text.isascii():
+        return text.rjust(cells) if right else text.ljust(cells)
     space = " " * (cells - width(text))
     return space + text if right else text + space
 

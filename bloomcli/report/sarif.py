@@ -23,7 +23,7 @@ from bloomcli.model import Finding, Severity
 from bloomcli.report.human import plural, printable
 from bloomcli.report.paths import uri_reference
 from bloomcli.report.places import finding_place
-from bloomcli.report.verdict import NOT_DEEP, figures, partly, sentence, verdict
+from bloomcli.report.verdict import NOT_DEEP, excluded, figures, partly, sentence, verdict
 from bloomcli.rows import FileRow, GateReport, Status
 from bloomcli.rules import RULES, Rule, When, page
 
@@ -110,6 +110,8 @@ def _invocation(report: GateReport, left: int, folder: str) -> Json:
     partial = partly(report)
     if partial:
         notifications.append(_notification("partial-look", "warning", partial))
+    if report.excluded:
+        notifications.append(_notification("files-excluded", "note", excluded(report)))
     if not report.deep:
         notifications.append(_notification("values-not-looked-up", "note", NOT_DEEP))
     if not report.filters_checked:

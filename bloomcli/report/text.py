@@ -18,7 +18,7 @@ from bloomcli.model import (
     ValueTotals,
     Verdict,
 )
-from bloomcli.report.human import count, plural, rate, seconds, share, size
+from bloomcli.report.human import count, growth, plural, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.places import type_text, where
 from bloomcli.report.text_filters import hex_dump, inspect
@@ -139,10 +139,12 @@ def _summary(column: str, totals: ValueTotals) -> str:
 
 # add, remove, fold
 
+_LEFT_OUT_SHOWN: Final = 8
+
 
 def change(report: ChangeReport) -> Iterator[Block]:
     """One row a filter, then what was written (or would be), and which filters miss their target."""
-    if report.changes:
+    if any(c.reason is None for c in report.changes):
         yield _change_grid(report)
         yield Gap()
     yield line(_outcome(report), Style.WARN if report.dry_run else Style.TITLE)
@@ -150,17 +152,24 @@ def change(report: ChangeReport) -> Iterator[Block]:
     if report.bytes_unreclaimed:
         left = size(report.bytes_unreclaimed)
         yield line(f"{left} of old filters stay behind, unused: they lie between row groups, and pages can't move")
+    left_out: dict[str, list[str]] = {}
+    for item in report.changes:
+        if item.reason is not None:
+            left_out.setdefault(item.reason, []).append(item.column)
+    for reason, names in left_out.items():
+        shown = ", ".join(names[:_LEFT_OUT_SHOWN]) + (", ..." if len(names) > _LEFT_OUT_SHOWN else "")
+        yield line(f"left out: {shown}, {reason}", Style.WARN)
     missing = [c for c in report.changes if c.misses_target]
     if missing:
-        names = ", ".join(sorted({c.column for c in missing}))
+        short = ", ".join(sorted({c.column for c in missing}))
         yield line(
-            f"{plural(len(missing), 'filter')} too small for the target false-positive rate: {names}",
+            f"{plural(len(missing), 'filter')} too small for the target false-positive rate: {short}",
             Style.WARN,
         )
 
 
 def _change_grid(report: ChangeReport) -> Grid:
-    changes = report.changes
+    changes = [c for c in report.changes if c.reason is None]
     old = any(c.old_bitset_bytes is not None for c in changes)
     # What the command never fills in gets no column.
     values, fpp, target, source = (
@@ -209,7 +218,8 @@ _PLANNED: Final = _DONE | {"add": "to add", "replace": "to replace", "remove": "
 def _tally(changes: Iterable[FilterChange], *, dry_run: bool) -> str:
     actions: Counter[str] = Counter()
     for item in changes:
-        actions[item.action] += item.filters
+        if item.reason is None:
+            actions[item.action] += item.filters
     words = _PLANNED if dry_run else _DONE
     return ", ".join(f"{plural(n, 'filter')} {words.get(action, action)}" for action, n in actions.items())
 
@@ -219,7 +229,7 @@ def _outcome(report: ChangeReport) -> str:
     before, after = report.bytes_before, report.bytes_after
     sizes = f"{size(before)} -> {'at most ' if report.dry_run and after > before else ''}{size(after)}"
     if before and after != before:
-        sizes += f" ({'+' if after > before else '-'}{share(abs(after - before), before)})"
+        sizes += f" ({growth(before, after)})"
     if report.dry_run:
         return f"dry run, nothing written: {report.path}: {tally}, {sizes}"
     return f"wrote {report.output}: {tally}, {sizes}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli.model import Presence
-from bloomcli.report.human import count, plural, rate, seconds, share, size
+from bloomcli.report.human import count, growth, plural, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
 from bloomcli.rows import DatasetReport, FileRow, Status
 
@@ -109,8 +109,7 @@ def _sums(report: DatasetReport) -> Iterator[Block]:
     before = sum(r.bytes_before or 0 for r in worked)
     after = sum(r.bytes_after or 0 for r in worked)
     if report.command in {"add", "remove", "fold"} and worked:
-        change = f"{'+' if after >= before else '-'}{share(abs(after - before), before)}"
-        yield line(f"{plural(filters, 'filter')}, {size(before)} -> {size(after)} ({change})")
+        yield line(f"{plural(filters, 'filter')}, {size(before)} -> {size(after)} ({growth(before, after)})")
     elif filters:
         yield line(f"{plural(filters, 'filter')}, {size(sum(r.filter_bytes or 0 for r in worked))}")
     yield from _reasons(report)

@@ -110,6 +110,8 @@ def _known(report: GateReport) -> Iterator[Line]:
 
 def _looked(report: GateReport) -> Pairs:
     items = [("looked at", Cell(looked_at(report)))]
+    if report.excluded:
+        items.append(("excluded", Cell(f"{plural(report.excluded, 'file')}, by the policy", Style.DIM)))
     items += [("sample", Cell(text)) for text in [sampling(report)] if text]
     skipped = Counter(r.reason for r in report.rows if r.status is Status.SKIPPED and r.reason)
     items += [("skipped", Cell(f"{plural(n, 'file')}: {why}", Style.DIM)) for why, n in skipped.most_common()]

@@ -47,6 +47,11 @@ def partly(report: GateReport) -> str:
     return f"not looked at: {' and '.join(left)}" if left else ""
 
 
+def excluded(report: GateReport) -> str:
+    """``2 files excluded by the policy``; empty where it excludes none."""
+    return f"{plural(report.excluded, 'file')} excluded by the policy" if report.excluded else ""
+
+
 def looked_at(report: GateReport) -> str:
     """``5 of 100 files: 12 row groups, 24 filters``."""
     files = plural(report.files_found, "file")
@@ -110,6 +115,7 @@ def figures(report: GateReport) -> dict[str, str | int | float | bool]:
         "sample_files": None if sample is None else sample.files,
         "sample_row_groups": None if sample is None else sample.row_groups,
         "files_found": report.files_found,
+        "excluded": report.excluded,
         "files": report.files,
         "failed": report.failed,
         "row_groups": report.row_groups,
@@ -140,6 +146,8 @@ def _not_ok(report: GateReport) -> str:
 
 
 def _fine(report: GateReport) -> str:
+    if not report.rows and report.excluded:
+        return f"nothing to check: {excluded(report)}"
     partial = partly(report)
     aside = ", ".join(
         _listed((report.notes, "note"), (report.off, "switched-off finding"), (report.known, "known finding"))

@@ -61,6 +61,7 @@ def _rules() -> dict[str, Rule]:
     rows = (
         ("value-missing", soundness, error, "a value is not in its filter", When.DEEP),
         ("filter-stray-bits", soundness, warning, "bits are set that no value sets", When.DEEP),
+        ("filter-not-checked", soundness, note, "a filter that its values can't be held against", When.DEEP),
         ("filter-all-zero", soundness, error, "no bit is set though there are values", When.ALWAYS),
         ("filter-boolean", soundness, error, "a filter on a BOOLEAN column", When.ALWAYS),
         ("filter-draft", soundness, error, "a filter of the 2018 drafts", When.ALWAYS),

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -56,8 +57,12 @@ def _has_table(path: Path) -> bool:
     return isinstance(tool, dict) and "bloom" in tool
 
 
-def load(path: str | os.PathLike[str]) -> Policy:
+def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy:
     """Read a policy file.
+
+    Args:
+        path: the file.
+        readers: engines that are named besides: a table's schema in the file is for them then.
 
     Raises:
         PolicyError: it can't be read, isn't TOML, or something in it can't be meant: with its line, and its keys in
@@ -76,7 +81,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
             )
         table = tool["bloom"]
     base = os.path.dirname(os.path.abspath(name))  # noqa: PTH100, PTH120  as in `find`
-    keys = Keys(base)
+    keys = Keys(base, readers=bool(readers))
     policy = keys.policy(table, path=name)
     if keys.problems:
         _raise(keys.problems, text, name, within)

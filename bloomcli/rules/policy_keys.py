@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +34,8 @@ _PART: Final = (
 TOP: Final = (*_PART, "exclude", "files")
 FILES: Final = ("paths", *_PART)
 COLUMN: Final = ("require", "max-fpp", "max-oversize", "off")
+_NEAR: Final = 0.6
+"""How much of a word must be a known one's for that to be offered."""
 
 _KINDS: Final = {
     bool: "a boolean",
@@ -56,9 +59,11 @@ class Problem:
 class Keys:
     """Reads tables; what is wrong with them gathers in `problems`, and is left out of what is given back."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, *, readers: bool = False) -> None:
         self.problems: list[Problem] = []
         self._base = base
+        self._readers_known = readers
+        """Readers are named elsewhere, if not here."""
         self._schemas: dict[str, TableSchema | None] = {}
 
     def policy(self, table: object, *, path: str) -> Policy:
@@ -69,13 +74,25 @@ class Keys:
         for index, element in elements:
             files.append(self._files(element, ("files", index)))
         self._same_files(files, [index for index, _ in elements])
+        whole = self._part(found, ())
+        tables = [((), found), *((("files", index), element) for index, element in elements)]
+        self._for_readers([whole, *files], tables)
         return Policy(
             path=path,
             base=self._base,
-            whole=self._part(found, ()),
+            whole=whole,
             files=tuple(files),
             exclude=self._globs(found, "exclude", ()),
         )
+
+    def _for_readers(self, parts: Sequence[Part], tables: Sequence[tuple[At, object]]) -> None:
+        """A table's schema says nothing where no part, and nobody else, names a reader."""
+        if self._readers_known or any(isinstance(table, dict) and table.get("readers") for _, table in tables):
+            return
+        for part, (at, _) in zip(parts, tables, strict=True):
+            if part.table is not None:
+                hint = 'readers = ["spark", "trino"], or --readers'
+                self._wrong((*at, "table-schema"), "a table's schema is for readers, and none is named", hint)
 
     def _files(self, element: object, at: At) -> Part:
         found = self._table(element, at, FILES)
@@ -305,7 +322,8 @@ class Keys:
             return {}
         for key in value:
             if key not in known:
-                self._wrong((*at, key), f"there is no key {key!r} here", _meant(key, known))
+                dotted = _dotted(key, value[key], at) if known is COLUMN else None
+                self._wrong((*at, key), f"there is no key {key!r} here", dotted or _meant(key, known))
         return {key: item for key, item in value.items() if key in known}
 
     def _wrong(self, at: At, reason: str, hint: str | None = None) -> None:
@@ -316,8 +334,27 @@ def _kind(value: object) -> str:
     return _KINDS.get(type(value), "a date or time")
 
 
+def _dotted(key: str, value: object, at: At) -> str | None:
+    """What ``[columns.user.email]`` was meant to be: TOML takes the dots of a column's name for tables in tables.
+
+    None where the table within isn't one of a column.
+    """
+    outer, name = [step for step in at if isinstance(step, str)], key
+    while isinstance(value, dict) and not value.keys() & set(COLUMN):
+        inner = next((inner for inner in value if isinstance(value[inner], dict)), None)
+        if inner is None:
+            break
+        name += f".{inner}"
+        value = value[inner]
+    if not isinstance(value, dict) or (value and not value.keys() & set(COLUMN)):
+        return None
+    *tables, first = outer
+    quoted = json.dumps(f"{first}.{name}", ensure_ascii=False)
+    return f"dots in a column's name need quotes: [{'.'.join(tables)}.{quoted}]"
+
+
 def _near(name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    near = get_close_matches(name, known, n=3, cutoff=_NEAR)
     return f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known)}"
 
 

@@ -1,7 +1,7 @@
-"""A first policy from what a dataset has: text of a bloom.toml that the same dataset passes.
+"""A first policy from what a dataset has: text of a bloom.toml whose limits the same dataset meets.
 
-What the files have in common is required; a folder that has more gets a part of its own. All else that a policy can
-say stands there as a comment, to be taken up.
+What the files have in common is required; a folder that has more gets a part of its own. What is wrong with the files
+whatever the limits are, is told at the top. All else that a policy can say stands there as a comment, to be taken up.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+from glob import escape
 from itertools import takewhile
 from typing import Final
 
@@ -22,6 +25,8 @@ _COLUMNS_SHOWN: Final = 20
 _RATES: Final = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Limits that people set. Few are low: filters are powers of two, so that small ones have rates far below what they
 were asked for, and the next file's may be twice as full."""
+_NONE_MAY: Final = ("filter-boolean", "filter-type")
+"""Rules that a column breaks by having a filter: it can't be required."""
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://[^/]*)/(.*)", re.DOTALL)
 
 _Folder = tuple[str, ...]
@@ -31,6 +36,8 @@ _Folder = tuple[str, ...]
 class _Columns:
     """What some files have."""
 
+    only: Sequence[str] = ()
+    """Names and globs of the columns that may be required; none means all."""
     files: int = 0
     everywhere: dict[str, None] = field(default_factory=dict)
     """Columns with filters in every row group with values of each file, in the first file's order."""
@@ -40,6 +47,8 @@ class _Columns:
     rates: dict[str, float] = field(default_factory=dict)
     worst: tuple[float, str, str] | None = None
     """The highest measured rate, its column and its file."""
+    none_may: dict[str, str] = field(default_factory=dict)
+    """Columns that must not have a filter, and the rule that says so."""
 
     def add(self, row: FileRow) -> None:
         """One more file."""
@@ -49,6 +58,9 @@ class _Columns:
         self.files += 1
         for column in row.seen:
             self._count(column, row.path)
+        for finding in row.findings:
+            if finding.id in _NONE_MAY and finding.column is not None:
+                self.none_may[finding.column] = finding.id
 
     def _count(self, column: ColumnSeen, path: str) -> None:
         name = column.column
@@ -68,19 +80,45 @@ class _Columns:
 
     @property
     def required(self) -> list[str]:
-        """Columns of `everywhere` that have a filter somewhere: of files without rows all are in it."""
-        return [name for name in self.everywhere if self.filters[name]]
+        """Columns of `everywhere` that have a filter somewhere: of files without rows all are in it. Those that a
+        policy can't require are left out."""
+        some = (name for name in self.everywhere if self.filters[name])
+        return [name for name in some if self.asked(name) and self.why_not(name) is None]
+
+    def asked(self, name: str) -> bool:
+        """The column is one of `only`, as commands take columns: a name goes before the glob that it looks like."""
+        return not self.only or any(
+            name == wanted or (wanted not in self.filters and fnmatchcase(name, wanted)) for wanted in self.only
+        )
+
+    def why_not(self, name: str) -> str | None:
+        """Why no policy can require the column."""
+        if not name:
+            return "but a policy can't name it"
+        return f"but none may have one ({self.none_may[name]})" if name in self.none_may else None
 
 
-def starter(rows: Iterable[FileRow], *, base: str) -> str:
+def starter(
+    rows: Iterable[FileRow],
+    *,
+    base: str,
+    columns: Sequence[str] = (),
+    readers: Sequence[str] = (),
+    table_schema: str | None = None,
+    of_files: int | None = None,
+) -> str:
     """The text of a policy.
 
     Args:
         rows: of the command ``survey``.
         base: the folder that the policy will lie in, absolute: globs of paths start there.
+        columns: leaf paths or globs that may be required; none means all. Limits are for all columns all the same.
+        readers: engines that read the files.
+        table_schema: file with the table's schema, relative to `base`.
+        of_files: how many files there are, where the rows are a sample of them.
     """
-    whole = _Columns()
-    folders: dict[str, _Columns] = defaultdict(_Columns)
+    whole = _Columns(only=columns)
+    folders: dict[str, _Columns] = defaultdict(partial(_Columns, only=columns))
     failed: list[FileRow] = []
     formats: Counter[str] = Counter()
     done = []
@@ -95,7 +133,8 @@ def starter(rows: Iterable[FileRow], *, base: str) -> str:
         if glob is not None:
             folders[glob].add(row)
     parts = {glob: part for glob, part in sorted(folders.items()) if _has_more(part, whole)}
-    lines = [*_head(formats, failed), *_require(whole, parts), *_limits(whole), *_REST]
+    lines = [*_head(formats, failed, of_files), *_failing(done), *_require(whole, parts), *_limits(whole)]
+    lines += [*_readers(readers, table_schema), *_REST]
     for glob, part in parts.items():
         lines += _part(glob, part, whole)
     return "\n".join(lines) + "\n"
@@ -109,14 +148,16 @@ def _lower(part: _Columns, whole: _Columns) -> bool:
     return part.limit is not None and (whole.limit is None or part.limit < whole.limit)
 
 
-def _head(formats: Counter[str], failed: Sequence[FileRow]) -> Iterator[str]:
+def _head(formats: Counter[str], failed: Sequence[FileRow], of_files: int | None) -> Iterator[str]:
     files = formats.total()
     kinds = ", ".join(f"{n:,} {name}" for name, n in sorted(formats.items()))
     yield "# What `bloom validate` asks of these files' Bloom filters."
     yield f"# Written by `bloom validate --init` from {_plural(files)}{f' ({kinds})' if kinds else ''}:"
     yield "# it asks for what they have."
+    if of_files is not None:
+        yield f"# They are a sample of {_plural(of_files)}: the others may have less."
     if failed:
-        yield f"# {len(failed):,} more could not be read, the first: {_comment(failed[0].path)}"
+        yield f"# {len(failed):,} more could not be looked at, the first: {_comment(failed[0].path)}"
     yield "#"
     yield "# Take the # from what else is wanted. `bloom validate --explain RULE` explains a rule, and without RULE"
     yield "# lists them. Columns are leaf paths or globs of them. Paths are globs as in .gitignore, from this file's"
@@ -124,10 +165,28 @@ def _head(formats: Counter[str], failed: Sequence[FileRow]) -> Iterator[str]:
     yield ""
 
 
+def _failing(rows: Sequence[FileRow]) -> Iterator[str]:
+    """What the files fail today, which no limit helps: rule by rule, the first place of each."""
+    by_rule: dict[str, list[tuple[str, str | None]]] = defaultdict(list)
+    for row in rows:
+        for finding in row.findings:
+            by_rule[finding.id].append((row.path, finding.column))
+    if not by_rule:
+        return
+    yield "# These files fail today all the same, by findings that no limit helps:"
+    for rule, places in by_rule.items():
+        path, column = places[0]
+        where = _comment(path) if column is None else f"{_comment(column)} in {_comment(path)}"
+        yield f"#   {rule}: {len(places):,} finding{'' if len(places) == 1 else 's'}, the first of {where}"
+    yield "# Mend them, or switch a rule off below with the reason, or keep the known findings in a --baseline."
+    yield ""
+
+
 def _require(whole: _Columns, parts: dict[str, _Columns]) -> Iterator[str]:
     yield "# Columns that must have a filter in every row group with values (rule filter-required)."
     below = {name for part in parts.values() for name in part.required}
-    others = [name for name in whole.in_files if whole.in_files[name] and name not in {*whole.required, *below}]
+    known = {*whole.required, *below}
+    others = [name for name, files in whole.in_files.items() if files and name not in known and whole.asked(name)]
     if not whole.required and not others:
         yield '# require = ["id", "user.*"]'
     else:
@@ -140,10 +199,11 @@ def _array(columns: _Columns, required: Collection[str], others: Sequence[str] =
     yield "require = ["
     for name in required:
         rate = f", worst rate {columns.rates[name]:.2g}" if name in columns.rates else ""
-        yield f"  {_string(name)}, # {columns.filters[name]:,} filters, {columns.nbytes[name]:,} bytes{rate}"
+        yield f"  {_column(name)}, # {columns.filters[name]:,} filters, {columns.nbytes[name]:,} bytes{rate}"
     for name in others[:_COLUMNS_SHOWN]:
         places = f"in {columns.in_files[name]:,} of {_plural(columns.files)}"
-        yield f"  # {_string(name)}, # has filters {places}, but not in every row group of all"
+        reason = columns.why_not(name) or "but not in every row group of all"
+        yield f"  # {_column(name)}, # has filters {places}, {reason}"
     if len(others) > _COLUMNS_SHOWN:
         yield f"  # {len(others) - _COLUMNS_SHOWN:,} more columns have filters in places"
     yield "]"
@@ -164,17 +224,20 @@ def _limits(whole: _Columns) -> Iterator[str]:
     yield ""
 
 
+def _readers(readers: Sequence[str], table_schema: str | None) -> Iterator[str]:
+    yield "# How many times as large as its values need a filter may be (rule filter-oversized)."
+    yield "# max-oversize = 4"
+    yield ""
+    yield "# The engines that read the files: where one of them would look values up wrongly is a finding"
+    yield "# (rules reader-negative-zero, reader-millis, reader-decimal-width, reader-widened)."
+    yield f"readers = [{', '.join(map(_string, readers))}]" if readers else '# readers = ["spark", "trino"]'
+    yield ""
+    yield "# The table's schema, relative to this file: readers look values up at its types (rule reader-widened)."
+    yield f"table-schema = {_string(table_schema)}" if table_schema else '# table-schema = "schemas/orders.json"'
+    yield ""
+
+
 _REST: Final = (
-    "# How many times as large as its values need a filter may be (rule filter-oversized).",
-    "# max-oversize = 4",
-    "",
-    "# The engines that read the files: where one of them would look values up wrongly is a finding",
-    "# (rules reader-negative-zero, reader-millis, reader-decimal-width, reader-widened).",
-    '# readers = ["spark", "trino"]',
-    "",
-    "# The table's schema, relative to this file: readers look values up at its types (rule reader-widened).",
-    '# table-schema = "schemas/orders.json"',
-    "",
     "# Files that are not looked at.",
     '# exclude = ["**/staging/**"]',
     "",
@@ -246,6 +309,11 @@ def _plural(files: int) -> str:
 def _glob(name: str) -> str:
     """One folder's name as a glob. What TOML can't hold (bytes that aren't UTF-8) is any character."""
     return "".join("?" if "\ud800" <= c <= "\udfff" else globs.escape(c) for c in name)
+
+
+def _column(name: str) -> str:
+    """A column's name as a policy has it: as a glob that means it alone, where it would be another or seem empty."""
+    return _string(escape(name) if name.strip() or not name else f"[{name[0]}]{name[1:]}")
 
 
 def _string(text: str) -> str:

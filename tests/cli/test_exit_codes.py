@@ -75,7 +75,7 @@ def test_what_went_wrong_decides_the_exit_code(
 
 
 def test_every_code_is_in_the_map() -> None:
-    assert set(EXIT_CODES) == {0, 1, 2, 3, 4, 70, 130}
+    assert set(EXIT_CODES) == {0, 1, 2, 3, 4, 70, 130, 141}
 
 
 def test_a_bug_is_said_to_be_one(bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +107,37 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     done = subprocess.run(f"{bloom} inspect {out} | head -n 1", shell=True, capture_output=True, text=True)
     assert done.stdout.startswith("file")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("args", [["probe", "-c", "id", "7"], ["inspect"], ["validate"], ["inspect", "-f", "json"]])
+def test_a_closed_pipe_is_no_answer(filtered: Path, args: list[str]) -> None:
+    """1 would say that a value is absent, or that there is a finding."""
+    command, *options = args
+    with subprocess.Popen(
+        [sys.executable, "-m", "bloomcli", command, filtered, *options],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device that is always full")
+@pytest.mark.parametrize(("args", "form"), [("inspect", "text"), ("inspect", "json"), ("validate", "junit")])
+def test_a_full_disk_under_the_output_is_an_error_and_no_bug(filtered: Path, args: str, form: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "bloomcli", args, filtered, "-f", form],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 3
+    assert done.stderr.startswith("bloom: standard output: can't be written: no space left on device\nhint: ")
 
 
 def test_the_console_script_and_the_module_are_the_same_program(plain: Path) -> None:

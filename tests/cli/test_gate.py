@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import ROOT
 from support import datasets
 from support.cli import Bloom
 
 import bloomcli
 from bloomcli.rules import RULES
+from bloomcli.rules.policy_file import load
 
 
 @pytest.fixture
@@ -54,6 +60,98 @@ def test_init_tells_what_it_left_out_and_makes_nothing_of_nothing(bloom: Bloom, 
     assert not Path("none.toml").exists()
 
 
+def test_init_tells_what_the_files_fail_all_the_same(
+    bloom: Bloom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(Path(ROOT) / "fixtures" / "parquet" / "spark_types.parquet", "types.parquet")
+    made = bloom("validate", "types.parquet", "--init")
+    assert made.code == 0
+    assert made.err == (
+        "these files fail today whatever the policy's limits: filter-boolean (2); bloom.toml says where\n"
+    )
+    assert "filter-boolean: 2 findings, the first of flag in types.parquet" in Path("bloom.toml").read_text()
+    failing = bloom("validate", "types.parquet", "--format", "json").json
+    assert {finding["id"] for finding in failing["findings"]} == {"filter-boolean"}
+    Path("bloom.toml").unlink()
+    bloomcli.remove("types.parquet", columns=["flag"], in_place=True)
+    assert bloom("validate", "types.parquet", "--init").err == ""
+    assert bloom("validate", "types.parquet").code == 0
+
+
+def test_init_looks_at_what_was_asked_for(bloom: Bloom, lake: Path) -> None:
+    bloomcli.add(next(lake.rglob("*.parquet")), ["name"], in_place=True)
+    Path("t.sql").write_text("id BIGINT, name STRING")
+    Path("sub").mkdir()
+    made = bloom(
+        "validate", lake, "--init", "--policy", "sub/p.toml", "--sample", "2", "--seed", "1", "-c", "id",
+        "--readers", "pyspark,trino", "--table-schema", "t.sql",
+    )  # fmt: skip
+    assert (made.code, made.err) == (0, "")
+    assert made.out == "wrote sub/p.toml; now: bloom validate lake --policy sub/p.toml\n"
+    policy = load("sub/p.toml")
+    assert policy.whole.require == ("id",)
+    assert policy.whole.readers == ("spark", "trino")
+    assert policy.whole.table is not None
+    text = Path("sub/p.toml").read_text()
+    assert "from 2 files (2 parquet)" in text
+    assert "They are a sample of 6 files" in text
+    assert 'table-schema = "../t.sql"' in text
+    missing = bloom("validate", lake, "--init", "-c", "nmae")
+    assert missing.code == 2
+    assert "no column 'nmae'; did you mean name?" in missing.err
+    assert not Path("bloom.toml").exists()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--require", "id"), ("--max-fpp", "0.1"), ("--max-oversize", "4"), ("--deep",), ("--no-policy",),
+        ("--sample-row-groups", "5%"), ("--baseline", "b.json"), ("--update-baseline",), ("--max-per-rule", "3"),
+        ("--report", "json=x"), ("--format", "json"), ("--format", "text"),
+    ],
+    ids="".join,
+)  # fmt: skip
+def test_init_refuses_what_it_would_not_heed(bloom: Bloom, lake: Path, option: tuple[str, ...]) -> None:
+    refused = bloom("validate", lake, "--init", *option)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"--init takes no {option[0]}\n" in refused.err
+    assert not Path("bloom.toml").exists()
+
+
+def test_init_never_takes_the_place_of_a_policy_without_a_word(bloom: Bloom, lake: Path) -> None:
+    into = bloom("validate", lake, "--init", "--policy", "pyproject.toml")
+    assert into.code == 2
+    assert "doesn't write into pyproject.toml" in into.err
+    assert not Path("pyproject.toml").exists()
+    Path("pyproject.toml").write_text('[tool.bloom]\nrequire = ["id"]\n')
+    beside = bloom("validate", lake, "--init")
+    assert beside.code == 2
+    assert "pyproject.toml: there is a policy already, [tool.bloom]" in beside.err
+    assert not Path("bloom.toml").exists()
+    assert bloom("validate", lake, "--init", "--policy", "other.toml").code == 0
+    below = bloom("validate", lake, "--init", "--policy", "lake/bloom.toml")
+    assert below.code == 0
+    assert below.err == "lake/bloom.toml goes before pyproject.toml, which no longer counts in that folder\n"
+
+
+def test_init_makes_nothing_of_files_of_other_kinds(bloom: Bloom, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no data")
+    target = tmp_path / "p.toml"
+    none = bloom("validate", tmp_path, "--init", "--policy", target)
+    assert none.code == 2
+    assert "none of the files is of a known format" in none.err
+    assert not target.exists()
+
+
+def test_a_required_column_whose_name_looks_like_a_glob_is_itself(bloom: Bloom, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table({"a[0]": range(10), "a0": range(10)})
+    pq.write_table(table, path, bloom_filter_options={"a[0]": {"ndv": 10, "fpp": 0.01}})
+    assert bloom("validate", "--no-policy", path, "--require", "a[0]").code == 0
+    assert bloom("validate", "--no-policy", path, "--require", "a*").code == 1
+
+
 def test_the_nearest_policy_is_found_and_no_policy_and_another_win(bloom: Bloom, lake: Path) -> None:
     Path("bloom.toml").write_text('require = ["name"]\n')
     assert bloom("validate", lake).code == 1
@@ -75,6 +173,31 @@ def test_a_faulty_policy_is_a_usage_error_with_its_line(bloom: Bloom, lake: Path
     missing = bloom("validate", lake, "--policy", "none.toml")
     assert missing.code in {2, 3}
     assert "none.toml" in missing.err
+
+
+def test_excluded_files_are_told_in_every_form_and_pass_where_each_was_named(bloom: Bloom, lake: Path) -> None:
+    Path("bloom.toml").write_text('exclude = ["**/part=0/**"]\n')
+    out = sorted(lake.glob("part=0/*.parquet"))
+    for form in ("text", "json", "junit", "sarif", "github"):
+        said = bloom("validate", lake, "--format", form)
+        assert said.code == 0
+        assert "exclude" in said.out
+        assert f"{len(out)} files" in said.out or f'"excluded": {len(out)}' in said.out
+        for named in ([out[0]], out):  # as pre-commit calls it
+            said = bloom("validate", "--format", form, "--", *named)
+            assert (said.code, said.err) == (0, "")
+            assert "exclude" in said.out
+    assert bloom("validate", out[0]).out.endswith("nothing to check: 1 file excluded by the policy\n")
+    for found in (lake / "part=0", f"{lake}/part=0/*"):
+        assert bloom("validate", found).code == 2
+
+
+def test_a_folder_of_other_kinds_of_files_is_a_usage_error(bloom: Bloom, lake: Path) -> None:
+    Path("texts").mkdir()
+    Path("texts/1.txt").write_text("hi")
+    told = bloom("validate", "texts", "-r", "id", "--deep", "--no-policy")
+    assert (told.code, told.out) == (2, "")
+    assert "none of 1 file is of a known format" in told.err
 
 
 # --- formats
@@ -129,6 +252,82 @@ def test_a_file_that_cant_be_read_is_in_machine_reports_and_an_error_to_a_person
     assert ET.parse("out.xml").getroot().attrib["errors"] == "1"
 
 
+def test_a_report_replaces_nothing_but_reports(bloom: Bloom, lake: Path) -> None:
+    """Not data, not another file of the run, not a device."""
+    data = next(lake.rglob("*.parquet"))
+    Path("p.toml").write_text("")
+    assert bloom("validate", lake, "--no-policy", "--baseline", "b.json", "--update-baseline").code == 0
+    os.link(data, "linked")
+    Path("symbolic").symlink_to(data)
+    run = ("validate", lake, "--policy", "p.toml", "--baseline", "b.json", "--update-baseline")
+    for asked, said in (
+        ((f"json={data}",), "would replace a data file"),
+        (("json=linked",), "would replace a data file"),
+        (("json=symbolic",), "would replace a data file"),
+        (("text=p.toml",), "would replace another file of this run"),
+        (("text=./b.json",), "would replace another file of this run"),
+        (("json=out", "text=./out"), "would replace another file of this run"),
+    ):
+        before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+        done = bloom(*run, *(part for one in asked for part in ("--report", one)))
+        assert (done.code, done.out) == (2, "")
+        assert said in done.err
+        assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+def test_a_report_goes_through_a_pipe_or_a_device(bloom: Bloom, lake: Path) -> None:
+    os.mkfifo("pipe")
+    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE) as cat:
+        assert bloom("validate", lake, "--no-policy", "--report", "json=pipe").code == 0
+        assert json.loads(cat.communicate()[0])["ok"] is True
+    assert Path("pipe").is_fifo()
+    command = [sys.executable, "-m", "bloomcli", "validate", lake, "--no-policy", "--report", "json=/dev/stdout"]
+    whole = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": ROOT})
+    assert '"ok": true' in whole.stdout
+    with Path("kept").open("w") as kept:
+        subprocess.run(command, stdout=kept, check=True, env=os.environ | {"PYTHONPATH": ROOT})
+    assert "looked at" in Path("kept").read_text()
+    assert '"ok": true' in Path("kept").read_text()
+    assert bloom("validate", lake, "--no-policy", "--report", "text=/dev/null").code == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_report_that_cant_be_written_costs_the_others_nothing(bloom: Bloom, lake: Path) -> None:
+    Path("folder").mkdir()
+    early = bloom("validate", lake, "--no-policy", "--report", "json=folder")
+    assert (early.code, early.out) == (3, "")
+    assert "is a directory" in early.err
+    if Path("/dev/full").exists():
+        late = bloom("validate", lake, "--no-policy", "-r", "name", "--report", "json=/dev/full")
+        assert late.code == 3
+        assert "no space left" in late.err
+        assert "filter-required" in late.out
+
+
+def test_what_is_found_before_values_cant_be_read_is_told(bloom: Bloom, lake: Path) -> None:
+    path = datasets.write(lake / "two.parquet", 200)
+    bloomcli.add(path, ["id", "name"], in_place=True)
+    data = bytearray(path.read_bytes())
+    fact = next(f for f in bloomcli.inspect(path).filters if f.column == "id")
+    assert fact.length is not None
+    assert fact.bitset_bytes is not None
+    start = fact.offset + fact.length - fact.bitset_bytes
+    data[start : start + fact.bitset_bytes] = bytes(fact.bitset_bytes)
+    at = pq.read_metadata(path).row_group(1).column(1).dictionary_page_offset
+    data[at : at + 40] = b"\xff" * 40
+    path.write_bytes(data)
+    for place in (path, lake):
+        done = bloom("validate", place, "--no-policy", "--deep", "-f", "json")
+        assert done.code == 3
+        said = json.loads(done.out)
+        assert "filter-all-zero" in {finding["id"] for finding in said["findings"]}
+        assert said["ok"] is False
+    alone = bloom("validate", path, "--no-policy", "--deep")
+    assert alone.code == 3
+    assert "filter-all-zero" in alone.out
+    assert "could not be checked" in alone.out
+
+
 def test_findings_that_are_off_or_known_dont_fail_and_are_told(bloom: Bloom, lake: Path) -> None:
     Path("bloom.toml").write_text('require = ["name"]\n\n[off]\nfilter-required = "written next week"\n')
     off = bloom("validate", lake)
@@ -171,6 +370,18 @@ def test_rules_are_listed_and_explained_without_files(bloom: Bloom) -> None:
     assert "filter-stray-bits" in unknown.err
 
 
+def test_explain_prints_text_only(bloom: Bloom) -> None:
+    assert bloom("validate", "--explain", "filter-fpp", "--format", "text").code == 0
+    for other, said in (
+        (("--format", "json"), "--explain prints text, not json"),
+        (("--report", "json=x"), "nothing for --report"),
+        (("--init",), "nothing for --init"),
+    ):
+        refused = bloom("validate", "--explain", "filter-fpp", *other)
+        assert (refused.code, refused.out) == (2, "")
+        assert said in refused.err
+
+
 # --- readers
 
 
@@ -205,6 +416,21 @@ def test_a_negative_zero_is_proven_by_deep_and_only_hinted_at_without(bloom: Blo
     assert bloom("validate", "--no-policy", mended, "--readers", "spark", "--deep").code == 0
 
 
+def test_a_tables_schema_that_no_reader_needs_is_refused(bloom: Bloom, lake: Path) -> None:
+    """It would find nothing, without a word."""
+    Path("t.sql").write_text("id BIGINT, name STRING")
+    typed = bloom("validate", lake, "--no-policy", "--table-schema", "t.sql")
+    assert (typed.code, typed.out) == (2, "")
+    assert "t.sql: a table's schema is for readers, and none is named\nhint: --readers" in typed.err
+    Path("bloom.toml").write_text('# types\ntable-schema = "t.sql"\n')
+    policy = bloom("validate", lake)
+    assert policy.code == 2
+    assert "bloom.toml:2: a table's schema is for readers" in policy.err
+    assert bloom("validate", lake, "--readers", "spark").code == 0
+    Path("bloom.toml").write_text('readers = ["spark"]\n')
+    assert bloom("validate", lake, "--table-schema", "t.sql").code == 0
+
+
 # --- misuse
 
 
@@ -221,6 +447,9 @@ def test_a_negative_zero_is_proven_by_deep_and_only_hinted_at_without(bloom: Blo
         (["--max-oversize", "0.5"], "0.5"),
         (["--table-schema", "none.sql"], "none.sql"),
         (["--readers", "spork"], "spark"),
+        (["--policy", "p.toml"], "exclude each other"),
+        (["--seed", "0"], "--sample 5%"),
+        (["--deep", "--seed", "7"], "--sample 5%"),
     ],
 )
 def test_misuse_is_told_with_what_to_do(bloom: Bloom, lake: Path, arguments: list[str], said: str) -> None:

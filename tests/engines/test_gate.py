@@ -86,9 +86,47 @@ def test_excluded_files_are_no_part_of_what_was_found(lake: Path) -> None:
     policy = lake.parent / "bloom.toml"
     assert bloomcli.gate(lake).exit_code == 3
     report = bloomcli.gate(lake, policy=policy, columns=["id"])
-    assert (report.files_found, report.failed) == (12, 0)
+    assert (report.files_found, report.excluded, report.failed) == (12, 1, 0)
     with pytest.raises(UsageError, match="excludes every file"):
         bloomcli.gate(lake / "bad", policy=policy)
+
+
+def test_named_files_that_the_policy_excludes_pass_and_what_a_pattern_finds_doesnt(lake: Path) -> None:
+    (lake / "bad").mkdir()
+    cut = lake / "bad" / "cut.parquet"
+    cut.write_bytes(b"PAR1 cut")
+    (lake.parent / "bloom.toml").write_text(POLICY)
+    policy = lake.parent / "bloom.toml"
+    report = bloomcli.gate(cut, policy=policy)
+    assert (report.ok, report.exit_code, report.excluded, report.files, report.rows) == (True, 0, 1, 0, ())
+    with pytest.raises(UsageError, match="excludes every file"):
+        bloomcli.gate(lake / "bad" / "*.parquet", policy=policy)
+    with pytest.raises(UsageError, match="excludes every file"):
+        bloomcli.gate([lake / "bad", cut], policy=policy)
+    both = bloomcli.gate([cut, lake / "part=0" / "000.parquet"], policy=policy)
+    assert (both.ok, both.excluded, both.files) == (True, 1, 1)
+
+
+def other_kinds(folder: Path, number: int = 9) -> Path:
+    """A folder with text files."""
+    folder.mkdir()
+    for n in range(number):
+        (folder / f"{n}.csv").write_text("id\n1\n")
+    return folder
+
+
+def test_a_look_at_nothing_but_other_kinds_of_files_never_passes(lake: Path) -> None:
+    texts = other_kinds(lake.parent / "texts")
+    for asked in ({}, {"deep": True, "require": ["id"]}, {"sample": "2"}, {"sample": "10%"}):
+        with pytest.raises(UsageError, match=r"none of \d files is of a known format") as caught:
+            bloomcli.gate(texts, **asked)  # type: ignore[arg-type]
+        assert caught.value.exit_code == 2
+    known = lake.parent / "known.json"
+    with pytest.raises(UsageError):
+        bloomcli.gate(texts, baseline=known, update_baseline=True)
+    assert not known.exists()
+    report = bloomcli.gate([texts, lake])
+    assert (report.files, report.files_found, report.ok, report.complete) == (12, 21, True, True)
 
 
 def test_a_file_that_cant_be_read_fails_the_gate_and_doesnt_stop_it(lake: Path) -> None:
@@ -111,10 +149,31 @@ def test_a_sample_of_files_looks_at_that_many_and_isnt_complete(lake: Path) -> N
     assert bloomcli.gate(lake, sample="100%").complete
 
 
+def test_a_sample_is_of_files_and_what_cannot_be_listed_is_told_beside_it(lake: Path) -> None:
+    (lake / "up").symlink_to(lake)
+    for seed in range(4):
+        report = bloomcli.gate([lake, lake / "nothing*"], sample="2", seed=seed)
+        statuses = [row.status for row in report.rows]
+        assert sorted(statuses) == sorted([Status.DONE, Status.DONE, Status.SKIPPED, Status.FAILED])
+        assert (report.exit_code, report.files) == (3, 3)
+
+
 def test_every_bad_file_is_in_some_sample_and_then_found(lake: Path) -> None:
     clear_a_bit(lake / "part=0" / "003.parquet")
     codes = {bloomcli.gate(lake, sample="3", seed=seed, deep=True, jobs=1).exit_code for seed in range(12)}
     assert codes == {0, 1}
+
+
+@pytest.mark.parametrize("name", ["unfiltered.parquet", "unfiltered"])
+@pytest.mark.parametrize("sample", ["1", "5%"])
+def test_files_of_other_kinds_are_no_part_of_a_sample(tmp_path: Path, name: str, sample: str) -> None:
+    texts = other_kinds(tmp_path / "mixed")
+    datasets.write(tmp_path / "a.parquet").rename(texts / name)
+    for seed in range(6):
+        report = bloomcli.gate(texts, require=["id"], sample=sample, seed=seed)
+        assert (report.files, report.exit_code) == (1, 1), seed
+    whole = bloomcli.gate(texts, sample="100%")
+    assert (whole.files, whole.files_found, whole.complete) == (1, 10, True)
 
 
 def test_a_sample_of_row_groups_reads_that_part_and_says_so(tmp_path: Path) -> None:
@@ -184,6 +243,67 @@ def test_entries_that_are_gone_are_told_and_dropped_when_the_baseline_is_updated
     assert len(json.loads(known.read_text())["findings"]) == 11
 
 
+def some_filters(path: Path, there: list[bool]) -> Path:
+    """A file whose row groups have a filter or not: DuckDB writes them for dictionary-encoded chunks only."""
+    import duckdb
+
+    few = " ".join(f"WHEN i // 2048 = {group} THEN i % 10" for group, it in enumerate(there) if it)
+    value = f"CASE {few} ELSE i END" if few else "i"
+    rows = 2048 * len(there)
+    duckdb.sql(
+        f"COPY (SELECT {value} AS k FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)"
+    )
+    found = {f.row_group for f in bloomcli.inspect(path).filters}
+    assert found == {group for group, it in enumerate(there) if it}
+    return path
+
+
+@pytest.mark.parametrize(
+    ("now", "code", "gone"),
+    [
+        ([False, True, False], 0, 0),
+        ([True, True, False], 0, 0),
+        ([False, False, False], 1, 0),
+        ([True, False, True], 1, 0),
+        ([True, True, True], 0, 1),
+    ],
+)
+def test_a_baseline_holds_new_losses_of_a_column_against_it_and_no_improvement(
+    tmp_path: Path, now: list[bool], code: int, gone: int
+) -> None:
+    path = some_filters(tmp_path / "f.parquet", [False, True, False])
+    asked: dict[str, Any] = {"require": ["k"], "baseline": tmp_path / "known.json"}
+    bloomcli.gate(path, update_baseline=True, **asked)
+    some_filters(path, now)
+    report = bloomcli.gate(path, **asked)
+    assert (report.exit_code, report.gone) == (code, gone)
+
+
+@pytest.mark.parametrize(
+    "narrowed", [{}, {"columns": ["id"]}, {"require": ["id"]}, {"columns": ["id"], "deep": True}]
+)
+def test_entries_that_a_run_didnt_look_for_are_not_gone_and_stay(lake: Path, narrowed: dict[str, Any]) -> None:
+    known = lake.parent / "known.json"
+    wide: dict[str, Any] = {"require": ["name"], "max_fpp": 1e-9, "baseline": known}
+    assert bloomcli.gate(lake, update_baseline=True, **wide).known == 12 + 24
+    before = known.read_bytes()
+    report = bloomcli.gate(lake, baseline=known, **narrowed)
+    assert (report.exit_code, report.gone) == (0, 0)
+    bloomcli.gate(lake, baseline=known, update_baseline=True, **narrowed)
+    assert known.read_bytes() == before
+    assert bloomcli.gate(lake, **wide).exit_code == 0
+
+
+def test_a_baseline_knows_files_by_whatever_link_they_are_named(lake: Path) -> None:
+    (lake.parent / "link").symlink_to(lake)
+    known = lake / ".known.json"
+    bloomcli.gate(lake, require=["name"], baseline=known, update_baseline=True)
+    for path in (lake.parent / "link", lake):
+        for file in (known, lake.parent / "link" / ".known.json"):
+            report = bloomcli.gate(path, require=["name"], baseline=file)
+            assert (report.exit_code, report.known, report.gone) == (0, 12, 0)
+
+
 def test_a_failed_run_leaves_the_baseline_alone(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = lake.parent / "known.json"
     bloomcli.gate(lake, require=["name"], baseline=known, update_baseline=True)
@@ -232,6 +352,22 @@ def test_on_spark_a_baseline_is_the_same_file(lake: Path, spark: Any) -> None:
     bloomcli.gate(lake, require=["name"], baseline=known, update_baseline=True, session=spark)
     assert bloomcli.gate(lake, require=["name"], baseline=known).exit_code == 0
     assert bloomcli.gate(lake, require=["name"], baseline=known, session=spark).known == 12
+
+
+@pytest.mark.spark
+def test_on_spark_a_look_at_nothing_is_told_and_never_passes(lake: Path, spark: Any) -> None:
+    (lake.parent / "bloom.toml").write_text('exclude = ["lake/part=0/**"]')
+    policy = lake.parent / "bloom.toml"
+    report = bloomcli.gate(lake / "part=0" / "000.parquet", policy=policy, session=spark)
+    assert (report.engine, report.exit_code, report.excluded, report.files) == ("spark", 0, 1, 0)
+    with pytest.raises(UsageError, match="excludes every file"):
+        bloomcli.gate(lake / "part=0", policy=policy, session=spark)
+    assert bloomcli.gate(lake, policy=policy, session=spark).excluded == 4
+    with pytest.raises(UsageError, match="known format"):
+        bloomcli.gate(other_kinds(lake.parent / "texts"), session=spark)
+    (lake.parent / "empty").mkdir()
+    with pytest.raises(UsageError, match="hold no files"):
+        bloomcli.gate(lake.parent / "empty", session=spark)
 
 
 @pytest.mark.spark

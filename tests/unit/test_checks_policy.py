@@ -53,6 +53,7 @@ def test_a_wanted_filter_that_isnt_there_is_found_and_one_that_is_isnt(write: Wr
     (finding,) = with_id(bloomcli.validate(path, policy=asking(require=("id", "name"))), "filter-required")
     assert (finding.column, finding.severity) == ("name", Severity.ERROR)
     assert finding.message.startswith("no filter in ")
+    assert finding.places == ("0-2" if path.suffix == ".parquet" else "0")
     assert finding.hint == "`bloom add --columns name`"
 
 

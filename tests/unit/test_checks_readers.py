@@ -169,6 +169,7 @@ def test_an_orc_filter_of_negative_zero_alone_is_found_by_stripe(tmp_path: Path)
     path = orcfiles.write(tmp_path / "f", table, stripe=1000, stride=1000, blooms=[1, 2, 3, 4])
     found = check(path)
     assert [(f.id, f.column, f.stripe, f.row_group) for f in found] == [(ZERO, "c", 1, 0), (ZERO, "f", 1, 0)]
+    assert all(f.places is not None and f.places.startswith("1:0") for f in found)
     assert "in 2 of 3 row groups" in found[0].message
     for name, who in READERS.items():
         assert len(check(path, [name], columns={1})) == ("orc" in who.probes and "DOUBLE" in who.zeros)
@@ -395,6 +396,22 @@ def test_untouched_files_of_real_writers_give_no_error_but_where_a_reader_really
     assert found == wrong.get(name, set())
 
 
+# --- several columns of one path
+
+
+def test_a_column_is_not_blamed_for_the_filters_of_another_with_the_same_path(tmp_path: Path) -> None:
+    table = pa.table({"a.b": [1.5, 2.5], "a": [{"b": 1}, {"b": 2}]})
+    write(tmp_path / "f", table, blooms={"a.b": {"ndv": 2, "fpp": 0.5}})
+    with opened(tmp_path / "f") as file:
+        facts = list(file.facts(None))
+        both = list(readers(file, facts, ["impala"], None, None))
+        one = list(readers(file, [f for f in facts if f.physical == "INT64"], ["impala"], None, None))
+    assert [f.physical for f in facts] == ["DOUBLE", "INT64"]
+    assert [f.message.partition(" the ")[0] for f in both] == ["in 1 row group"] * 2
+    assert [f.offset for f in both] == [f.offset for f in facts]
+    assert [f.offset for f in one] == [facts[1].offset]
+
+
 # --- reader-single-block
 
 
@@ -405,6 +422,7 @@ def test_a_filter_of_one_block_is_lost_on_impala_and_one_of_two_isnt(tmp_path: P
     (finding,) = check(tmp_path / "one", ["impala", "spark"])
     assert brief([finding]) == [("reader-single-block", "error", "c", None, 0)]
     assert "Impala looks half of all values up" in finding.message
+    assert finding.places == "0"
     assert check(tmp_path / "one", [name for name in EVERYONE if name != "impala"]) == []
     bloomcli.add(tmp_path / "one", ["c"], output=tmp_path / "more", replace=True, ndv=100)  # as the hint says
     assert check(tmp_path / "more") == []

@@ -13,11 +13,13 @@ from support.engines import ROOT
 
 from bloomcli import limits
 from bloomcli.cli import run
+from bloomcli.commands.validate import validate
 from bloomcli.errors import PolicyError
 from bloomcli.model import Severity
 from bloomcli.rules import policy_keys
 from bloomcli.rules.policy import ColumnPart, Limits, Part, Policy
 from bloomcli.rules.policy_file import find, load
+from bloomcli.rules.readers import READERS
 from bloomcli.rules.table_schema import read
 
 SCHEMA = '{"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": true, "metadata": {}}]}'
@@ -137,6 +139,35 @@ def test_a_reader_may_be_named_by_another_of_its_names(tmp_path: Path) -> None:
     assert load(written(tmp_path, 'readers = ["parquet-mr"]')).whole.readers == ("parquet-java",)
 
 
+def test_a_tables_schema_is_for_readers_of_any_part_or_of_the_run(tmp_path: Path) -> None:
+    schema = "table-schema = 'schemas/orders.json'\n"
+    for text in (
+        f"{schema}readers = ['spark']",
+        f"{schema}[[files]]\npaths = ['a']\nreaders = ['spark']",
+        f"readers = ['spark']\n[[files]]\npaths = ['a']\n{schema}",
+    ):
+        load(written(tmp_path, text))
+    alone = written(tmp_path, schema)
+    assert load(alone, readers=["trino"]).whole.table is not None
+    orders = ROOT / "fixtures" / "parquet" / "orders.parquet"
+    assert validate(orders, policy=alone, readers=["trino"]).ok
+    with pytest.raises(PolicyError, match="none is named"):
+        validate(orders, policy=alone)
+
+
+@pytest.mark.parametrize("key", ["version", "x", "mode", "name"])
+def test_only_near_names_are_offered(key: str, tmp_path: Path) -> None:
+    hint = refused(tmp_path, f"{key} = 1").hint or ""
+    assert hint.startswith("one of require, max-fpp, ")
+
+
+@pytest.mark.parametrize(("key", "near"), [("max-fbb", "max-fpp"), ("reader", "readers"), ("include", "exclude")])
+def test_near_names_are_offered(key: str, near: str, tmp_path: Path) -> None:
+    hint = refused(tmp_path, f"{key} = 1").hint or ""
+    assert hint.startswith("did you mean ")
+    assert near in hint
+
+
 @pytest.mark.parametrize("form", ["crlf", "mark", "both"])
 def test_newlines_and_marks_of_other_systems_are_read(form: str, tmp_path: Path) -> None:
     lines = EVERYTHING.replace("\n", "\r\n") if form != "mark" else EVERYTHING
@@ -187,6 +218,21 @@ REFUSED = [
     ("table-schema = 'gone.json'", "gone.json", 1, "table-schema", None),
     ("table-schema = 5", "a number where a file's name", 1, "table-schema", None),
     ("table-schema = ' '", "name is empty", 1, "table-schema", None),
+    ("table-schema = 'schemas/orders.json'", "for readers, and none is named", 1, "table-schema", "--readers"),
+    (
+        "readers = []\ntable-schema = 'schemas/orders.json'",
+        "for readers, and none is named",
+        2,
+        "table-schema",
+        'readers = ["spark", "trino"]',
+    ),
+    (
+        "[[files]]\npaths = ['a']\ntable-schema = 'schemas/orders.json'",
+        "for readers, and none is named",
+        3,
+        "files[0].table-schema",
+        "--readers",
+    ),
     ("exclude = ['a', '']", "empty glob", 1, "exclude[1]", None),
     ("exclude = ['a/[b']", "brackets", 1, "exclude[0]", None),
     ("exclude = ['!a']", "exception from nothing", 1, "exclude[0]", "goes before"),
@@ -208,6 +254,35 @@ REFUSED = [
         4,
         "severity.filter-fpp",
         "one of the two",
+    ),
+    (
+        "[columns.user.email]\nmax-fpp = 0.1",
+        "no key 'email'",
+        1,
+        "columns.user.email",
+        '[columns."user.email"]',
+    ),
+    (
+        "[columns.user]\nmax-fpp = 0.1\n[columns.user.home.city]\nrequire = true",
+        "no key 'home'",
+        3,
+        "columns.user.home",
+        '[columns."user.home.city"]',
+    ),
+    (
+        "[[files]]\npaths = ['a']\ncolumns.user.'e \"x'.off.filter-fpp = 'y'",
+        "no key 'e \"x'",
+        3,
+        'files[0].columns.user."e \\"x"',
+        '[files.columns."user.e \\"x"]',
+    ),
+    ("[columns.user]\nsevrity = 'x'", "no key 'sevrity'", 2, "columns.user.sevrity", "require, max-fpp"),
+    (
+        "[columns.user.severity]\nfilter-fpp = 'note'",
+        "no key 'severity'",
+        1,
+        "columns.user.severity",
+        "above the tables",
     ),
     ("columns = 1", "a number where a table", 1, "columns", '[columns."user.*"]'),
     ("[columns.a]", "nothing is asked", 1, "columns.a", "require, max-fpp"),
@@ -400,6 +475,18 @@ def test_the_reference_has_each_key_and_an_example_of_it() -> None:
     }
     for key in places:
         assert any(re.search(rf"^\s*(\[+)?{key}\b", text, re.MULTILINE) for text in EXAMPLES), key
+
+
+def test_the_reference_lists_the_readers() -> None:
+    section = REFERENCE.partition("### `readers`")[2].partition("\n### ")[0]
+    rows = [
+        tuple(cell.strip() for cell in line.strip("|").split("|")) for line in section.splitlines() if "|" in line
+    ]
+    formats = {frozenset(): "none", frozenset({"parquet"}): "Parquet", frozenset({"orc"}): "ORC"}
+    assert rows[2:] == [
+        (f"`{who.name}`", who.title, ", ".join(f"`{a}`" for a in who.aliases), formats.get(who.probes, "both"))
+        for who in READERS.values()
+    ]
 
 
 def test_the_references_refusal_is_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,24 @@ def test_rates_never_round_up_to_a_claim(value: float | None, text: str) -> None
     assert human.rate(value) == text
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (1000, 1000, "the same"),
+        (1_000_000, 1_003_500, "+0.35 %"),
+        (1000, 880, "-12.0 %"),
+        (1000, 0, "-100.0 %"),
+        (1_000_000_000, 1_000_009_000, "+<0.01 %"),
+        (1_000_000_000, 999_991_000, "-<0.01 %"),
+        (1000, 9_990, "+899.0 %"),
+        (12_000, 536_870_912, "44,739 times as large"),
+        (0, 5, "from nothing"),
+    ],
+)
+def test_growth_is_told_in_percent_or_times(before: int, after: int, said: str) -> None:
+    assert human.growth(before, after) == said
+
+
 def test_shares_counts_and_plurals() -> None:
     assert human.share(1, 0) == "0 %"
     assert human.share(1, 4) == "25.0 %"

@@ -243,6 +243,17 @@ def test_any_report_is_lines_without_control_characters(report: GateReport) -> N
     assert "\x1b" not in stream.getvalue()
 
 
+def test_files_that_the_policy_excludes_are_told_and_dont_make_a_look_partial() -> None:
+    text = shown(gate(excluded=2, policy="bloom.toml"))
+    assert "excluded   2 files, by the policy\n" in text
+    assert text.splitlines()[-1] == "orders.parquet: ok: nothing found in 8 filters, 5,000 values looked up"
+    assert "excluded" not in shown(gate())
+    nothing = gate(rows=(), excluded=1, policy="bloom.toml")
+    assert last(nothing).cell.text == "nothing to check: 1 file excluded by the policy"
+    assert last(nothing).cell.style is Style.WARN
+    assert json.document("validate", nothing)["excluded"] == 1
+
+
 def test_every_rule_can_be_printed() -> None:
     text = shown(gate(*(replace(MISSING, id=id_) for id_ in RULES), rows=(FOUND, SOUND)))
     assert all(f"error {id_}: {rule.title}: 1 finding in 1 file\n" in text for id_, rule in RULES.items())
@@ -270,6 +281,7 @@ def test_the_json_document_has_one_object_a_finding_each_with_its_path() -> None
         "path": "lake/old.parquet",
         "off": "nobody probes it",
         "known": False,
+        "places": None,
         "counts": False,
     }
     assert document["complete"] is True

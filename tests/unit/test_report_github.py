@@ -81,6 +81,11 @@ def test_the_last_is_the_verdict_with_the_baseline() -> None:
     ]
 
 
+def test_files_that_the_policy_excludes_are_told_with_the_verdict() -> None:
+    assert commands(gate(excluded=2))[-1].message.splitlines()[1:] == ["2 files excluded by the policy"]
+    assert commands(gate(rows=(), excluded=1))[-1].message == "nothing to check: 1 file excluded by the policy"
+
+
 def test_every_rules_first_finding_comes_before_any_rules_second() -> None:
     rules = ("value-missing", "filter-boolean", "filter-required")
     findings = [replace(MISSING, id=id_, row_group=n) for id_ in rules for n in range(4)]

@@ -109,6 +109,7 @@ def test_each_clean_file_passes_a_failed_one_is_an_error_a_skipped_one_is_no_cas
             "every file and row group is looked at",
             "not looked at: the values of 3 of 4 row groups",
         ),
+        (gate(excluded=2), "the policy excludes no file", "2 files excluded by the policy"),
         (gate(deep=False), "no value is missing from its filter", "not checked: that no value is missing (--deep)"),
         (gate(rows=(replace(SOUND, filters=0),)), "there are filters", "no filters to check"),
     ],
@@ -141,6 +142,7 @@ def test_the_properties_name_policy_seed_and_what_was_looked_at() -> None:
     assert properties["bloom.seed"] == "42"
     assert properties["bloom.files_found"] == "20"
     assert properties["bloom.files"] == "1"
+    assert properties["bloom.excluded"] == "0"
     assert properties["bloom.filters_checked"] == "8"
     assert properties["bloom.complete"] == "false"
     assert "bloom.baseline" not in properties

@@ -111,10 +111,18 @@ def test_the_full_description_is_the_pages_first_paragraph() -> None:
 def test_rules_that_were_not_looked_at_are_disabled_in_the_invocation() -> None:
     (invocation,) = run(gate(deep=False))["invocations"]
     overrides = invocation["ruleConfigurationOverrides"]
-    assert {o["descriptor"]["id"] for o in overrides} == {"value-missing", "filter-stray-bits"}
+    assert {o["descriptor"]["id"] for o in overrides} == {"value-missing", "filter-stray-bits", "filter-not-checked"}
     assert all(list(RULES)[o["descriptor"]["index"]] == o["descriptor"]["id"] for o in overrides)
     assert all(o["configuration"] == {"enabled": False} for o in overrides)
     assert "ruleConfigurationOverrides" not in run(gate())["invocations"][0]
+
+
+def test_files_that_the_policy_excludes_are_a_notification() -> None:
+    (invocation,) = run(gate(excluded=2))["invocations"]
+    told = [n for n in invocation["toolExecutionNotifications"] if n["descriptor"]["id"] == "files-excluded"]
+    assert [(n["level"], n["message"]["text"]) for n in told] == [("note", "2 files excluded by the policy")]
+    assert run(gate(excluded=2))["properties"]["excluded"] == 2
+    assert run(gate())["invocations"][0]["toolExecutionNotifications"] == []
 
 
 # --- results
@@ -253,8 +261,9 @@ def test_figures_are_properties_of_the_run() -> None:
         ("../x", ("file:///x", False)),
         ("/workshop/x", ("file:///workshop/x", False)),
         ("/else where/x", ("file:///else%20where/x", False)),
-        ("file:///work/a%20b", ("a%20b", True)),
-        ("file:///else/a%20b", ("file:///else/a%20b", False)),
+        ("file:///work/a b", ("a%20b", True)),
+        ("file:///work/a%20b", ("a%2520b", True)),  # as Hadoop has it: what follows the scheme is the name
+        ("file:///else/a b", ("file:///else/a%20b", False)),
         ("s3://bucket/a b/100%/c%20d#e", ("s3://bucket/a%20b/100%25/c%20d%23e", False)),
         ("hdfs://host:9000/x", ("hdfs://host:9000/x", False)),
     ],

@@ -145,6 +145,16 @@ def test_changes_say_what_was_written_and_what_misses_its_target() -> None:
     assert "wrote b.parquet: 2 filters added, 9.8 KiB -> 10.8 KiB (+10.4 %)" in out
     assert "decoded 3.9 KiB of column data, copied 8.8 KiB as they are, took 0.25 s" in out
     assert "1 filter too small for the target false-positive rate: wide" in out
+
+
+def test_columns_that_globs_left_out_are_named_with_the_reason_and_no_filters() -> None:
+    none = replace(CHANGE, action="keep", row_group=None, bitset_bytes=None, filters=0)
+    left_out = [replace(none, column=f"flag{i}", reason="BOOLEAN: it has two values") for i in range(9)]
+    out = shown(text.change(replace(CHANGED, changes=(CHANGE, *left_out))))
+    assert "1 filter added," in out
+    assert "keep" not in out
+    named = ", ".join(f"flag{i}" for i in range(8))
+    assert f"left out: {named}, ..., BOOLEAN: it has two values" in out
     dry = shown(text.change(replace(CHANGED, dry_run=True, output=None)))
     assert "dry run, nothing written" in dry
     assert "at most" in dry

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bloomcli.commands.sampling import chosen, share
+from bloomcli.commands.sampling import chosen, chosen_files, share
 from bloomcli.errors import UsageError
 
 NAMES = [f"part-{i:05}.parquet" for i in range(1000)]
@@ -65,3 +65,44 @@ def test_every_file_is_taken_by_some_seed() -> None:
     for seed in range(200):
         seen |= chosen(NAMES[:50], share("10%"), seed)
     assert seen == set(range(50))
+
+
+# --- files of other kinds
+
+
+def drawn(text: str, sure: list[bool], known: list[bool], seed: int) -> tuple[set[int], int]:
+    """The files that a sample takes, and how many were opened to tell."""
+    asked: list[int] = []
+
+    def tell(position: int) -> bool:
+        asked.append(position)
+        return known[position]
+
+    names = [f"f{i}" for i in range(len(sure))]
+    return chosen_files(names, share(text), seed, sure=sure, known=tell), len(asked)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("text", ["1", "3", "1%", "50%"])
+def test_a_sample_takes_files_of_a_known_format_where_there_are_some(text: str, seed: int) -> None:
+    known = [i % 10 == 0 for i in range(30)]
+    for sure in (known, [False] * 30, [i == 0 for i in range(30)]):
+        taken, _ = drawn(text, sure, known, seed)
+        wanted = {"1": 1, "3": 3}.get(text)
+        found = sum(known[i] for i in taken)
+        assert found == wanted if wanted else found >= 1
+
+
+def test_files_are_opened_to_tell_only_where_nothing_else_does() -> None:
+    everything = [True] * 100
+    assert drawn("20", everything, everything, 1) == (chosen([f"f{i}" for i in range(100)], share("20"), 1), 0)
+    assert drawn("20%", [i < 50 for i in range(100)], everything, 1)[1] == 0
+    assert drawn("20", [False] * 100, everything, 1)[1] == 20
+    taken, opened = drawn("20%", [False] * 100, everything, 1)
+    assert (len(taken), opened) == (20, 1)
+    assert drawn("1", [False] * 100, [False] * 100, 1) == (set(range(100)), 100), "none is of a known format"
+
+
+@pytest.mark.parametrize("text", ["100%", "100"])
+def test_all_is_all(text: str) -> None:
+    assert drawn(text, [i < 3 for i in range(9)], [i < 5 for i in range(9)], 4)[0] == set(range(9))

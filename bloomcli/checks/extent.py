@@ -1,0 +1,77 @@
+"""All places of a finding that is about several, as short text: row groups ``0-3,7``; of ORC's stripes ``0:0-3 2:1``.
+
+A column may lack its filter in thousands of row groups: places go by runs, and nothing here counts a run's members.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+_NO_STRIPE: Final = -1
+_PART: Final = re.compile(r"(?:(\d{1,18}):)?(\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(?:-\d{1,18})?)*)", re.ASCII)
+
+
+class Run(NamedTuple):
+    """Numbers that follow one another, of one stripe or of the whole file."""
+
+    stripe: int
+    first: int
+    last: int
+
+
+def of_numbers(numbers: Iterable[int]) -> str:
+    """Row groups of a file without stripes, or stripes, as text."""
+    return text(Run(_NO_STRIPE, number, number) for number in numbers)
+
+
+def of_places(pairs: Iterable[tuple[int | None, int]]) -> str:
+    """Row groups, each behind its stripe where the format has some, as text."""
+    return text(Run(_NO_STRIPE if stripe is None else stripe, group, group) for stripe, group in pairs)
+
+
+def text(runs: Iterable[Run]) -> str:
+    """Runs as text, those that touch as one."""
+    by_stripe: dict[int, list[str]] = {}
+    for stripe, first, last in _merged(runs):
+        by_stripe.setdefault(stripe, []).append(str(first) if first == last else f"{first}-{last}")
+    return " ".join(("" if s == _NO_STRIPE else f"{s}:") + ",".join(found) for s, found in by_stripe.items())
+
+
+def read(spelled: str) -> list[Run]:
+    """Runs of a text, in order. Raises ValueError for what is none."""
+    found: list[Run] = []
+    for part in spelled.split(" "):
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise ValueError(f"{spelled!r} names no places")
+        for piece in match[2].split(","):
+            first, _, last = piece.partition("-")
+            found.append(Run(_NO_STRIPE if match[1] is None else int(match[1]), int(first), int(last or first)))
+            if found[-1].last < found[-1].first:
+                raise ValueError(f"{spelled!r} names no places: {piece} runs backwards")
+    return _merged(found)
+
+
+def within(part: Iterable[Run], whole: Iterable[Run]) -> bool:
+    """Whether every place of the one is among the other's."""
+    room = _merged(whole)
+
+    def has(run: Run) -> bool:
+        at = bisect_right(room, (run.stripe, run.first), key=lambda r: (r.stripe, r.first)) - 1
+        return at >= 0 and room[at].stripe == run.stripe and run.last <= room[at].last
+
+    return all(map(has, part))
+
+
+def _merged(runs: Iterable[Run]) -> list[Run]:
+    merged: list[Run] = []
+    for run in sorted(runs):
+        before = merged[-1] if merged else None
+        if before is not None and before.stripe == run.stripe and run.first <= before.last + 1:
+            merged[-1] = before._replace(last=max(before.last, run.last))
+        else:
+            merged.append(run)
+    return merged

@@ -1,0 +1,128 @@
+"""`bloom validate --init`: a first policy beside the files, and what its writer should know."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from bloomcli.atomic import place
+from bloomcli.cli.dataset import Dataset, work
+from bloomcli.cli.gate_options import typed
+from bloomcli.engines import gate
+from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.listing import Listed
+from bloomcli.report.human import printable
+from bloomcli.rows import FileRow, Status
+from bloomcli.rules.policy_file import NAME, PYPROJECT, find
+from bloomcli.rules.starter import starter
+
+_TAKEN: Final = ("columns", "readers", "table_schema", "sample", "seed")
+"""Options of the gate that say which files and columns are looked at, or that the policy itself says."""
+_OTHERS: Final = frozenset({"init", "policy", "files", "files_from", "jobs", "fail_fast", "engine", "master", "conf"})
+"""Which policy is written, of which files, and what works on them."""
+
+
+def write_policy(dataset: Dataset, policy: str | None, asked_for: Mapping[str, Any]) -> int:
+    """Write a policy of what the files have. What was left out, fails already or no longer counts is told.
+
+    Args:
+        dataset: the files.
+        policy: where to write it; None for bloom.toml in this folder.
+        asked_for: options of the gate.
+
+    Raises:
+        UsageError: an option that means nothing here, a policy that is there already, no files.
+        UnreadableError: none of the files could be read.
+    """
+    _refuse_others()
+    target = Path(policy or NAME)
+    above = _free(target)
+    asked = gate.ask(**{name: asked_for[name] for name in _TAKEN})
+    found: list[int] = []
+
+    def choose(listed: Sequence[Listed]) -> list[Listed]:
+        found.append(len(listed))
+        return asked.choose(listed)
+
+    report = work("survey", dataset, {"columns": asked.columns, "policy": asked.policy}, choose=choose)
+    _tell_failed(report.rows)
+    base = os.path.abspath(target.parent)  # noqa: PTH100  links stay as they are named
+    schema = asked_for["table_schema"]
+    text = starter(
+        report.rows,
+        base=base,
+        columns=asked.columns,
+        readers=asked.policy.whole.readers or (),
+        table_schema=None if schema is None else os.path.relpath(schema, base),
+        of_files=found[-1] if found[-1] > len(report.rows) else None,
+    )
+    place(target, text.encode(), overwrite=False)
+    fails = Counter(finding.id for row in report.rows for finding in row.findings)
+    if fails:
+        listed = ", ".join(f"{rule} ({count:,})" for rule, count in fails.items())
+        click.echo(f"these files fail today whatever the policy's limits: {listed}; {target} says where", err=True)
+    if above is not None:
+        click.echo(f"{target} goes before {os.path.relpath(above)}, which no longer counts in that folder", err=True)
+    click.echo(f"wrote {target}; now: {_next(dataset, target)}")
+    return 0
+
+
+def _refuse_others() -> None:
+    """Options that a policy isn't made of would be lost without a word."""
+    for parameter in click.get_current_context().command.params:
+        name = parameter.name or ""
+        if name not in {*_TAKEN, *_OTHERS} and typed(name):
+            option = max(parameter.opts, key=len)
+            raise UsageError(f"--init takes no {option}", hint="write the policy first, then check the files")
+
+
+def _free(target: Path) -> Path | None:
+    """A policy above, whose place the new one takes in its folder. Raises UsageError where there is one already."""
+    if target.name == PYPROJECT:
+        raise UsageError(
+            f"--init doesn't write into {PYPROJECT}",
+            path=str(target),
+            hint=f"let it write {NAME}; its keys may be moved below [tool.bloom], its tables as [tool.bloom.off]",
+        )
+    if os.path.lexists(target):
+        raise UsageError("the policy exists already", path=str(target), hint="move it away, or --policy another name")
+    found = find(target.parent) if target.name == NAME else None
+    if found is not None and found.parent == Path(os.path.abspath(target.parent)):  # noqa: PTH100  as `find` does
+        raise UsageError(
+            f"there is a policy already, [tool.bloom]: {NAME} would go before it, and it would no longer count",
+            path=os.path.relpath(found),
+            hint="move its keys away first, or --policy another name",
+        )
+    return found
+
+
+def _tell_failed(rows: tuple[FileRow, ...]) -> None:
+    """Say which files are left out. Raises UsageError, UnreadableError where nothing is left."""
+    failed = [row for row in rows if row.status is Status.FAILED]
+    for row in failed:
+        click.echo(printable(f"left out: {row.error}" + (f"; {row.hint}" if row.hint else "")), err=True)
+    if any(row.status not in (Status.FAILED, Status.SKIPPED) for row in rows):
+        return
+    nothing = "there is nothing to make a policy of"
+    if not failed:
+        raise UsageError("none of the files is of a known format", hint=nothing)
+    if all(row.exit_code == UsageError.exit_code for row in failed):
+        raise UsageError("none of the files has the columns", hint=nothing)
+    raise UnreadableError("none of the files could be read", hint=nothing)
+
+
+def _next(dataset: Dataset, target: Path) -> str:
+    """The command that holds the files to the new policy."""
+    words = ["bloom", "validate", *dataset.paths]
+    if dataset.files_from is not None:
+        words += ["--files-from", dataset.files_from]
+    found = find(Path())
+    if found is None or not found.samefile(target):
+        words += ["--policy", str(target)]
+    return shlex.join(words)
