@@ -1,4 +1,4 @@
-"""Columns that pyarrow decodes, moments and decimals: wherever they lie, and where they are damaged."""
+"""Decimals, which pyarrow decodes, and moments: wherever they lie, and where they are damaged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support import orcfiles
 from support.orcfiles import CASES, File
 
 import bloomcli
-from bloomcli.errors import CorruptFile
+from bloomcli.errors import CorruptFile, UnsupportedError
 
 DATA, SECONDARY = 1, 5
 MONEY = [Decimal("1.50"), None, Decimal("-12.00"), Decimal("9999999.99")]
@@ -94,6 +94,28 @@ def test_a_file_that_pyarrow_cant_open_is_refused(tmp_path: Path) -> None:
     orcfiles.edited(path, tmp_path / "bad", lambda f: f.footer.statistics.append(b"\xff"))
     with pytest.raises(CorruptFile, match="the file can't be decoded"):
         bloomcli.add(tmp_path / "bad", ["m"], output=tmp_path / "out")
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib"])
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("rows", [1 << 31, 1 << 27])
+def test_no_room_is_made_for_rows_that_arent_there(
+    tmp_path: Path, rows: int, nulls: bool, compression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pyarrow would ask for 16 bytes a row."""
+    values = [Decimal("1.5"), None if nulls else Decimal(7)] * 9
+    path = orcfiles.write(tmp_path / "f", {"m": pa.array(values, KINDS["m"])}, compression=compression)
+
+    def lie(file: File) -> None:
+        file.footer.number_of_rows = file.footer.stripes[0].number_of_rows = rows
+        file.footer.row_index_stride = 1 << 26
+
+    orcfiles.edited(path, tmp_path / "bad", lie)
+    monkeypatch.setattr("pyarrow.orc.ORCFile.read_stripe", lambda *_, **__: pytest.fail("pyarrow was asked"))
+    with pytest.raises((CorruptFile, UnsupportedError)) as caught:
+        bloomcli.add(tmp_path / "bad", ["m"], output=tmp_path / "out")
+    assert caught.value.field == "stripes[0]" or "streams" in (caught.value.field or "")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("kind", ["int64", "string", "float32", "date"])

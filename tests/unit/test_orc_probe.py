@@ -15,6 +15,7 @@ from support.orcfiles import CASES, ROW_INDEX, File
 
 import bloomcli
 from bloomcli.errors import CorruptFile, LiteralError, UnknownColumn, UsageError
+from bloomcli.formats.orc import spec
 from bloomcli.model import Presence, Verdict
 
 SKIPPING = Presence.ABSENT
@@ -30,8 +31,14 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plain = orcfiles.write(folder / "plain", table, stripe=20, stride=13, blooms=[ids[0] + 1, ids[1] + 2, ids[2] + 4])
     names = {f.column for f in bloomcli.inspect(plain).filters}
     assert names == {"li", "mp", "ls"}
+    orcfiles.edited(plain, plain, java)  # those of ORC C++ aren't trusted
     bloomcli.add(plain, [*CASES, *orcfiles.NESTED], output=folder / "f", fpp=0.0001)
     return folder / "f"
+
+
+def java(file: File) -> None:
+    """The file says that it is by ORC Java."""
+    file.footer.writer = spec.ORC_JAVA
 
 
 def ask(path: Path, column: str, *values: str) -> list[Verdict]:
@@ -175,7 +182,8 @@ def test_a_timestamp_with_a_zone_is_looked_up_as_the_moment(tmp_path: Path) -> N
     path = one(tmp_path, [dt.datetime(2024, 2, 29, 12)], pa.timestamp("ns"))
     with pytest.raises(LiteralError, match=r"of column c, timestamp") as caught:
         ask(path, "c", "2024-02-29T12:00Z")
-    assert "wall-clock" in (caught.value.hint or "")
+    assert "wall-clock" in caught.value.reason
+    assert "without a zone" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
@@ -246,6 +254,69 @@ def test_a_filter_without_a_readable_row_index_still_answers(tmp_path: Path) -> 
         orcfiles.edited(path, tmp_path / "f", edit)
         found = [(v.presence, v.stats_skip) for v in ask(tmp_path / "f", "c", "3", "400")]
         assert found == [(Presence.MAYBE, None), (SKIPPING, None)]
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_without_a_row_index_nothing_is_known_of_any_stripe(tmp_path: Path, filtered: bool) -> None:
+    table = {"i": range(40), "s": [f"s{i}" for i in range(40)]}
+    path = orcfiles.write(tmp_path / "plain", table, stripe=20, stride=10, blooms=[1] if filtered else None)
+    orcfiles.edited(path, tmp_path / "f", lambda f: f.footer.ClearField("row_index_stride"))
+    report = bloomcli.probe(tmp_path / "f", ["5", "-1"], column="i")
+    expected = Presence.UNKNOWN if filtered else Presence.NO_FILTER
+    assert [(v.stripe, v.row_group, v.rows, v.presence) for v in report.verdicts] == [
+        (0, 0, 20, expected),
+        (1, 0, 20, expected),
+    ] * 2
+    assert [t.presence for t in report.totals] == [expected] * 2
+    assert report.total_bytes == sum(p.info.data_length for p in orcfiles.split(path).stripes)
+
+
+def test_of_an_encrypted_column_nothing_is_known_whatever_its_mask_says(tmp_path: Path) -> None:
+    """The statistics beside the encrypted ones are of a column of nulls."""
+    masked = orcfiles.write(tmp_path / "f", {"c": pa.array([None] * 9, pa.string()), "i": range(9)})
+
+    def encrypt(file: File) -> None:
+        variant = spec.message("EncryptionVariant")(root=1)
+        file.footer.encryption = spec.message("Encryption")(variants=[variant]).SerializeToString()
+
+    assert {v.presence for v in ask(masked, "c", "x")} == {SKIPPING}
+    orcfiles.edited(masked, masked, encrypt)
+    assert [(v.presence, v.stats_skip, v.reason) for v in ask(masked, "c", "x")] == [
+        (Presence.UNKNOWN, None, "the column is encrypted")
+    ]
+    assert {v.stats_skip for v in ask(masked, "i", "77")} == {True}
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(0, 0), (39, 2), (60, 50), (18, 39), (2**32 - 1, 2**32 - 1)])
+def test_a_decimal_of_a_type_that_isnt_cant_be_told(tmp_path: Path, precision: int, scale: int) -> None:
+    """Hive before 0.12 wrote no precision: values of any scale may be there."""
+    path = orcfiles.write(tmp_path / "plain", {"c": pa.array([Decimal("1.5")], pa.decimal128(9, 2))}, blooms=[1])
+
+    def edit(file: File) -> None:
+        file.footer.types[1].precision, file.footer.types[1].scale = precision, scale
+
+    orcfiles.edited(path, tmp_path / "f", edit)
+    for verdict in ask(tmp_path / "f", "c", "1.5", "1e60", "7"):
+        assert (verdict.presence, verdict.stats_skip) == (Presence.UNKNOWN, None)
+        assert f"decimal({precision},{scale}) is no type" in (verdict.reason or "")
+    assert bloomcli.validate(tmp_path / "f").findings == ()
+    (finding,) = bloomcli.validate(tmp_path / "f", deep=True).findings
+    assert (finding.id, finding.column) == ("filter-not-checked", "c")
+
+
+def test_no_room_is_made_for_a_char_of_any_length(tmp_path: Path) -> None:
+    path = one(tmp_path, ["ab"], pa.string(), char(200))
+    orcfiles.edited(path, tmp_path / "long", char(4_000_000_000))
+    (verdict,) = ask(tmp_path / "long", "c", "ab")
+    assert verdict.presence is Presence.UNKNOWN
+    assert "char(4000000000) is padded" in (verdict.reason or "")
+    assert bloomcli.validate(tmp_path / "long", deep=True).values_checked == 1
+
+
+def test_blanks_at_a_chars_end_mean_nothing_also_beyond_its_length(tmp_path: Path) -> None:
+    path = one(tmp_path, ["ab "], pa.string(), char(3))
+    found = [v.presence for v in ask(path, "c", "ab     ", "ab", " ab", "abcd")]
+    assert found == [Presence.MAYBE, Presence.MAYBE, SKIPPING, SKIPPING]
 
 
 def test_a_filter_that_cant_be_read_cant_tell(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from support import orcfiles
 from support.orcfiles import File
@@ -132,6 +133,60 @@ def test_old_streams_hold_timestamps_in_local_time_so_no_answer_is_given(path: P
     assert "local time" in (verdict.reason or "")
     deep = bloomcli.validate(tmp_path / "f", columns=["timestamp"], deep=True)
     assert (deep.values_checked, deep.findings) == (0, ())
+
+
+def versioned(*version: int) -> Callable[[File], None]:
+    """ORC Java's file of a version; its decimals of up to 18 digits are then numbers."""
+
+    def edit(file: File) -> None:
+        software("2.3.0", 0)(file)
+        file.postscript.version[:] = version
+
+    return edit
+
+
+def test_short_decimals_in_files_of_an_unreleased_version_are_not_looked_up(path: Path, tmp_path: Path) -> None:
+    """orc-core's Decimal64TreeWriter hashes them as numbers; its reader looks their texts up and loses them."""
+    orcfiles.edited(path, tmp_path / "f", versioned(1, 9999))
+    found = untrusted(tmp_path / "f")
+    assert "version 1.9999" in found.pop("decimal_9_2")
+    assert found == {}
+    columns = ["decimal_9_2", "decimal_38_10"]
+    report = bloomcli.validate(tmp_path / "f", columns=columns, deep=True)
+    assert [(f.id, f.column, f.severity) for f in report.findings] == [
+        ("filter-untrusted", "decimal_9_2", Severity.WARNING)
+    ]
+    assert "--replace" not in (report.findings[0].hint or ""), "add refuses the file"
+    orcfiles.edited(path, tmp_path / "f", versioned(0, 12))
+    assert untrusted(tmp_path / "f") == {}
+
+
+LENGTHS = {"l": [[1, 2]], "m": [[("k", 1), ("l", 2)]]}
+
+
+@pytest.mark.parametrize("column", [*LENGTHS, "u"])
+def test_what_cpp_leaves_out_of_filters_of_lists_maps_and_unions_is_never_absent(tmp_path: Path, column: str) -> None:
+    types = {"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.int64())}
+    table = {name: pa.array(LENGTHS[name] * 9, types[name]) for name in types}
+    table["u"] = pa.UnionArray.from_sparse(pa.array([0] * 9, pa.int8()), [pa.array(range(9))])
+    path = orcfiles.write(tmp_path / "f", {column: table[column]}, blooms=[1])
+    bits = bloomcli.dump(path, column=column).bitset
+    assert not any(bits), "ORC C++ inserts these by now: trust its filters from that version on"
+    (verdict,) = bloomcli.probe(path, ["2" if column in LENGTHS else "0"], column=column).verdicts
+    assert verdict.presence is Presence.UNKNOWN
+    assert "leaves lengths" in (verdict.reason or "")
+    findings = bloomcli.validate(path, deep=True).findings
+    values = "value-missing" if column in LENGTHS else "filter-not-checked"
+    assert {f.id for f in findings} == {"filter-all-zero", values}
+    for finding in findings:
+        assert finding.severity is Severity.NOTE
+        if finding.id != "filter-not-checked":
+            assert "no reader asks for them" in finding.message
+            assert "readers lose" not in finding.message
+            assert finding.hint == f"`bloom remove --columns {column}` saves their bytes"
+    orcfiles.edited(path, path, software(None, 0))
+    (finding,) = bloomcli.validate(path).findings
+    assert (finding.id, finding.severity) == ("filter-all-zero", Severity.ERROR)
 
 
 def encoding(column: str, value: int | None) -> Callable[[File], None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -260,6 +262,80 @@ def test_filters_of_encrypted_columns_are_a_warning_and_never_read(path: Path) -
     facts = bloomcli.inspect(path.with_name("edited")).filters
     assert {f.problem for f in facts if f.column == "text"} == {"the filters are encrypted with their column"}
     assert {f.problem for f in facts if f.column == "id"} == {None}
+
+
+def money(rows: int) -> pa.Array:
+    return CASES["decimal_9_2"].array(rows)
+
+
+def not_checked(report: ValidateReport) -> dict[str, str]:
+    """Column -> why, of the notes; nothing else is found."""
+    assert {(f.id, f.severity) for f in report.findings} == {("filter-not-checked", Severity.NOTE)}
+    assert report.ok
+    return {f.column or "": f.message.rpartition(": ")[2] for f in report.findings}
+
+
+def test_filters_in_a_union_are_told_and_the_others_checked(tmp_path: Path) -> None:
+    union = pa.UnionArray.from_sparse(pa.array([0, 1] * 5, pa.int8()), [pa.array(range(10)), money(10)])
+    path = orcfiles.write(tmp_path / "f", {"id": range(10), "u": union}, blooms=range(5))
+    orcfiles.edited(path, path, lambda f: setattr(f.footer, "writer", spec.ORC_JAVA))
+    report = bloomcli.validate(path, columns=["id", "u.*"], deep=True)
+    assert report.values_checked == 10
+    assert not_checked(report) == dict.fromkeys(("u.0", "u.1"), "it lies within a union")
+    assert bloomcli.validate(path, columns=["id"], deep=True).findings == ()
+    assert bloomcli.validate(path, columns=["u.*"]).findings == (), "without --deep nobody expects it"
+
+
+def test_columns_of_the_same_name_are_checked_but_for_those_that_pyarrow_has_to_decode(tmp_path: Path) -> None:
+    table = {"a": [{"b": i, "c": i} for i in range(9)], "a.b": range(9), "a.c": money(9)}
+    path = orcfiles.write(tmp_path / "f", table, blooms=[2, 3, 4, 5])
+    report = bloomcli.validate(path, deep=True)
+    assert report.values_checked == 27
+    assert not_checked(report) == {"a.c": "it can't be told from others of the same name"}
+
+
+def test_a_column_without_a_name_is_checked_and_not_taken_for_the_root(tmp_path: Path) -> None:
+    table = pa.Table.from_arrays([pa.array(range(9)), money(9)], names=["", "d"])
+    path = orcfiles.write(tmp_path / "f", table, blooms=[0, 1, 2])
+    report = bloomcli.validate(path, deep=True)
+    assert (report.findings, report.values_checked) == ((), 9 + sum(v.is_valid for v in money(9)))
+    assert [(s.column, s.filters) for s in bloomcli.inspect(path).summary] == [
+        ("(root)", 1),
+        ("(no name)", 1),
+        ("d", 1),
+    ]
+    assert bloomcli.probe(path, ["3"], column="(no name)").totals[0].presence is Presence.MAYBE
+
+
+def test_a_footers_decimal_that_ends_pyarrows_process_is_never_shown_to_it(tmp_path: Path) -> None:
+    table = {"wide": money(9), "d": money(9), "i": range(9)}
+    path = orcfiles.write(tmp_path / "f", table, blooms=[1, 2, 3])
+    orcfiles.edited(path, path, lambda f: setattr(f.footer.types[1], "precision", 60))
+    program = "import sys; from bloomcli.cli import run; sys.exit(run(sys.argv[1:]))"  # it would take the tests along
+    for command in (["validate", "--deep"], ["add", "-c", "d", "--replace", "-o", str(tmp_path / "out")]):
+        ran = [sys.executable, "-c", program, command[0], str(path), *command[1:]]
+        done = subprocess.run(ran, capture_output=True, text=True, check=False)
+        assert done.returncode == (0 if command[0] == "validate" else 4), done.stderr
+        assert "decimal(60,2)" in done.stdout + done.stderr
+    report = bloomcli.validate(path, deep=True)
+    assert report.values_checked == 9
+    assert not_checked(report).keys() == {"wide", "d"}
+    (change,) = bloomcli.add(path, ["i"], output=tmp_path / "out", replace=True).changes
+    assert change.values == 9
+
+
+def test_an_encrypted_columns_statistics_are_its_masks_and_say_nothing_of_profit(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", {"id": range(9), "text": ["xxx"] * 9}, blooms=[TEXT])
+    advice = tmp_path / "bloom.toml"
+    advice.write_text("max-fpp = 0.9")
+    assert [f.id for f in bloomcli.validate(path, policy=advice).findings] == ["profit-constant"]
+
+    def encrypt(file: File) -> None:
+        variant = spec.message("EncryptionVariant")(root=TEXT)
+        file.footer.encryption = spec.message("Encryption")(variants=[variant]).SerializeToString()
+
+    orcfiles.edited(path, path, encrypt)
+    assert [f.id for f in bloomcli.validate(path, policy=advice).findings] == ["filter-encrypted"]
 
 
 def test_a_required_filter_is_missed_by_stripe(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The columns that pyarrow decodes, stripe by stripe: timestamps and decimals."""
+"""The columns that pyarrow decodes, stripe by stripe: decimals."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, Final
 
+from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc.column_reader import Rows
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.source import Source
 
-_EXACT_TIMESTAMPS: Final = 26
-"""The pyarrow whose ORC reader is known to refuse timestamps outside of what nanoseconds hold (1677 to 2262)."""
-
-_DECODED: Final = {
-    "DECIMAL": "decimal128(",
-    "TIMESTAMP": "timestamp[ns]",
-    "TIMESTAMP_INSTANT": "timestamp[ns, tz=",
-}
+_DECODED: Final = {"DECIMAL": "decimal128("}
 """What pyarrow has to decode each kind as: its buffers are read by these widths."""
 
 
@@ -29,7 +24,8 @@ class ArrowReader:
         from pyarrow import ArrowException, orc
 
         for column in columns:
-            _check_decoder(footer, column)
+            _check_decodable(footer, column)
+        self._source = source
         self._footer = footer
         self._columns = columns
         self._names = sorted({_selection(footer, c) for c in columns})
@@ -47,10 +43,32 @@ class ArrowReader:
             hint="the data is damaged, or holds values that can't be decoded exactly",
         )
 
+    def _check_rows(self, stripe: Stripe) -> None:
+        """pyarrow makes room for as many values as are claimed, so they have to be there, and not too many."""
+        most_rows = limits.ORC_ARROW_ROWS_MAX
+        streams = self._footer.stripe_footer(stripe)
+        for column in self._columns:
+            rows = Rows(self._source, self._footer, streams, column)
+            groups = range(self._footer.row_groups(stripe) if stripe.rows <= most_rows else 0)
+            values = sum(n for group in groups for n in rows.values(self._footer.rows_in(stripe, group)))
+            if max(values, stripe.rows) > most_rows:
+                raise UnsupportedError(
+                    f"column {column.label} has more than {most_rows} values in the stripe",
+                    path=self._footer.path,
+                    offset=stripe.offset,
+                    field=stripe.field,
+                    hint="write the file with smaller stripes",
+                )
+            data = streams.find("DATA", column.id)
+            most = 0 if data is None else self._footer.codec.most_bytes(data.length)
+            if column.kind == "DECIMAL" and values > most:  # a byte each, at least
+                raise self._fault(f"column {column.label} has {values} values, and bytes for {most} at most", stripe)
+
     def stripe(self, stripe: Stripe) -> Arrays:
         """Decode the whole stripe. Raises CorruptFile, UnsupportedError."""
         from pyarrow import ArrowException
 
+        self._check_rows(stripe)
         try:
             batch = self._file.read_stripe(stripe.ordinal, columns=self._names)
         except (ArrowException, OSError) as error:
@@ -81,7 +99,7 @@ class Arrays:
 
 def _ancestors(footer: Footer, orc: OrcType) -> list[OrcType]:
     """The types from the top-level column down to the type itself."""
-    return [t for t in footer.types if t.id and t.id <= orc.id <= t.last]
+    return [*footer.above(orc)[1:], orc]
 
 
 def _selection(footer: Footer, orc: OrcType) -> str:
@@ -95,16 +113,29 @@ def _selection(footer: Footer, orc: OrcType) -> str:
     return ".".join(names)
 
 
-def _check_decoder(footer: Footer, orc: OrcType) -> None:
-    """Timestamps need a pyarrow that refuses what it can't hold in nanoseconds; older ones may wrap around."""
-    import pyarrow as pa
+def undecodable(footer: Footer, orc: OrcType) -> str | None:
+    """Why pyarrow can't be asked for a column's values; None where it can."""
+    if orc.fault is not None:
+        return orc.fault
+    if not orc.id:
+        return "the file's root is no struct"
+    if any(t.kind == "UNION" for t in footer.above(orc)):
+        return "it lies within a union"
+    if footer.paths[_selection(footer, orc)] > 1:
+        return "it can't be told from others of the same name"
+    if footer.too_wide is not None:
+        return f"{orc.name} can't be decoded beside the file's {footer.too_wide.name}"
+    return None
 
-    if orc.kind.startswith("TIMESTAMP") and int(pa.__version__.partition(".")[0]) < _EXACT_TIMESTAMPS:
+
+def _check_decodable(footer: Footer, orc: OrcType) -> None:
+    """Nothing reaches pyarrow that it ends the process at, or takes for something else."""
+    if (reason := undecodable(footer, orc)) is not None:
         raise UnsupportedError(
-            f"timestamps of column {orc.path} can't be read exactly by pyarrow {pa.__version__}",
+            f"column {orc.label} can't be decoded: {reason}",
             path=footer.path,
             field=f"types[{orc.id}]",
-            hint=f"pip install 'pyarrow>={_EXACT_TIMESTAMPS}'",
+            hint="leave it out of --columns",
         )
 
 
@@ -117,10 +148,9 @@ def check_name(footer: Footer, orc: OrcType) -> None:
             field="types[0]",
             hint="write the file with a struct at its root",
         )
-    name = _selection(footer, orc)
-    if sum(t.path == name for t in footer.types) > 1:
+    if footer.paths[_selection(footer, orc)] > 1:
         raise UnsupportedError(
-            f"column {orc.path} can't be told from others of the same name",
+            f"column {orc.label} can't be told from others of the same name",
             path=footer.path,
             field=f"types[{orc.id}]",
             hint="leave it out of --columns",

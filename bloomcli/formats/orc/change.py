@@ -21,7 +21,8 @@ from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, funct
 from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
 from bloomcli.formats.orc import spec, values
 from bloomcli.formats.orc.arrow_reader import check_name
-from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer
+from bloomcli.formats.orc.column_reader import REPEATED
+from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, sound_for_old_readers
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import Layout, NewStream, kept_bytes, rebuild
@@ -31,7 +32,6 @@ from bloomcli.source import Source
 if TYPE_CHECKING:
     from bloomcli.formats.orc.file import OrcFile
 
-_HIVE_12055: Final = 3
 _ENTRY_BOUND: Final = 32
 _FOOTER_GROWTH: Final = 64
 
@@ -94,8 +94,10 @@ class _Change(Carried):
             before = self.file.stripe_footer(old)
             after = again.stripe_footer(stripe)
             kept = [(s.kind, s.column, s.length) for s in before.streams if s.position not in gone]
-            added = [s for s in after.streams if (stripe.ordinal, s.kind, s.column) in filters]
-            if [(s.kind, s.column, s.length) for s in after.streams if s not in added] != kept:
+            planned = [(stripe.ordinal, s.kind, s.column) in filters for s in after.streams]
+            added = list(itertools.compress(after.streams, planned))
+            rest = [s for s, new in zip(after.streams, planned, strict=True) if not new]
+            if [(s.kind, s.column, s.length) for s in rest] != kept:
                 raise WriteError(f"stripe {stripe.ordinal} lost or gained a stream")
             for stream in added:
                 if again.read_stream(stream, stripe) != filters[stripe.ordinal, stream.kind, stream.column]:
@@ -113,7 +115,9 @@ class _StripeFilters:
 class AddDraft(_Change):
     """Filters for chosen columns, built from their values, one for each row group."""
 
-    def __init__(self, file: OrcFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> None:
+    def __init__(
+        self, file: OrcFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
+    ) -> None:
         super().__init__(file)
         if rule.variant is not None:
             raise UsageError("ORC has no such variants", path=self.footer.path, hint="leave --variant out")
@@ -128,7 +132,9 @@ class AddDraft(_Change):
                 field="rowIndexStride",
                 hint="write the file with a row index (orc.create.index)",
             )
+        repeated = any(t.kind in REPEATED for c in self.chosen for t in self.footer.above(c))
         count = rule.ndv or self.footer.stride
+        count = count if repeated else min(count, self.footer.stride)  # a row has a value
         self.bits, self.k = size_for(count, rule.fpp)
         if rule.max_bytes is not None and self.bits > rule.max_bytes * 8:
             self.bits = max(rule.max_bytes // 8, 1) * 64
@@ -138,8 +144,14 @@ class AddDraft(_Change):
         self._local = threading.local()
         self._running: deque[Future[_StripeFilters]] = deque()
         self.mended: str | None = None
-        estimate = [self._estimate(s, c) for s in self.footer.stripes if s.rows for c in self.chosen]
-        self._dropped = self._drop_untrusted() if bad_writer(self.footer) else []
+        bad = bad_writer(self.footer)
+        self._todo = {
+            s.ordinal: [c for c in self.chosen if not (missing and not bad and self._present(s, c))]
+            for s in self.footer.stripes
+            if s.rows
+        }
+        estimate = [self._estimate(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
+        self._dropped = self._drop_untrusted() if bad else []
         self.estimate = (*estimate, *self._dropped)
         self._count()
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
@@ -153,23 +165,25 @@ class AddDraft(_Change):
         )
 
     def _refuse(self, orc: OrcType) -> None:
+        reason = self.file.unfilterable.get(orc.id)
         if orc.kind == "BOOLEAN":
             raise UsageError(
-                f"column {orc.path} is boolean: it has two values, and no reader uses a filter on it",
+                f"column {orc.path} is {reason}",
                 path=self.footer.path,
                 hint="leave it out of --columns",
             )
         check_name(self.footer, orc)
-        in_union = any(t.kind == "UNION" and t.id < orc.id <= t.last for t in self.footer.types)
-        digits = orc.kind != "DECIMAL" or 1 <= orc.precision <= values.DECIMAL_DIGITS
-        if orc.kind not in values.HASHABLE or in_union or not digits:
-            what = "within a union" if in_union else orc.name
+        if reason is not None:
             raise UnsupportedError(
-                f"column {orc.path} is {what}: its values can't be hashed exactly",
+                f"column {orc.path} is {reason}",
                 path=self.footer.path,
                 field=f"types[{orc.id}]",
                 hint="leave it out of --columns",
             )
+
+    def _present(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
+        """The filters that a column has in a stripe."""
+        return [s for s in self.file.stripe_footer(stripe).of_column(orc.id) if s.kind in KINDS]
 
     def _estimate(self, stripe: Stripe, orc: OrcType) -> FilterChange:
         streams = self.file.stripe_footer(stripe)
@@ -189,7 +203,7 @@ class AddDraft(_Change):
                 field=f"{stripe.field}.footer",
                 hint="the file is damaged; get it from its source again",
             )
-        present = [s for s in streams.streams if s.column == orc.id and s.kind in KINDS]
+        present = self._present(stripe, orc)
         if present and not self.replace:
             raise FilterExists(
                 f"column {orc.path} has filters in stripe {stripe.ordinal} already",
@@ -262,51 +276,45 @@ class AddDraft(_Change):
 
     def _build(self, stripe: Stripe, tick: Tick) -> _StripeFilters:
         """Decode a stripe and build its filters. Each thread has a reader of its own."""
-        if not stripe.rows:
+        todo = self._todo.get(stripe.ordinal)
+        if not todo:
             return _StripeFilters([], [])
         reader: values.StripeReader | None = getattr(self._local, "reader", None)
         if reader is None:
             reader = self._local.reader = values.StripeReader(self.file.source, self.footer, self.chosen)
-        built: dict[int, list[KirschMitzenmacherFilter]] = {c.id: [] for c in self.chosen}
+        built: dict[int, list[KirschMitzenmacherFilter]] = {c.id: [] for c in todo}
         counts = dict.fromkeys(built, 0)
         for group in reader.row_groups(stripe):
             if self._stopped:
                 break
-            for column, hashed in group.items():
+            for column, filters in built.items():
+                hashed = group[column]
                 bits = KirschMitzenmacherFilter.empty(self.bits, self.k)
                 bits.insert_hashes(hashed.hashes, hashed.count)
                 if hashed.has_zero:
                     bits.insert_hashes(values.zero_hashes(), 2)
                 bits.insert_hashes(hashed.shifted, len(hashed.shifted) // 8)
-                built[column].append(bits)
+                filters.append(bits)
                 counts[column] += hashed.count
         streams = self.file.stripe_footer(stripe)
-        tick(sum(_data_bytes(streams, c) for c in self.chosen))
+        tick(sum(_data_bytes(streams, c) for c in todo))
         return _StripeFilters(
-            [s for c in self.chosen for s in self._streams(c, built[c.id])],
-            [self._changed(stripe, c, built[c.id], counts[c.id]) for c in self.chosen],
+            [s for c in todo for s in self._streams(c, built[c.id])],
+            [self._changed(stripe, c, built[c.id], counts[c.id]) for c in todo],
         )
 
     def _streams(self, orc: OrcType, filters: list[KirschMitzenmacherFilter]) -> list[NewStream]:
         new = [NewStream(kind=UTF8, column=orc.id, data=_encode(UTF8, filters))]
-        if self.rule.kind == "both" and self._sound_for_old_readers(orc):
+        if self.rule.kind == "both" and sound_for_old_readers(self.footer, orc):
             new.append(NewStream(kind=ORIGINAL, column=orc.id, data=_encode(ORIGINAL, filters)))
         return new
-
-    def _sound_for_old_readers(self, orc: OrcType) -> bool:
-        """Whether a BLOOM_FILTER stream with the same bits means the same to the readers that use it."""
-        if orc.kind in {"STRING", "CHAR", "VARCHAR"}:
-            return int(self.footer.postscript.writer_version) >= _HIVE_12055
-        return orc.kind not in {"DECIMAL", "TIMESTAMP"}
 
     def _changed(
         self, stripe: Stripe, orc: OrcType, filters: list[KirschMitzenmacherFilter], count: int
     ) -> FilterChange:
         rate = max((f.fpp for f in filters), default=0.0)
         replaced = any(
-            s.position in self.gone.get(stripe.ordinal, ())
-            for s in self.file.stripe_footer(stripe).streams
-            if s.column == orc.id
+            s.position in self.gone.get(stripe.ordinal, ()) for s in self.file.stripe_footer(stripe).of_column(orc.id)
         )
         return FilterChange(
             stripe=stripe.ordinal,
@@ -335,7 +343,7 @@ def _encode(kind: str, filters: Sequence[KirschMitzenmacherFilter]) -> bytes:
 
 
 def _data_bytes(streams: StripeFooter, orc: OrcType) -> int:
-    return sum(s.length for s in streams.streams if s.column == orc.id and s.kind not in KINDS)
+    return sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
 
 
 def removal(file: OrcFile, streams: StripeFooter, stream: Stream) -> FilterChange:
@@ -345,7 +353,7 @@ def removal(file: OrcFile, streams: StripeFooter, stream: Stream) -> FilterChang
         stripe=streams.stripe.ordinal,
         row_group=None,
         filters=file.footer.row_groups(streams.stripe),
-        column=(file.footer.types[stream.column].path or "(root)") if known else f"column {stream.column}",
+        column=file.footer.types[stream.column].label if known else f"column {stream.column}",
         action="remove",
         bitset_bytes=None,
         old_bitset_bytes=file.bitset_bytes(streams, stream),

@@ -6,12 +6,21 @@ from array import array
 from collections.abc import Container, Iterator
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, side_by_side, stray_bits
-from bloomcli.formats.orc import describe, spec, values
+from bloomcli.formats.lookup import (
+    NEGATIVE_ZERO,
+    Rebuilt,
+    add_missing,
+    lost_bound,
+    lost_values,
+    side_by_side,
+    stray_bits,
+)
+from bloomcli.formats.orc import bounds, describe, spec, values
+from bloomcli.formats.orc.column_reader import zone_unknown
 from bloomcli.formats.orc.filter_header import (
     BLOOM_ENCODING,
     HINT_REPLACE,
@@ -19,12 +28,20 @@ from bloomcli.formats.orc.filter_header import (
     ORIGINAL,
     FilterProblem,
     LoadedStream,
+    holds_lengths,
 )
 from bloomcli.formats.orc.footer import Stream, StripeFooter
+from bloomcli.formats.orc.schema import COMPOUND, literal_column
+from bloomcli.literals import render
 from bloomcli.model import FilterFacts, Finding, Severity
 
 if TYPE_CHECKING:
     from bloomcli.formats.orc.file import OrcFile
+
+
+_ALL_LOST: Final = "a reader loses all of them"
+_UNASKED: Final = "ORC C++ leaves them out where a batch has no nulls, and no reader asks for them"
+"""Of lengths of lists and maps, and tags of unions."""
 
 
 def _finding(
@@ -46,7 +63,7 @@ def _finding(
         message=message,
         stripe=streams.stripe.ordinal,
         row_group=row_group,
-        column=(file.footer.types[stream.column].path or "(root)") if known else f"column {stream.column}",
+        column=file.footer.types[stream.column].label if known else f"column {stream.column}",
         offset=stream.offset,
         hint=hint,
         missing=missing,
@@ -73,16 +90,20 @@ def examine(file: OrcFile, columns: set[int] | None) -> Iterator[FilterFacts | F
 
 def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterator[Finding]:
     stream = loaded.stream
-    if loaded.untrusted is not None:
+    orc = file.footer.types[stream.column]
+    unasked = holds_lengths(file.footer, orc)
+    if loaded.untrusted is not None and not unasked:
+        released = file.footer.version in spec.VERSIONS
         yield _finding(
             file,
             streams,
             stream,
             "filter-untrusted",
             Severity.WARNING,
-            f"readers must not use these filters, and old ones that do lose rows: {loaded.untrusted}",
+            f"readers must not use these filters, and those that do lose rows: {loaded.untrusted}",
+            hint=HINT_REPLACE if released else "rewrite the file with a released writer",
         )
-    probed = file.footer.types[stream.column].kind in values.READABLE
+    probed = orc.kind in {*values.READABLE, "UNION"}
     if probed and loaded.utf8 and streams.bloom_encoding(stream.column) != BLOOM_ENCODING:
         yield _finding(
             file,
@@ -105,6 +126,7 @@ def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterat
         return
     if not probed:
         return
+    typed = literal_column(orc)
     index = file.row_index(streams, stream.column)
     for group, bits in enumerate(loaded.filters):
         statistics = index[group] if group < len(index) else None
@@ -115,17 +137,29 @@ def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterat
                 streams,
                 stream,
                 "filter-all-zero",
-                _severity(file, stream.column),
-                f"no bit is set, though the row group has {count} values: a reader loses all of them",
+                Severity.NOTE if unasked else Severity.ERROR,
+                f"no bit is set, though the row group has {count} values: {_UNASKED if unasked else _ALL_LOST}",
                 row_group=group,
+                hint=_hint(file, stream.column),
+            )
+            continue
+        for which, bound in bounds.lost(statistics, orc, typed, bits) if loaded.untrusted is None else ():
+            yield _finding(
+                file,
+                streams,
+                stream,
+                "value-missing",
+                Severity.ERROR,
+                lost_bound(which),
+                row_group=group,
+                missing=(render(bound, typed),),
             )
 
 
-def _severity(file: OrcFile, column: int) -> Severity:
-    """Of a value that is lost. ORC C++ leaves lengths of lists and maps out of batches without nulls: as predicates
-    are about leaves, no reader looks a length up, and nothing is lost."""
-    lengths = file.footer.types[column].kind in {"LIST", "MAP"}
-    return Severity.NOTE if lengths and file.footer.message.writer == spec.ORC_CPP else Severity.ERROR
+def _hint(file: OrcFile, column: int) -> str:
+    """What to do about a filter that lacks values: none can be added for lists, maps and unions."""
+    orc = file.footer.types[column]
+    return f"`bloom remove --columns {orc.label}` saves their bytes" if orc.kind in COMPOUND else HINT_REPLACE
 
 
 def deep(
@@ -145,12 +179,18 @@ def _deep_stripe(file: OrcFile, streams: StripeFooter, columns: set[int] | None)
     for stream in streams.streams:
         if _holds_nothing(file, stream, columns):
             checks += _empty(file, streams, stream)
-        elif file.checkable(stream, columns):
+        elif file.wanted(stream, columns):
             try:
                 loaded = file.load(streams, stream)
             except FilterProblem:
                 continue  # structure reports it
-            if loaded.untrusted is None and not _local_time(file, stream):
+            unasked = holds_lengths(file.footer, file.footer.types[stream.column])
+            if (loaded.untrusted is not None and not unasked) or _local_time(file, stream):
+                continue
+            why = file.unread.get(stream.column) or zone_unknown(streams, file.footer.types[stream.column])
+            if why is not None:
+                checks += _not_checked(file, streams, stream, why)
+            else:
                 found.setdefault(stream.column, []).append(loaded)
     if found and streams.stripe.rows:
         checks += _row_groups(file, streams, found)
@@ -188,6 +228,14 @@ def _empty(file: OrcFile, streams: StripeFooter, stream: Stream) -> Iterator[Dee
                     row_group=group,
                 ),
             )
+
+
+def _not_checked(file: OrcFile, streams: StripeFooter, stream: Stream, why: str) -> Iterator[DeepCheck]:
+    """A note, for a look that isn't possible not to pass for a clean bill. Filters of booleans nobody looks into."""
+    if file.footer.types[stream.column].kind != "BOOLEAN":
+        message = f"the values of the column are not looked up: {why}"
+        finding = _finding(file, streams, stream, "filter-not-checked", Severity.NOTE, message, hint=None)
+        yield DeepCheck(values=0, finding=finding)
 
 
 def _local_time(file: OrcFile, stream: Stream) -> bool:
@@ -229,13 +277,17 @@ def _row_groups(file: OrcFile, streams: StripeFooter, found: dict[int, list[Load
                     continue
                 missing: list[str] = []
                 add_missing(missing, flags, hashed.value)
+                unasked = holds_lengths(file.footer, file.footer.types[column])
                 yield DeepCheck(
                     values=hashed.count,
                     finding=finding(
                         "value-missing",
-                        _severity(file, column),
-                        lost_values(lost, hashed.count),
+                        Severity.NOTE if unasked else Severity.ERROR,
+                        f"{lost} of {hashed.count} lengths are not in their filter: {_UNASKED}"
+                        if unasked
+                        else lost_values(lost, hashed.count),
                         missing=tuple(missing),
+                        hint=_hint(file, column),
                     ),
                 )
 

@@ -5,11 +5,12 @@
     DATA, LENGTH                bytes back to back, their lengths  strings and binaries, DIRECT
     DATA, LENGTH,               places in a dictionary, its        strings, DICTIONARY
       DICTIONARY_DATA             entries' lengths and bytes
+    DATA, SECONDARY             seconds, nanoseconds               timestamps (see `moments`)
     LENGTH                      numbers of elements                lists and maps
 
 Nulls have no bytes, and aren't hashed: of a column's ancestors and its PRESENT stream only the number of values
-matters that is left of so many rows. Which values they are, nobody asks. Timestamps and decimals are left to
-pyarrow, and so is what lies within a union.
+matters that is left of so many rows. Which values they are, nobody asks. Decimals are left to pyarrow, and so is
+what lies within a union.
 """
 
 from __future__ import annotations
@@ -22,21 +23,24 @@ from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, StripeFooter
+from bloomcli.formats.orc.moments import Moments
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import ByteStream, Presence, Runs, byte_runs, integers
+from bloomcli.formats.orc.zones import writer_zone
 from bloomcli.source import Source
 
 INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
 _BYTES: Final = ("STRING", "VARCHAR", "CHAR", "BINARY")
 REPEATED: Final = ("LIST", "MAP")
-_KINDS: Final = frozenset((*INTEGERS, *FLOATS, *_BYTES, *REPEATED, "BYTE"))
+TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
+_KINDS: Final = frozenset((*INTEGERS, *FLOATS, *_BYTES, *REPEATED, *TIMESTAMPS, "BYTE"))
 
 _PLAIN: Final = ("DIRECT",)
 VERSIONS: Final = {"DIRECT": 1, "DIRECT_V2": 2, "DICTIONARY": 1, "DICTIONARY_V2": 2}
 DIRECT: Final = ("DIRECT", "DIRECT_V2")
 _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys((*INTEGERS, *REPEATED, "BINARY"), DIRECT),
+    **dict.fromkeys((*INTEGERS, *REPEATED, *TIMESTAMPS, "BINARY"), DIRECT),
     **dict.fromkeys((*FLOATS, "BYTE"), _PLAIN),
     **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), tuple(VERSIONS)),
 }
@@ -50,12 +54,15 @@ class Taken:
     count: int
     hashes: bytearray
     has_zero: bool
+    others: bytearray
+    """The hashes of what some readers see instead of a value."""
+    owners: bytearray
+    """For each of the others, an int64: the number of its value."""
 
 
 def readable(footer: Footer, orc: OrcType) -> bool:
     """Whether a column's values are read here."""
-    above = (t for t in footer.types if t.id < orc.id <= t.last)
-    return orc.kind in _KINDS and all(t.kind in {"STRUCT", *REPEATED} for t in above)
+    return orc.kind in _KINDS and all(t.kind in {"STRUCT", *REPEATED} for t in footer.above(orc))
 
 
 def _batches(count: int) -> Iterator[int]:
@@ -112,6 +119,32 @@ class Streams:
         """The LENGTH stream."""
         return integers(self.open("LENGTH"), VERSIONS[self.encoding()[0]], signed=False)
 
+    def zone(self) -> kernels.WriterZone:
+        """The time zone that the column's timestamps are in. Raises UnsupportedError where that isn't known."""
+        zone = writer_zone(_zone_name(self._stripe, self._orc))
+        if zone is None:
+            raise UnsupportedError(
+                f"column {self._orc.label} can't be read: {zone_unknown(self._stripe, self._orc)}",
+                path=self._footer.path,
+                offset=self._stripe.stripe.offset,
+                field=f"{self._stripe.stripe.field}.footer.writerTimezone",
+                hint="leave it out of --columns; where time zone data are missing, `pip install tzdata` brings them",
+            )
+        return zone
+
+
+def _zone_name(stripe: StripeFooter, orc: OrcType) -> str:
+    return "UTC" if orc.kind == "TIMESTAMP_INSTANT" else spec.text(stripe.message.writer_timezone)
+
+
+def zone_unknown(stripe: StripeFooter, orc: OrcType) -> str | None:
+    """Why it can't be told when a stripe's timestamps are; None where it can, and for all other kinds."""
+    if orc.kind not in TIMESTAMPS or writer_zone(name := _zone_name(stripe, orc)) is not None:
+        return None
+    if not name:
+        return "the stripe doesn't name its writer's time zone, and each reader takes its own"
+    return f"nothing is known here of its writer's time zone, {name}"
+
 
 class _Level:
     """A struct, list or map above the column: how many values its children have for so many of its own."""
@@ -143,8 +176,7 @@ class Rows:
     """How many values of a column there are in rows: nulls, its own and its ancestors', and empty lists have none."""
 
     def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
-        above = [t for t in footer.types if t.id < orc.id <= t.last]
-        self._levels = [_Level(Streams(source, footer, stripe, t), t) for t in above]
+        self._levels = [_Level(Streams(source, footer, stripe, t), t) for t in footer.above(orc)]
         self._presence = Streams(source, footer, stripe, orc).presence()
         self._path = footer.path
         self._stripe = stripe.stripe
@@ -173,7 +205,9 @@ class ColumnReader:
 
     def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
         self._rows = Rows(source, footer, stripe, orc)
-        self._hash = _hasher(Streams(source, footer, stripe, orc), orc)
+        streams = Streams(source, footer, stripe, orc)
+        self._moments = _moments(streams) if orc.kind in TIMESTAMPS else None
+        self._hash = _hasher(streams, orc) if self._moments is None else self._moments.hash_next
 
     def take(self, rows: int) -> Taken:
         """The present values of the next rows of the file. Raises CorruptFile, UnsupportedError."""
@@ -184,7 +218,8 @@ class ColumnReader:
             zero |= self._hash(count, out)
             parts.append(out)
         hashes = parts[0] if len(parts) == 1 else bytearray().join(parts)
-        return Taken(len(hashes) // 8, hashes, zero)
+        owners, others = (bytearray(), bytearray()) if self._moments is None else self._moments.others()
+        return Taken(len(hashes) // 8, hashes, zero, others, owners)
 
 
 Hasher = Callable[[int, bytearray], bool]
@@ -204,6 +239,11 @@ def _hasher(streams: Streams, orc: OrcType) -> Hasher:
     if encoding in DIRECT:
         return _strings(streams.open("DATA"), streams.lengths())
     return _entries(streams, VERSIONS[encoding], entries)
+
+
+def _moments(streams: Streams) -> Moments:
+    encoding, _ = streams.encoding()
+    return Moments(streams.open("DATA"), streams.open("SECONDARY"), VERSIONS[encoding], streams.zone())
 
 
 def _integers(streams: Streams, version: int, width: int) -> Hasher:

@@ -69,6 +69,10 @@ class Codec:
             )
         return length, bool(head & 1)
 
+    def most_bytes(self, length: int) -> int:
+        """The most that a stream of so many bytes on disk can hold: a chunk takes a byte beside its header."""
+        return length if self.name == "NONE" else length // (HEADER + 1) * self.block_size
+
     def compress(self, data: bytes) -> bytes:
         """A stream of chunks of the file's block size that decompresses to `data`."""
         if self.name == "NONE":

@@ -33,7 +33,7 @@ def facts(
     return FilterFacts(
         stripe=streams.stripe.ordinal,
         row_group=row_group,
-        column=orc.path or "(root)",
+        column=orc.label,
         physical=orc.name,
         logical=None,
         offset=loaded.stream.offset,
@@ -60,7 +60,7 @@ def problem_facts(footer: Footer, streams: StripeFooter, stream: Stream, problem
     return FilterFacts(
         stripe=streams.stripe.ordinal,
         row_group=0,
-        column=(orc.path or "(root)") if orc else f"column {stream.column}",
+        column=orc.label if orc else f"column {stream.column}",
         physical=orc.name if orc else "?",
         logical=None,
         offset=stream.offset,

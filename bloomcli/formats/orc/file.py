@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Spread, Tick, UnitAnswers
-from bloomcli.formats.orc import change, check, describe, spec, statistics, values
-from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, FilterProblem, LoadedStream, load, problem
+from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
+from bloomcli.formats.lookup import WRONG
+from bloomcli.formats.orc import bounds, change, check, describe, spec, splice, statistics, values
+from bloomcli.formats.orc.filter_header import (
+    KINDS,
+    ORIGINAL,
+    UTF8,
+    FilterProblem,
+    LoadedStream,
+    bad_writer,
+    load,
+    problem,
+    sound_for_old_readers,
+)
+from bloomcli.formats.orc.filterable import reasons_against
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.literals import Literal
@@ -26,6 +39,7 @@ class OrcFile:
 
     format = "orc"
     details: tuple[tuple[str, str], ...] = ()
+    unfoldable: str | None = "ORC's filters are sized by the row index stride and can't be folded"
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -45,7 +59,13 @@ class OrcFile:
     @cached_property
     def leaves(self) -> Sequence[Column]:
         """Columns that hold values."""
-        return [column_of(t) for t in self.footer.types if t.kind not in COMPOUND]
+        leaves = [t for t in self.footer.types if t.kind not in COMPOUND]
+        return [replace(column_of(t), unfilterable=self.unfilterable.get(t.id)) for t in leaves]
+
+    @cached_property
+    def unfilterable(self) -> dict[int, str]:
+        """What each type is that can't have a filter, by id."""
+        return reasons_against(self.footer)
 
     def literal_column(self, column: Column) -> Column:
         """The Parquet type that holds the same values."""
@@ -96,8 +116,8 @@ class OrcFile:
     def row_index(self, streams: StripeFooter, column: int) -> list[Any]:
         """The statistics of each row group of a column; empty where there is no (readable) row index."""
         stream = streams.find("ROW_INDEX", column)
-        if stream is None:
-            return []
+        if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
+            return []  # those of an encrypted column are about its mask
         try:
             data = self.footer.read_stream(stream, streams.stripe)
             index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
@@ -163,16 +183,23 @@ class OrcFile:
         """Each row group's answers about each literal. A row group's bytes are its share of its stripe's."""
         orc = self.footer.types[column.index]
         typed = literal_column(orc)
-        hashes = [values.literal_hashes(literal, orc, typed) if orc.kind in _PROBED else [] for literal in literals]
+        encrypted = orc.id in self.footer.encrypted_columns
+        blind = "the column is encrypted" if encrypted else orc.fault
+        probed = orc.kind in _PROBED and blind is None
+        hashes = [values.literal_hashes(literal, orc, typed) if probed else [] for literal in literals]
         for stripe in self.footer.stripes:
             streams = self.stripe_footer(stripe)
             loaded, reason = self._usable(streams, orc)
             index = self.row_index(streams, orc.id)
             chunk = sum(s.length for s in streams.streams if s.column == orc.id and s.kind not in KINDS)
-            for group in range(self.footer.row_groups(stripe)):
-                rows = self.footer.rows_in(stripe, group)
+            indexed = bool(self.footer.stride)  # without a row index a stripe is one unit
+            for group in range(self.footer.row_groups(stripe) if indexed else min(stripe.rows, 1)):
+                rows = self.footer.rows_in(stripe, group) if indexed else stripe.rows
                 stats = index[group] if group < len(index) else None
-                bits = loaded.filters[group] if loaded is not None else None
+                bits = loaded.filters[group] if loaded is not None and indexed else None
+                why = reason
+                if bits is not None and any(True for _ in bounds.lost(stats, orc, typed, bits)):
+                    bits, why = None, WRONG
                 yield UnitAnswers(
                     stripe=stripe.ordinal,
                     row_group=group,
@@ -181,8 +208,10 @@ class OrcFile:
                     row_group_bytes=stripe.data_length * rows // stripe.rows,
                     answers=tuple(
                         _answer(
-                            literal, found, bits, reason, statistics.skips(stats, literal, orc, typed), stats, explain
+                            literal, found, bits, why, statistics.skips(stats, literal, orc, typed), stats, explain
                         )
+                        if blind is None
+                        else _cant_tell(blind, there=encrypted or loaded is not None or reason is not None)
                         for literal, found in zip(literals, hashes, strict=True)
                     ),
                 )
@@ -220,19 +249,24 @@ class OrcFile:
             if s.rows and self._preferred(self.stripe_footer(s), column.index) is None
         ]
 
-    def checkable(self, stream: Stream, columns: set[int] | None) -> bool:
-        """Whether a stream's filters can be held against the column's values."""
+    @cached_property
+    def unread(self) -> dict[int, str]:
+        """Why the values of columns can't be held against their filters, by id; not of those whose can."""
+        found = ((t.id, values.unread(self.footer, t)) for t in self.footer.types)
+        return {column: why for column, why in found if why is not None}
+
+    def wanted(self, stream: Stream, columns: set[int] | None) -> bool:
+        """Whether a stream's filters are to be held against the column's values."""
         return (
             stream.kind in KINDS
             and (columns is None or stream.column in columns)
             and stream.column < len(self.footer.types)
             and stream.column not in self.footer.encrypted_columns
-            and self.footer.types[stream.column].kind in values.READABLE
         )
 
     def deep_bytes_of(self, streams: StripeFooter, columns: set[int] | None) -> int:
         """Compressed bytes that `deep` reads of one stripe."""
-        wanted = {s.column for s in streams.streams if self.checkable(s, columns)}
+        wanted = {s.column for s in streams.streams if self.wanted(s, columns)} - self.unread.keys()
         return sum(s.length for s in streams.streams if s.column in wanted and s.kind not in KINDS)
 
     def spread(self, column: Column) -> Iterator[Spread]:
@@ -259,22 +293,45 @@ class OrcFile:
         """Look up every value of every column with filters that readers use, `threads` stripes at a time."""
         return check.deep(self, columns, tick, units, threads)
 
-    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
+    def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
+        """Whether the footers, of file and stripes, are the same but for these columns' filters.
+
+        Adding to a bad writer's file takes its other filters out too, and mends the version that says so.
+        """
+        if not isinstance(other, OrcFile) or len(self.footer.stripes) != len(other.footer.stripes):
+            return False
+        mended = bad_writer(self.footer) and not bad_writer(other.footer)
+        mine, theirs = (
+            splice.unfiltered(file.footer, map(file.stripe_footer, file.footer.stripes), gone, version=not mended)
+            for file, gone in ((self, None if mended else columns), (other, columns))
+        )
+        return mine == theirs
+
+    def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
+        """BLOOM_FILTER beside BLOOM_FILTER_UTF8 only where old readers take it for the same."""
+        both = kind == "both" and sound_for_old_readers(self.footer, self.footer.types[column.index])
+        return (UTF8, ORIGINAL) if both else (UTF8,)
+
+    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        return change.AddDraft(self, columns, rule, replace=replace)
+        return change.AddDraft(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
 
     def draft_remove(self, columns: set[int] | None) -> Draft:
         """Plan to remove filters."""
         return change.RemoveDraft(self, columns)
 
     def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
-        """ORC's filters are sized by the row index stride, and small: nothing to fold. Raises UnsupportedError."""
+        """Raises UnsupportedError."""
         del columns, rule
         raise UnsupportedError(
-            "ORC's filters are sized by the row index stride and can't be folded",
+            str(self.unfoldable),
             path=self.source.path,
             hint="`bloom add --replace` builds them at another --fpp",
         )
+
+
+def _cant_tell(reason: str, *, there: bool) -> Answer:
+    return Answer(presence_known=False, present=False, has_filter=there, stats_skip=None, reason=reason)
 
 
 def _answer(

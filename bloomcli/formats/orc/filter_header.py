@@ -30,6 +30,8 @@ _BAD_CPP: Final = frozenset(("1.7.0", *(f"1.6.{patch}" for patch in range(12))))
 _HIVE_12055: Final = 3
 _ORC_135: Final = 6
 _FUNCTIONS_MAX: Final = 1024
+_LONG_DIGITS: Final = 18
+"""Digits of the longest decimal that orc-core's Decimal64TreeWriter takes."""
 HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
 
 
@@ -122,11 +124,24 @@ def bad_writer(footer: Footer) -> bool:
     return not message.HasField("software_version") or version in _BAD_CPP
 
 
+def holds_lengths(footer: Footer, orc: OrcType) -> bool:
+    """The filters are ORC C++'s of lists, maps or unions: in batches without nulls it inserts nothing.
+
+    As predicates are about leaves, no reader looks into them, and no row is lost.
+    """
+    return footer.message.writer == spec.ORC_CPP and orc.kind in {"LIST", "MAP", "UNION"}
+
+
 def distrust(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: str) -> str | None:
     """Why readers must not use the filters of a column; None when they may."""
     if bad_writer(footer):
         shown = spec.text(footer.message.software_version) or "of an unknown version, before 1.6.11"
         return f"ORC C++ {shown} hashed values wrongly"
+    if holds_lengths(footer, orc):
+        return "ORC C++ leaves lengths of lists and maps, and tags of unions, out where a batch has no nulls"
+    if orc.kind == "DECIMAL" and orc.precision <= _LONG_DIGITS and footer.version not in spec.VERSIONS:
+        version = ".".join(map(str, footer.version))
+        return f"orc-core hashes short decimals as numbers in files of version {version}, and looks texts up"
     writer = footer.postscript.writer_version
     if kind == ORIGINAL:
         if orc.kind in {"STRING", "CHAR", "VARCHAR"} and writer < _HIVE_12055:
@@ -142,3 +157,10 @@ def distrust(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: st
     if not encoding and orc.kind == "TIMESTAMP":
         return "without bloomEncoding 1 timestamps are in the writer's local time"
     return None
+
+
+def sound_for_old_readers(footer: Footer, orc: OrcType) -> bool:
+    """Whether a BLOOM_FILTER stream with a BLOOM_FILTER_UTF8's bits means the same to the readers that use it."""
+    if orc.kind in {"STRING", "CHAR", "VARCHAR"}:
+        return int(footer.postscript.writer_version) >= _HIVE_12055
+    return orc.kind not in {"DECIMAL", "TIMESTAMP"}

@@ -9,6 +9,8 @@ before it.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -58,7 +60,7 @@ class Stream(NamedTuple):
     """Its place in the stripe footer's list."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StripeFooter:
     """A stripe's footer: the message itself, and where its streams lie."""
 
@@ -66,9 +68,20 @@ class StripeFooter:
     message: Any
     streams: tuple[Stream, ...]
 
+    @cached_property
+    def _by_column(self) -> dict[int, list[Stream]]:
+        found: dict[int, list[Stream]] = {}
+        for stream in self.streams:
+            found.setdefault(stream.column, []).append(stream)
+        return found
+
+    def of_column(self, column: int) -> Sequence[Stream]:
+        """A column's streams, in order."""
+        return self._by_column.get(column, ())
+
     def find(self, kind: str, column: int) -> Stream | None:
         """The stream of a kind of a column."""
-        return next((s for s in self.streams if s.column == column and s.kind == kind), None)
+        return next((s for s in self.of_column(column) if s.kind == kind), None)
 
     def bloom_encoding(self, column: int) -> int | None:
         """ColumnEncoding.bloomEncoding; None where it isn't written."""
@@ -158,6 +171,34 @@ class Footer:
         name = spec.WRITERS.get(self.message.writer, f"writer {self.message.writer}")
         software = f" {spec.text(self.message.software_version)}" if self.message.HasField("software_version") else ""
         return f"{name}{software}, writer version {self.postscript.writer_version}"
+
+    @cached_property
+    def _parents(self) -> Sequence[int | None]:
+        found: list[int | None] = [None] * len(self.types)
+        for above in self.types:
+            for child in above.children:
+                found[child] = above.id
+        return found
+
+    def above(self, orc: OrcType) -> list[OrcType]:
+        """The types that a type lies within, from the root down; not itself."""
+        found = []
+        at = self._parents[orc.id]
+        while at is not None:
+            found.append(self.types[at])
+            at = self._parents[at]
+        return found[::-1]
+
+    @cached_property
+    def paths(self) -> Counter[str]:
+        """How many types have each dotted path."""
+        return Counter(t.path for t in self.types)
+
+    @cached_property
+    def too_wide(self) -> OrcType | None:
+        """A decimal of more digits than there can be: ORC C++ ends the process at it."""
+        most = limits.ORC_DECIMAL_DIGITS
+        return next((t for t in self.types if t.kind == "DECIMAL" and max(t.precision, t.scale) > most), None)
 
     @cached_property
     def encrypted_columns(self) -> frozenset[int]:

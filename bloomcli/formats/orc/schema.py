@@ -44,6 +44,21 @@ class OrcType:
     maximum_length: int = 0
 
     @property
+    def label(self) -> str:
+        """The type's path, also where it has none: the root's, and a column's whose name is empty."""
+        return self.path or ("(no name)" if self.id else "(root)")
+
+    @property
+    def fault(self) -> str | None:
+        """Why the type is none that values are looked up as; None for any that a writer makes."""
+        digits = limits.ORC_DECIMAL_DIGITS
+        if self.kind == "DECIMAL" and not (1 <= self.precision <= digits and self.scale <= digits):
+            return f"{self.name} is no type that ORC has: how its values are hashed isn't known"
+        if self.kind == "CHAR" and self.maximum_length > limits.ORC_CHAR_MAX:
+            return f"{self.name} is padded to more than the {limits.ORC_CHAR_MAX} characters that are looked up"
+        return None
+
+    @property
     def name(self) -> str:
         """The type as SQL writes it."""
         base = _NAMES.get(self.kind, self.kind.lower())
@@ -119,7 +134,7 @@ def _child_names(kind: str, item: Any, count: int) -> tuple[str, ...]:
 def column_of(orc: OrcType) -> Column:
     """A type as reports name it."""
     return Column(
-        path=orc.path or "(root)",
+        path=orc.label,
         index=orc.id,
         physical=orc.name,
         scale=orc.scale,
@@ -147,7 +162,8 @@ def literal_column(orc: OrcType) -> Column:
         return replace(column, physical="INT32", logical="DATE")
     if kind in {"TIMESTAMP", "TIMESTAMP_INSTANT"}:
         utc = kind == "TIMESTAMP_INSTANT"
-        return replace(column, physical="INT64", logical="TIMESTAMP(NANOS)", unit="NANOS", utc=utc)
+        # seconds of 64 bits and nanoseconds beside them: more than any Parquet type holds
+        return replace(column, physical="INT128", logical="TIMESTAMP(NANOS)", unit="NANOS", utc=utc)
     if kind == "DECIMAL":
         return replace(column, physical="BYTE_ARRAY", logical=f"DECIMAL({orc.precision},{orc.scale})")
     logical = "STRING" if kind in {"STRING", "CHAR", "VARCHAR"} else None

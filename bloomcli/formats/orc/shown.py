@@ -9,7 +9,8 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any, Final
 
-from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, REPEATED, VERSIONS, Rows, Streams
+from bloomcli import civil
+from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, REPEATED, TIMESTAMPS, VERSIONS, Rows, Streams
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import byte_runs, integers
@@ -55,6 +56,8 @@ def text_of(value: Any, orc: OrcType) -> str:
             import pyarrow as pa
 
             return str(pa.scalar(value, pa.date32()).cast(pa.string()).as_py())
+    if orc.kind in TIMESTAMPS:
+        return civil.moment_text(value).replace("T", " ") + ("Z" if orc.kind == "TIMESTAMP_INSTANT" else "")
     if isinstance(value, bytes) and orc.kind != "BINARY":
         return value.decode("utf-8", "backslashreplace")
     return str(value)
@@ -66,6 +69,11 @@ def _values(streams: Streams, orc: OrcType) -> Values:
         lengths = streams.lengths()
         return lambda count: lengths.take(count).cast("q").tolist()
     data = streams.open("DATA")
+    if orc.kind in TIMESTAMPS:
+        seconds = integers(data, VERSIONS[encoding], signed=True)
+        nanos = integers(streams.open("SECONDARY"), VERSIONS[encoding], signed=False)
+        wall = streams.zone().wall
+        return lambda count: list(map(wall, seconds.take(count).cast("q"), nanos.take(count).cast("q")))
     if orc.kind == "BYTE":
         runs = byte_runs(data)
         return lambda count: runs.take(count).cast("b").tolist()

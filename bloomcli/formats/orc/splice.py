@@ -165,6 +165,37 @@ class Layout:
         return [*pieces, packed + raw + bytes([len(raw)])]
 
 
+def unfiltered(
+    footer: Footer, stripes: Iterable[StripeFooter], columns: set[int] | None, *, version: bool
+) -> list[object]:
+    """What a file's metadata says beside filters of these columns (None: all), and beside where things lie.
+
+    `version` tells whether the writer's software version, which may say who wrote the filters, is part of it.
+    """
+    message = spec.message("Footer")()
+    message.CopyFrom(footer.message)
+    message.ClearField("content_length")
+    if not version:
+        message.ClearField("software_version")
+    for info in message.stripes:
+        for name in ("offset", "index_length", "data_length", "footer_length"):
+            info.ClearField(name)
+    postscript = spec.message("PostScript")()
+    postscript.CopyFrom(footer.postscript)
+    postscript.ClearField("footer_length")
+    found: list[object] = [message, postscript]
+    for stripe in stripes:
+        rest = spec.message("StripeFooter")()
+        rest.CopyFrom(stripe.message)
+        del rest.streams[:]
+        for column, encoding in enumerate(rest.columns):
+            if columns is None or column in columns:
+                encoding.ClearField("bloom_encoding")
+        kept = (s for s in stripe.streams if s.kind not in KINDS or not (columns is None or s.column in columns))
+        found += [rest, [(s.kind, s.column, s.length) for s in kept]]
+    return found
+
+
 def kept_bytes(footer: Footer, gone: Iterable[tuple[int, int]]) -> int:
     """Bytes that the new file takes over, when the streams in `gone` (offset, length) are left out."""
     footers = sum(s.footer_length for s in footer.stripes)

@@ -52,7 +52,7 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
         if found.HasField("minimum_utc") and found.HasField("maximum_utc"):  # the others are local time
             low_nanos = found.minimum_utc * _NANOS_PER_MILLI
             high_nanos = found.maximum_utc * _NANOS_PER_MILLI + _NANOS_PER_MILLI - 1
-            return struct.pack("<q", low_nanos), struct.pack("<q", high_nanos)
+            return low_nanos.to_bytes(16, "little", signed=True), high_nanos.to_bytes(16, "little", signed=True)
     return None, None
 
 

@@ -1,0 +1,46 @@
+"""Minimum and maximum of a row group as values that its filter has to hold: they prove a filter wrong at no cost."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from typing import Any, Final
+
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.formats.orc import statistics, values
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.model import Column
+
+_FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
+_SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
+_NOT_VALUES: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT", "LIST", "MAP", "UNION")
+"""Timestamps' bounds are in milliseconds, rounded one way or another; of compound columns lengths are hashed."""
+
+
+def lost(stats: Any, orc: OrcType, typed: Column, bits: KirschMitzenmacherFilter) -> Iterator[tuple[str, bytes]]:
+    """("minimum" or "maximum", its PLAIN bytes in `typed`) where that is a value and not in the row group's filter.
+
+    Source: the Apache ORC specification, StringStatistics: long bounds stand in lower_bound and upper_bound,
+    shortened, and are no values.
+    """
+    if stats is None or orc.kind in _NOT_VALUES or orc.kind not in values.HASHABLE or orc.fault is not None:
+        return
+    low, high = statistics.bounds(stats, orc)
+    if orc.kind in _SHORTENED:
+        found = stats.string_statistics
+        low = low if found.HasField("minimum") else None
+        high = high if found.HasField("maximum") else None
+    for which, bound in (("minimum", low), ("maximum", high)):
+        if bound is None or _has_two_forms(bound, orc):
+            continue
+        if not bits.check(values.encoded_hash(bound, orc, typed)):
+            yield which, bound
+
+
+def _has_two_forms(bound: bytes, orc: OrcType) -> bool:
+    """A zero stands for either sign's, a NaN for any."""
+    if orc.kind not in _FLOATS:
+        return False
+    (value,) = struct.unpack(_FLOATS[orc.kind], bound)
+    return value == 0 or math.isnan(value)

@@ -1,0 +1,49 @@
+"""Timestamps from their two streams to hashes.
+
+    DATA        seconds from 2015-01-01 00:00 in the writer's time zone, rounded towards zero
+    SECONDARY   nanoseconds; the lowest three bits say how many zeros were cut off the end
+
+What is hashed are milliseconds on the writer's wall clock as if it were UTC's, rounded down. Readers differ in two
+ways. Whether a second has to be taken off again, as the rounding was towards zero, is decided by the moment's sign,
+which orc-core takes from the instant and ORC C++ from the wall clock. And each has time zone data of its own (see
+`zones`). The hashes of what other readers see are given too.
+
+Source: the Apache ORC specification, Timestamp Columns; orc-core, TreeReaderFactory.TimestampTreeReader.
+"""
+
+from __future__ import annotations
+
+from bloomcli import kernels
+from bloomcli.formats.orc.streams import ByteStream, integers
+
+
+class Moments:
+    """The next timestamps' hashes, and those of other readings."""
+
+    def __init__(self, seconds: ByteStream, nanos: ByteStream, version: int, zone: kernels.WriterZone) -> None:
+        self._seconds = integers(seconds, version, signed=True)
+        self._nanos = integers(nanos, version, signed=False)
+        self._fault = nanos.fault
+        self._zone = zone
+        self._count = 0
+        self._others: list[tuple[bytearray, bytearray]] = []
+
+    def hash_next(self, count: int, out: bytearray) -> bool:
+        """As any Hasher does: `count` timestamps' hashes."""
+        seconds, nanos = self._seconds.take(count), self._nanos.take(count)
+        try:
+            differ = kernels.orc_hash_moments(seconds, nanos, count, self._zone, out)
+        except kernels.RunError as error:
+            raise self._fault(str(error)) from None
+        if differ:
+            room = differ * self._zone.readings * 8
+            owners, others = bytearray(room), bytearray(room)
+            found = kernels.orc_other_moments(seconds, nanos, count, self._zone, self._count, owners, others)
+            self._others.append((owners[: found * 8], others[: found * 8]))
+        self._count += count
+        return False
+
+    def others(self) -> tuple[bytearray, bytearray]:
+        """(numbers of values, hashes of what other readers see there) since this was last asked for, as int64s."""
+        found, self._others, self._count = self._others, [], 0
+        return bytearray().join(o for o, _ in found), bytearray().join(h for _, h in found)

@@ -1,0 +1,266 @@
+"""Time zones of ORC files' writers: offsets from UTC as orc-core's JVM has them, and others that readers may have.
+
+A file's timestamps lie on its writer's wall clock, and every reader has time zone data of its own. Where two read a
+moment differently, each looks its own reading up, and a filter has to hold them all:
+
+    before 1900          JVMs have the zone's standard offset of today (java.util.TimeZone), others local mean time
+    where the data has   `zones.txt`: moments about which releases of the time zone database since 2014, ways of
+      changed              building it (with or without the file `backzone`), and JVMs disagree
+    else                 the offset in this machine's time zone data
+
+Source of the encoding: RFC 9636 (TZif).
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime as dt
+import io
+import itertools
+import re
+import struct
+import zoneinfo
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from bloomcli import kernels
+
+Offsets = list[tuple[int, int]]
+"""(second since 1970 from which on it holds, offset in seconds), ascending."""
+
+Disputes = list[tuple[int, int, frozenset[int]]]
+"""(first second, second after the last, offsets)."""
+
+Interval = tuple[int, int, tuple[int, ...]]
+"""(first second, offset, offsets that others have)."""
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_FIRST: Final = -(1 << 63)
+_LAST: Final = (1 << 63) - 1
+_Y1900: Final = -2_208_988_800
+"""JVMs' tables start here: sun.util.calendar.ZoneInfoFile, UTC1900."""
+_BASE: Final = 1_420_070_400
+"""2015-01-01 00:00, which stored seconds count from, as if the wall clock were UTC's."""
+_ORDINARY_YEARS: Final = range(2010, 2038)
+"""Years whose standard offset was today's for some JVM."""
+_RULES_ONLY: Final = 2041
+"""From this year on, at the latest, a zone's rules are all there is: `zones.txt` has nothing that starts later."""
+_YEARS_MAX: Final = 5000
+"""No zone has a change of its own later: what follows has to be a year that Python knows."""
+_CYCLE_YEARS: Final = 400
+_MONTH: Final = 28 * 86_400
+_NAME: Final = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
+_FIXED: Final = re.compile(r"GMT([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
+"""What java.util.TimeZone calls its custom IDs."""
+_PACKAGE: Final = "tzdata"
+"""Its zones serve where the system has none, as they do for zoneinfo."""
+_UTC: Final = ("UTC", "GMT", "Etc/UTC", "Etc/GMT")
+_JAVA: Final = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+"""Names that only JVMs have: java.time.ZoneId.SHORT_IDS."""
+
+
+@lru_cache(maxsize=64)
+def writer_zone(name: str) -> kernels.WriterZone | None:
+    """The zone of a stripe footer's writerTimezone; None where it isn't known here."""
+    found = _zone(name)
+    if found is None:
+        return None
+    known, cycle = found
+    offsets = [(start, offset) for start, offset, _ in known]
+    base = _BASE - _at(offsets, _BASE - _at(offsets, _BASE))
+    return _packed(known, base, cycle, exact=name in _UTC)
+
+
+def intervals(name: str) -> list[Interval] | None:
+    """A zone's offsets from the first moment to the last; None where it isn't known here."""
+    found = _zone(name)
+    return None if found is None else found[0]
+
+
+def _zone(name: str) -> tuple[list[Interval], int] | None:
+    """Its intervals, and the second from which on 400 years are alike."""
+    if name in _UTC:
+        return [(_FIRST, 0, ())], _LAST
+    fixed = _FIXED.fullmatch(name)
+    if fixed is not None:
+        size = sum(int(part or 0) * unit for part, unit in zip(fixed.groups()[1:], (3600, 60, 1), strict=True))
+        return [(_FIRST, size if fixed[1] == "+" else -size, ())], _LAST
+    name = _JAVA.get(name, name)
+    known = _offsets(name)
+    return None if known is None else (list(_merged(known[0], _disputes(name))), known[1])
+
+
+def _packed(intervals: list[Interval], base: int, cycle: int, *, exact: bool) -> kernels.WriterZone:
+    ends = array("q", itertools.accumulate(len(others) for _, _, others in intervals))
+    return kernels.WriterZone(
+        array("q", [start for start, _, _ in intervals]).tobytes(),
+        array("q", [first for _, first, _ in intervals]).tobytes(),
+        ends.tobytes(),
+        array("q", [other for _, _, others in intervals for other in others]).tobytes(),
+        base,
+        cycle,
+        exact,
+    )
+
+
+def _at(offsets: Offsets, second: int) -> int:
+    return offsets[bisect_right(offsets, (second, _LAST)) - 1][1]
+
+
+def _merged(offsets: Offsets, disputes: Disputes) -> Iterator[Interval]:
+    """(first second, a JVM's offset, those that others have) from the first to the last."""
+    ordinary = [min(_at(offsets, _second(year, month)) for month in (1, 7)) for year in _ORDINARY_YEARS]
+    edges = {_Y1900, *(start for start, _ in offsets)}
+    edges.update(edge for start, end, _ in disputes for edge in (start, end) if edge < _LAST)
+    last = None
+    for edge in sorted(edges):
+        first = _at(offsets, edge)
+        found: frozenset[int] = next((o for start, end, o in disputes if start <= edge < end), frozenset())
+        if edge < _Y1900:
+            found = found | {first, *ordinary}
+            first = ordinary[-1]
+        interval = first, tuple(sorted(found - {first}))
+        if interval != last:
+            yield edge, *interval
+        last = interval
+
+
+def _disputes(name: str) -> Disputes:
+    """Moments about which time zone data disagree."""
+    text = resources.files(__package__).joinpath("zones.txt").read_text("ascii")
+    for line in text.splitlines():
+        names, _, rest = line.partition("|")
+        if not line.startswith("#") and name in names.split(" "):
+            return [_dispute(word) for word in rest.split(" ")]
+    return []
+
+
+def _dispute(word: str) -> tuple[int, int, frozenset[int]]:
+    start, end, offsets = word.split(":")
+    return int(start or _FIRST), int(end or _LAST), frozenset(map(int, offsets.split(",")))
+
+
+def _second(year: int, month: int = 1) -> int:
+    return int((dt.datetime(year, month, 1, tzinfo=dt.UTC) - _EPOCH).total_seconds())
+
+
+def _offsets(name: str) -> tuple[Offsets, int] | None:
+    """This machine's offsets of a zone, and from when on 400 years are alike; None where it has none."""
+    data = _tzif(name)
+    try:
+        return None if data is None else offsets_of(data)
+    except (ValueError, struct.error):
+        return None
+
+
+def offsets_of(data: bytes) -> tuple[Offsets, int]:
+    """The offsets in a zone's TZif file, and from when on 400 years are alike.
+
+    Raises ValueError, struct.error.
+    """
+    zone = zoneinfo.ZoneInfo.from_file(io.BytesIO(data))
+    changes, recurring = _changes(data)
+
+    def at(second: int) -> int:
+        moment = (_EPOCH + dt.timedelta(seconds=second)).astimezone(zone)
+        return round((moment.utcoffset() or dt.timedelta()).total_seconds())
+
+    changes = [second for second in changes if _second(1800) < second]
+    if changes and changes[-1] > _second(_YEARS_MAX):
+        raise ValueError("changes too far ahead")
+    offsets = [(_FIRST, at(_second(1800)))]
+    for second in changes:
+        if (offset := at(second)) != offsets[-1][1]:
+            offsets.append((second, offset))
+    if not recurring:
+        return offsets, _LAST
+    explicit = (_EPOCH + dt.timedelta(seconds=max([*changes, 0]))).year
+    start = max(_RULES_ONLY, explicit + 1)
+    second = max([*changes, _second(1900)])
+    first = (_EPOCH + dt.timedelta(seconds=second)).year + 1
+    offsets += _within(at, second, _second(first))
+    alike: dict[tuple[int, bool], Offsets] = {}  # by a rule, years that start on the same weekday have the same days
+    for year in range(first, start + _CYCLE_YEARS):
+        begin = _second(year)
+        kind = dt.date(year, 1, 1).weekday(), calendar.isleap(year)
+        if kind not in alike:
+            alike[kind] = [(found - begin, offset) for found, offset in _within(at, begin, _second(year + 1))]
+        offsets += [(begin + after, offset) for after, offset in alike[kind]]
+    return offsets, _second(start)
+
+
+def _within(at: Callable[[int], int], first: int, end: int) -> Offsets:
+    """The changes after one second, up to another; there is a month between any two, at least."""
+    found = []
+    while first < end:
+        upper = min(first + _MONTH, end)
+        if at(upper) != at(first):
+            found.append(_change(at, first, upper))
+        first = upper
+    return found
+
+
+def _change(at: Callable[[int], int], low: int, high: int) -> tuple[int, int]:
+    """The first second from which on another offset than at `low` holds."""
+    before = at(low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if at(middle) == before else (low, middle)
+    return high, at(high)
+
+
+def _tzif(name: str) -> bytes | None:
+    """A zone's file, of the system's or the tzdata package's; names come from files and must not leave the folder."""
+    if not _NAME.fullmatch(name):
+        return None
+    for folder in zoneinfo.TZPATH:
+        try:
+            return Path(folder, name).read_bytes()
+        except OSError:
+            continue
+    try:
+        return resources.files(_PACKAGE).joinpath("zoneinfo", name).read_bytes()
+    except (ModuleNotFoundError, OSError):
+        return None
+
+
+def _changes(data: bytes) -> tuple[list[int], bool]:
+    """The seconds at which a zone's file has changes, and whether rules for later ones follow."""
+    isutc, isstd, leap, times, types, chars = struct.unpack(">6L", data[20:44])
+    second = 44 + times * 5 + types * 6 + chars + leap * 8 + isstd + isutc
+    if data[:4] != b"TZif" or data[4:5] < b"2" or data[second : second + 4] != b"TZif":
+        raise ValueError("no TZif of version 2 or later")
+    (times,) = struct.unpack(">L", data[second + 32 : second + 36])
+    changes = struct.unpack(f">{times}q", data[second + 44 : second + 44 + times * 8])
+    return list(changes), b"," in data.rstrip(b"\n").rpartition(b"\n")[2]
