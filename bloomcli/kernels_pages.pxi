@@ -86,6 +86,89 @@ def count_levels(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t end, 
     return hits
 
 
+def mark_indices(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t count, unsigned char[::1] seen,
+                 Py_ssize_t unseen):
+    """Set seen[i] to 1 for every dictionary index i among a data page's `count`; returns how many are then 0.
+
+    From `pos` on: a byte with the bit width, then RLE/bit-packed hybrid runs. `unseen` says how many bytes of
+    `seen` are 0 before; where none is left, the rest of the indices isn't looked at.
+    """
+    cdef Walk w
+    cdef Py_ssize_t done = 0, size = seen.shape[0], end = data.shape[0], groups, held, values, i, at
+    cdef uint64_t head, window, mask, index
+    cdef int width, width_bytes, b
+    cdef bint bad = False
+    _start(data, pos)
+    if count <= 0 or (unseen <= 0 and size > 0):
+        return unseen
+    if pos >= end:
+        raise PageError("the page has no bit width for its dictionary indices")
+    width = data[pos]
+    pos += 1
+    if width > 32:
+        raise PageError(f"dictionary indices {width} bits wide")
+    width_bytes = (width + 7) // 8
+    mask = (<uint64_t>1 << width) - 1
+    index = 0
+    _walk_open(&w, data, pos)
+    with nogil:
+        while done < count:
+            if width == 0:  # all are 0, and take no bytes
+                values = count
+                head = 0
+            else:
+                pos = _varint(&w, pos, &head)
+                if pos < 0 or head >> 1 == 0:
+                    bad = True
+                    break
+            if head & 1:
+                # a run may be cut at the page's end where its last groups hold no values
+                held = ((end - pos) * 8) // width
+                groups = <Py_ssize_t>min(head >> 1, <uint64_t>(held // 8 + 1))
+                values = min(groups * 8, count - done)
+                if values > held:
+                    bad = True
+                    break
+                for i in range(values):
+                    at = pos + (i * width) // 8
+                    if end - at >= 8:
+                        window = _load64(w.data + at)
+                    else:
+                        window = 0
+                        for b in range(<int>(end - at)):
+                            window |= <uint64_t>w.data[at + b] << (8 * b)
+                    index = (window >> ((i * width) & 7)) & mask
+                    if index >= <uint64_t>size:
+                        break
+                    if not seen[index]:
+                        seen[index] = 1
+                        unseen -= 1
+                        if unseen == 0:
+                            break
+                pos += groups * width
+            else:
+                if width:
+                    if width_bytes > end - pos:
+                        bad = True
+                        break
+                    index = 0
+                    for b in range(width_bytes):
+                        index |= <uint64_t>w.data[pos + b] << (8 * b)
+                    pos += width_bytes
+                    values = <Py_ssize_t>min(head >> 1, <uint64_t>(count - done))
+                if index < <uint64_t>size and not seen[index]:
+                    seen[index] = 1
+                    unseen -= 1
+            if index >= <uint64_t>size or unseen == 0:
+                break
+            done += values
+    if bad:
+        raise PageError("the dictionary indices end before the page's last value")
+    if index >= <uint64_t>size:
+        raise PageError(f"a dictionary index of {index}, and the dictionary has {size} values")
+    return unseen
+
+
 def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t count, unsigned char[::1] out):
     """XXH64 of `count` PLAIN BYTE_ARRAY values (u32 LE length, bytes) from `pos` on."""
     cdef const unsigned char* p = _start(data, pos)

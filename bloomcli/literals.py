@@ -7,7 +7,6 @@ that the column can't hold ("300" in an 8-bit integer) is not an error: it is ab
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import re
 import struct
@@ -17,19 +16,16 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final
 
+from bloomcli import civil
 from bloomcli.errors import LiteralError
 from bloomcli.model import Column
 
 _PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
-_EPOCH_DAY: Final = dt.date(1970, 1, 1).toordinal()
 _JULIAN_EPOCH: Final = 2440588
 """Julian day of 1970-01-01, as INT96 timestamps count."""
-_DAY_SECONDS: Final = 86_400
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
 _WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
 """More digits than any column holds; what has yet more of them is refused, never rounded."""
-_TIME: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?")
-_ZONE: Final = re.compile(r"\s*(Z|z|UTC|[+-]\d{2}(?::?\d{2})?)$")
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _INT: Final = {4: "<i", 8: "<q"}
 
@@ -54,7 +50,7 @@ class _Impossible(Exception):
 
 
 class _Malformed(Exception):
-    """The text isn't of the column's type; the argument is an example that is."""
+    """The text isn't of the column's type. Arguments: an example that is; and, where that isn't clear, why not."""
 
 
 def type_name(column: Column) -> str:
@@ -82,9 +78,10 @@ def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
         encoded = _PARSERS.get(kind, _plain)(text, column)
     except _Impossible as reason:
         return Literal(text=text, impossible=str(reason))
-    except _Malformed as example:
+    except _Malformed as error:
+        example, *why = error.args
         raise LiteralError(
-            f"{text!r} is not a value of column {column.path}, {type_name(column)}",
+            ": ".join((f"{text!r} is not a value of column {column.path}, {type_name(column)}", *why)),
             path=path,
             hint=f"write it like {example}",
         ) from None
@@ -170,22 +167,20 @@ def _float(text: str, column: Column) -> Literal:
     return Literal(text=text, encodings=(encoded,), order_key=held)
 
 
-def _date(text: str, column: Column) -> bytes:  # noqa: ARG001  one signature for all parsers
+def _date(text: str, column: Column) -> bytes:
     try:
-        day = dt.date.fromisoformat(text.strip())
+        day = civil.day(text.strip())
     except ValueError:
         raise _Malformed("2024-02-29") from None
-    return struct.pack("<i", day.toordinal() - _EPOCH_DAY)
+    except OverflowError:
+        raise _too_far(text, column) from None
+    if not -(1 << 31) <= day < 1 << 31:
+        raise _too_far(text, column)
+    return struct.pack("<i", day)
 
 
-def _nanos_of_day(text: str, example: str) -> int:
-    match = _TIME.fullmatch(text.strip())
-    if match is None:
-        raise _Malformed(example)
-    hour, minute, second = int(match[1]), int(match[2]), int(match[3] or 0)
-    if hour > 23 or minute > 59 or second > 59:
-        raise _Malformed(example)
-    return ((hour * 60 + minute) * 60 + second) * 10**9 + int((match[4] or "").ljust(9, "0"))
+def _too_far(text: str, column: Column) -> _Impossible:
+    return _Impossible(f"{type_name(column)} can't hold {text}")
 
 
 def _to_unit(nanos: int, column: Column, text: str) -> int:
@@ -195,49 +190,54 @@ def _to_unit(nanos: int, column: Column, text: str) -> int:
     return nanos // step
 
 
+def _without_zone(text: str, column: Column, example: str) -> tuple[str, int]:
+    """The text without its zone, and the nanoseconds by which that is ahead of UTC."""
+    rest, ahead = civil.zone(text.strip())
+    if ahead is not None and column.utc is False:
+        raise _Malformed(
+            f"{example}, without a zone",
+            "the column holds wall-clock time, of whichever zone: which time of the clock is meant isn't known",
+        )
+    return rest, ahead or 0
+
+
 def _time(text: str, column: Column) -> bytes:
-    value = _to_unit(_nanos_of_day(text, "13:45:30.250"), column, text)
-    return struct.pack(_INT[4 if column.physical == "INT32" else 8], value)
+    example = "13:45:30.250" + ("" if column.utc is False else "Z")
+    try:
+        rest, ahead = _without_zone(text, column, example)
+        nanos = (civil.clock(rest) - ahead) % civil.DAY_NANOS
+    except ValueError:
+        raise _Malformed(example) from None
+    return struct.pack(_INT[4 if column.physical == "INT32" else 8], _to_unit(nanos, column, text))
 
 
 def _epoch_nanos(text: str, column: Column) -> int:
     """Nanoseconds since 1970-01-01 00:00, UTC or wall clock as the column has it."""
-    local = column.utc is False
-    example = "2024-02-29T13:45:30.250" + ("" if local else "Z")
-    stripped = text.strip()
-    zone = _ZONE.search(stripped) if ":" in stripped else None
-    offset = 0
-    if zone is not None:
-        if local:
-            raise _Malformed(f"{example}, without a zone: the column holds wall-clock time")
-        stripped = stripped[: zone.start()]
-        if zone[1][0] in "+-":
-            digits = zone[1][1:].replace(":", "").ljust(4, "0")
-            hours, minutes = int(digits[:2]), int(digits[2:])
-            if hours > 23 or minutes > 59:
-                raise _Malformed(example)
-            offset = (hours * 60 + minutes) * 60 * (-1 if zone[1][0] == "-" else 1)
-    day_text, separator, time_text = stripped.replace(" ", "T", 1).partition("T")
+    example = "2024-02-29T13:45:30.250" + ("" if column.utc is False else "Z")
     try:
-        day = dt.date.fromisoformat(day_text).toordinal() - _EPOCH_DAY
+        rest, ahead = _without_zone(text, column, example)
+        return civil.moment(rest) - ahead
     except ValueError:
         raise _Malformed(example) from None
-    of_day = _nanos_of_day(time_text, example) if separator else 0
-    return (day * _DAY_SECONDS - offset) * 10**9 + of_day
+    except OverflowError:
+        raise _too_far(text, column) from None
 
 
 def _timestamp(text: str, column: Column) -> bytes:
     value = _to_unit(_epoch_nanos(text, column), column, text)
-    if not -(1 << 63) <= value < 1 << 63:
-        raise _Impossible(f"{type_name(column)} can't hold {text}")
-    return struct.pack("<q", value)
+    try:
+        return value.to_bytes(_fixed_width(column) or 8, "little", signed=True)
+    except OverflowError:
+        raise _too_far(text, column) from None
 
 
 def _int96(text: str, column: Column) -> bytes:
     """Nanoseconds of the day (i64 LE), Julian day (i32 LE), UTC: the form that Spark, Hive and Impala write."""
     if text[:2].lower() == "0x":
         return _hex(text, column, 12)
-    day, of_day = divmod(_epoch_nanos(text, column), _DAY_SECONDS * 10**9)
+    day, of_day = divmod(_epoch_nanos(text, column), civil.DAY_NANOS)
+    if not -(1 << 31) <= day + _JULIAN_EPOCH < 1 << 31:
+        raise _too_far(text, column)
     return struct.pack("<qi", of_day, day + _JULIAN_EPOCH)
 
 
@@ -297,7 +297,7 @@ _PARSERS: Final[dict[str, Callable[[str, Column], bytes]]] = {
 
 
 def _fixed_width(column: Column) -> int | None:
-    widths = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8, "INT96": 12}
+    widths = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8, "INT96": 12, "INT128": 16}
     return widths.get(column.physical, column.type_length)
 
 
@@ -311,7 +311,7 @@ def decode_bound(encoded: bytes, column: Column) -> Any:
     width = _fixed_width(column)
     if kind in {"INTERVAL", "INT96", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY"}:
         return None
-    if column.physical in {"INT32", "INT64"}:
+    if column.physical in {"INT32", "INT64", "INT128"}:
         return int.from_bytes(encoded, "little", signed=column.signed) if len(encoded) == width else None
     if column.physical in {"FLOAT", "DOUBLE"} or kind == "FLOAT16":
         if len(encoded) != width or width not in _FLOATS:
@@ -358,16 +358,18 @@ def _render(encoded: bytes, column: Column) -> str:
     if kind in {"DATE", "TIME", "TIMESTAMP"} and key is None:
         raise ValueError("not as wide as the type")
     if kind == "DATE":
-        return dt.date.fromordinal(key + _EPOCH_DAY).isoformat()
+        return civil.day_text(key)
     if kind == "TIME":
-        return _clock(key * (10**9 // _PER_SECOND[column.unit or "NANOS"]))
+        return civil.clock_text(key * (10**9 // _PER_SECOND[column.unit or "NANOS"]))
     if kind == "TIMESTAMP":
-        return _moment(key * (10**9 // _PER_SECOND[column.unit or "NANOS"])) + ("" if column.utc is False else "Z")
+        return civil.moment_text(key * (10**9 // _PER_SECOND[column.unit or "NANOS"])) + (
+            "" if column.utc is False else "Z"
+        )
     if kind == "INT96":
         of_day, day = struct.unpack("<qi", encoded)
-        if not 0 <= of_day < _DAY_SECONDS * 10**9:
+        if not 0 <= of_day < civil.DAY_NANOS:
             raise ValueError("not the canonical form")
-        return _moment((day - _JULIAN_EPOCH) * _DAY_SECONDS * 10**9 + of_day) + "Z"
+        return civil.moment_text((day - _JULIAN_EPOCH) * civil.DAY_NANOS + of_day) + "Z"
     if kind == "UUID":
         return str(uuid.UUID(bytes=encoded))
     if kind in _TEXTS:
@@ -379,16 +381,3 @@ def _render(encoded: bytes, column: Column) -> str:
         if text.isprintable() and text[:2].lower() != "0x":
             return text
     raise ValueError("no text form")
-
-
-def _clock(nanos: int) -> str:
-    seconds, fraction = divmod(nanos, 10**9)
-    if not 0 <= seconds < _DAY_SECONDS:
-        raise ValueError("not a time of day")
-    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return text + (f".{fraction:09}".rstrip("0") if fraction else "")
-
-
-def _moment(nanos: int) -> str:
-    day, of_day = divmod(nanos, _DAY_SECONDS * 10**9)
-    return dt.date.fromordinal(day + _EPOCH_DAY).isoformat() + "T" + _clock(of_day)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, Self
 
 from bloomcli import limits
 from bloomcli.literals import Literal
@@ -128,10 +128,36 @@ class Draft(Protocol):
         """What was done; there once all pieces were taken."""
 
 
+class Chosen(list[Column]):
+    """The columns that names and globs mean."""
+
+    left_out: tuple[Column, ...] = ()
+    """Those that a glob means too, but that can't have a filter."""
+
+
 class Carried:
     """What the formats' drafts share: nothing beside the copying that could fail, and the result, once there."""
 
+    estimate: tuple[FilterChange, ...]
     _built: Built | None = None
+    _left_out: tuple[FilterChange, ...] = ()
+
+    def leaving_out(self, columns: Sequence[Column]) -> Self:
+        """Report, beside what is done, the columns that globs left out."""
+        if isinstance(columns, Chosen):
+            self._left_out = tuple(
+                FilterChange(
+                    row_group=None,
+                    column=column.path,
+                    action="keep",
+                    bitset_bytes=None,
+                    filters=0,
+                    reason=column.unfilterable,
+                )
+                for column in columns.left_out
+            )
+            self.estimate += self._left_out
+        return self
 
     def failed(self) -> bool:
         """Nothing runs beside the copying."""
@@ -141,7 +167,7 @@ class Carried:
         """What was done."""
         if self._built is None:
             raise ValueError("the draft's pieces were not all taken")
-        return self._built
+        return replace(self._built, changes=self._built.changes + self._left_out)
 
 
 class FilterFile(Protocol):
@@ -155,6 +181,8 @@ class FilterFile(Protocol):
     created_by: str | None
 
     stripes: int | None
+    unfoldable: str | None
+    """Why the format's filters can't be folded; None where they can."""
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
@@ -166,7 +194,7 @@ class FilterFile(Protocol):
 
     @property
     def leaves(self) -> Sequence[Column]:
-        """Those of them that hold values: filters can be added for these."""
+        """Those of them that hold values: filters can be added for these, but for what is `unfilterable`."""
 
     def literal_column(self, column: Column) -> Column:
         """The column as `literals.parse` has to read values of it."""
@@ -209,8 +237,15 @@ class FilterFile(Protocol):
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""
 
-    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
-        """Plan to add filters; raises where they can't be."""
+    def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
+        """Whether another file is this one but for filters of these columns (None: all), as far as metadata tells."""
+
+    def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
+        """The kinds of filter, as `facts` name them, that a column gets where `kind` is asked for; the usual one for
+        None, which is the one that readers prefer."""
+
+    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
+        """Plan to add filters; raises where they can't be. With `missing`, only where there are none yet."""
 
     def draft_remove(self, columns: set[int] | None) -> Draft:
         """Plan to remove filters."""

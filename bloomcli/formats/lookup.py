@@ -11,6 +11,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import compress
 from typing import Final, Generic, Protocol, Self, TypeVar
 
 from bloomcli.formats.base import DeepCheck, Tick
@@ -32,6 +33,9 @@ class Bits(Protocol):
 
     def check(self, value: int) -> bool:
         """Look one hash up."""
+
+    def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray) -> int:
+        """Look hashes up; out[i] becomes 1 for "maybe", 0 for "absent"."""
 
 
 B = TypeVar("B", bound=Bits)
@@ -66,10 +70,12 @@ class Rebuilt(Generic[B]):
     def stray(self, allowed: bytes | bytearray = b"") -> int:
         """Bits of the stored filter that no value sets, nor any of the `allowed` hashes that it holds."""
         if self._again.bitset != self._stored.bitset:
-            twins = set(memoryview(allowed).cast("Q"))
+            twins = array("Q", bytes(allowed))
             if self._has_zero:
-                twins.update(self._zeros)
-            held = array("Q", filter(self._stored.check, twins))
+                twins.extend(self._zeros)
+            flags = bytearray(len(twins))
+            self._stored.check_hashes(memoryview(twins).cast("B"), len(twins), flags)
+            held = array("Q", compress(twins, flags))
             if held:
                 self._again.insert_hashes(memoryview(held).cast("B"), len(held))
         if self._again.bitset == self._stored.bitset:
@@ -118,10 +124,17 @@ def lost_values(lost: int, checked: int) -> str:
     return f"{lost} of {checked} values are not in their filter: readers lose their rows"
 
 
+def lost_bound(which: str) -> str:
+    """The finding's message: the minimum or the maximum, by the statistics, is among the missing."""
+    return f"the {which} of the row group's own statistics is not in its filter: readers lose its rows"
+
+
 def stray_bits(stray: int) -> str:
     """The finding's message."""
     bits = "1 bit is" if stray == 1 else f"{stray} bits are"
     return f"{bits} set that no value of the column sets: flipped, or of other data"
 
 
+WRONG: Final = "the filter is wrong: it doesn't have the row group's own minimum or maximum"
+"""Why a filter answers nothing."""
 NEGATIVE_ZERO: Final = "the column holds -0.0 and its filter doesn't hold +0.0"

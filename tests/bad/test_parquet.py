@@ -314,6 +314,18 @@ def test_a_filter_of_an_encrypted_column_is_a_warning_of_its_own(tmp_path: Path)
     assert bloomcli.probe(path, ["n1"], column="n").verdicts[0].presence is Presence.UNKNOWN
 
 
+def test_a_column_whose_metadata_is_encrypted_too_cant_be_told(tmp_path: Path) -> None:
+    """It has no number of values, which isn't the same as no values."""
+    path = write_encrypted(tmp_path / "f", TABLE, column_keys={"key": ["n"]}, plaintext_footer=True)
+    body, footer = footers.split(path.read_bytes())
+    metadata, end = thrift.parse(footer)
+    del footers.chunk(metadata, 0, 1)[footers.META_DATA]
+    path.write_bytes(footers.join(body, thrift.encode(metadata) + footer[end:]))
+    verdict = bloomcli.probe(path, ["n1"], column="n").verdicts[0]
+    assert (verdict.presence, verdict.reason) == (Presence.UNKNOWN, "the column is encrypted")
+    assert verdict.stats_skip is None
+
+
 def test_planted_filters_are_what_the_clean_file_takes(path: Path) -> None:
     """The helpers of these tests make files in which nothing is broken, but for the bits that are too many."""
     path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + b"\xff" * 32))

@@ -93,8 +93,9 @@ def test_a_filter_offset_outside_the_data_is_named(path: Path, where: str, lengt
 def test_an_offset_of_zero_or_below_means_no_filter(path: Path, offset: int, length: int | None) -> None:
     claim(path, offset, length)
     assert bloomcli.inspect(path).filters == ()
-    assert bloomcli.validate(path, deep=True).findings == ()
-    assert bloomcli.validate(path, require=["id"]).findings[0].id == "filter-required"
+    found = [(f.id, f.row_group, f.column) for f in bloomcli.validate(path, deep=True).findings]
+    assert found == ([("filter-offset", 1, "id")] if length or offset < -1 else [])
+    assert "filter-required" in {f.id for f in bloomcli.validate(path, require=["id"]).findings}
     assert bloomcli.probe(path, ["70"], column="id").verdicts[1].presence is Presence.NO_FILTER
     bloomcli.add(path, ["id"], output=path.with_name("out"))
     assert bloomcli.validate(path.with_name("out"), deep=True, require=["id"]).findings == ()

@@ -212,3 +212,52 @@ def test_value_sections_cut_anywhere_are_refused(tmp_path: Path, encoding: str, 
             bloomcli.add(path, ["c"], output=tmp_path / "out")
         assert caught.value.path == str(path)
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("page_version", [1, 2])
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (b"\x06\x02\x3f", "a dictionary index of 63, and the dictionary has 40 values"),
+        (b"\x06\x02\x05", "the dictionary indices end before the page's last value"),
+        (b"\x21", "dictionary indices 33 bits wide"),
+    ],
+)
+def test_dictionary_indices_that_are_damaged_are_refused_with_their_page(
+    tmp_path: Path, damage: bytes, message: str, page_version: int
+) -> None:
+    schema = pa.schema([pa.field("c", pa.string(), nullable=False)])  # so that the page starts with the indices
+    table = pa.table({"c": [f"value {i % 40}" for i in range(400)]}, schema=schema)
+    path = write(tmp_path / "f", table, page_version=page_version)
+    data = bytearray(path.read_bytes())
+    _, header, end = first_page(data)
+    page = end + header[COMPRESSED][1]
+    header, start = thrift.parse(bytes(data), page)
+    end = start + header[COMPRESSED][1]
+    assert data[start] == 6
+    data[start:end] = damage.ljust(end - start, b"\0")
+    path.write_bytes(data)
+    before = path.read_bytes()
+    with pytest.raises(CorruptFile, match=message) as added:
+        bloomcli.add(path, ["c"], in_place=True)
+    assert (path.read_bytes(), list(tmp_path.iterdir())) == (before, [path])
+    # the indices matter to a deep look where the filter doesn't hold the whole dictionary
+    path.write_bytes(blooms.planted(before, 0, 0, blooms.header(32) + bytes(32)))
+    with pytest.raises(CorruptFile, match=message) as looked:
+        bloomcli.validate(path, deep=True)
+    for caught in (added, looked):
+        assert (caught.value.offset, caught.value.field) == (page, "row_groups[0].columns[0]")
+
+
+def test_a_second_dictionary_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", {"c": [f"value {i % 40}" for i in range(400)]})
+    data = path.read_bytes()
+    at, header, end = first_page(data)
+    body, footer = footers.split(data)
+    again = end + header[COMPRESSED][1]
+
+    def forget(metadata: Fields) -> None:
+        del footers.meta(metadata, 0, 0)[13]
+
+    path.write_bytes(footers.edited(footers.join(body[:again] + body[at:] + bytes(64), footer), forget))
+    refused(path, CorruptFile, "a second dictionary page")

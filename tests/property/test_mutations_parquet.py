@@ -107,7 +107,7 @@ def chunk_of(whole: Whole, fact: FilterFacts) -> tuple[int, int]:
     return group, column
 
 
-def claimed(whole: Whole, fact: FilterFacts, offset: int, length: int | None) -> bytes:
+def claimed(whole: Whole, fact: FilterFacts, offset: int | None, length: int | None) -> bytes:
     """The file whose footer says otherwise of a filter."""
     return footers.edited(whole.data, footers.set_filter(*chunk_of(whole, fact), offset, length))
 
@@ -225,19 +225,29 @@ MOVES: Final = (1, 2, 8, 16, 32, 48, 64, 1 << 16, 1 << 40)
 @given(data=st.data())
 @EXAMPLES
 def test_any_other_offset_is_told(whole: Whole, data: st.DataObject) -> None:
-    """But an offset of 0 or below, by which readers understand that there is no filter (PARQUET-1979)."""
+    """One of 0 or below too, by which readers understand that there is no filter: the length is still there."""
     fact = data.draw(st.sampled_from(whole.sound))
     moves = st.sampled_from([sign * by for by in MOVES for sign in (1, -1)])
     others = st.sampled_from([f.offset - fact.offset for f in whole.filters if f != fact])
     anywhere = st.integers(4 - fact.offset, len(whole.data) - fact.offset)
     to = fact.offset + data.draw((moves | others | anywhere).filter(bool))
     changed = claimed(whole, fact, to, fact.length)
-    if to > 0:
-        assert whole.catches(changed)
-    else:
-        assert whole.check(changed) == []
-        (missing,) = bloomcli.validate(whole.work, require=[fact.column], columns=[fact.column]).findings
-        assert (missing.id, missing.row_group) == ("filter-required", fact.row_group)
+    assert whole.catches(changed)
+    if to <= 0:
+        found = bloomcli.validate(whole.work, require=[fact.column], columns=[fact.column]).findings
+        assert {(f.id, f.row_group) for f in found} == {
+            ("filter-offset", fact.row_group),
+            ("filter-required", fact.row_group),
+        }
+
+
+@pytest.mark.parametrize("offset", [None, 0, -1, -2, -(1 << 40)])
+def test_a_filter_that_is_no_longer_named_is_told_by_what_is_left_of_it(tiny: Whole, offset: int | None) -> None:
+    (fact,) = tiny.sound
+    for length in (None, 0, fact.length):
+        tiny.work.write_bytes(claimed(tiny, fact, offset, length))
+        found = {f.id for f in bloomcli.validate(tiny.work).findings}
+        assert found == ({"filter-offset"} if length or (offset or 0) < -1 else set())
 
 
 @pytest.mark.slow

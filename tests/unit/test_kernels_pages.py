@@ -313,3 +313,88 @@ def test_positions_outside_the_page_are_refused(start: int) -> None:
 def test_byte_streams_have_a_width(width: int) -> None:
     with pytest.raises(PageError):
         kernels.byte_stream_split(bytes(8), 0, 1, width, bytearray(8))
+
+
+def runs(indices: list[int], width: int, packed: bool) -> bytes:
+    """Indices with their bit width in front, as one bit-packed run or as RLE runs of one value each."""
+    if packed:
+        padded = indices + [0] * (-len(indices) % 8)
+        bits = sum(index << at * width for at, index in enumerate(padded))
+        body = thrift.varint(len(padded) // 8 << 1 | 1) + bits.to_bytes(len(padded) * width // 8, "little")
+    else:
+        body = b"".join(thrift.varint(1 << 1) + index.to_bytes((width + 7) // 8, "little") for index in indices)
+    return bytes([width]) + body
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["packed", "rle"])
+@pytest.mark.parametrize("width", range(1, 33))
+def test_indices_of_every_width_are_marked(width: int, packed: bool) -> None:
+    size = min(1 << width, 300)
+    chosen = random.Random(width)
+    indices = [chosen.randrange(size) for _ in range(37)] + [0, size - 1]
+    data = b"?" + runs(indices, width, packed)
+    seen = bytearray(size)
+    unseen = kernels.mark_indices(data, 1, len(indices), seen, size)
+    assert {at for at, one in enumerate(seen) if one} == set(indices)
+    assert (set(seen) <= {0, 1}, unseen) == (True, seen.count(0))
+    fewer = bytearray(size)
+    kernels.mark_indices(data, 1, 17, fewer, size)
+    assert {at for at, one in enumerate(fewer) if one} == set(indices[:17])
+    fresh = bytearray(1 << 9)
+    needed = 1 + (39 * width + 7) // 8 + 1 if packed else len(data) - 1  # the groups' padding may be cut off
+    every_cut(data[1 : 1 + needed], lambda cut: kernels.mark_indices(cut, 0, len(indices), bytearray(fresh), 1 << 9))
+    assert kernels.mark_indices(data[: 1 + needed], 1, len(indices), fresh, 1 << 9) == (1 << 9) - len(set(indices))
+
+
+def test_runs_of_both_kinds_follow_each_other() -> None:
+    data = b"\x04" + thrift.varint(1 << 1 | 1) + bytes([0x21, 0x13, 0, 0]) + thrift.varint(500 << 1) + b"\x07"
+    seen = bytearray(9)
+    assert kernels.mark_indices(data, 0, 508, seen, 9) == 4
+    assert seen == bytes([1, 1, 1, 1, 0, 0, 0, 1, 0])
+
+
+def test_indices_without_bits_are_all_0() -> None:
+    seen = bytearray(3)
+    assert kernels.mark_indices(b"\0", 0, 1000, seen, 3) == 2
+    assert seen == b"\1\0\0"
+
+
+def test_nothing_is_looked_at_where_no_entry_is_left_and_marks_are_kept() -> None:
+    seen = bytearray(b"\1\1")
+    assert kernels.mark_indices(b"", 0, 100, seen, 0) == 0
+    seen = bytearray(b"\1\0\1")
+    data = runs([0, 1], 2, packed=False) + b"\xff" * 9
+    assert kernels.mark_indices(data, 0, 100, seen, 1) == 0  # the damage lies behind the last entry to be seen
+    assert kernels.mark_indices(b"", 0, 0, bytearray(2), 2) == 2  # only nulls: not even a bit width
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["packed", "rle"])
+@pytest.mark.parametrize("index", [3, 4, 255, (1 << 32) - 1])
+def test_an_index_beyond_the_dictionary_is_refused(index: int, packed: bool) -> None:
+    for before in ([], [0, 2]):
+        data = runs([*before, index, 1], 32, packed)
+        with pytest.raises(PageError, match=f"a dictionary index of {index}, and the dictionary has 3 values"):
+            kernels.mark_indices(data, 0, len(before) + 1, bytearray(3), 3)
+    with pytest.raises(PageError, match="the dictionary has 0 values"):
+        kernels.mark_indices(b"\0", 0, 1, bytearray(), 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "no bit width"),
+        (b"\x21\x02" + bytes(9), "33 bits wide"),
+        (b"\xff", "255 bits wide"),
+        (b"\x08", "end before"),
+        (b"\x08\x00\x00", "end before"),
+        (b"\x08\x01\x00", "end before"),
+        (b"\x08" + b"\xff" * 12, "end before"),
+        (b"\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0\0", "end before"),
+        (b"\x08\x02\x00", "end before"),
+    ],
+)
+def test_indices_that_do_not_add_up_are_refused(data: bytes, message: str) -> None:
+    with pytest.raises(PageError, match=message):
+        kernels.mark_indices(data, 0, 100, bytearray(4), 4)
+    with pytest.raises(PageError, match="run past its end"):
+        kernels.mark_indices(data, len(data) + 1, 100, bytearray(4), 4)

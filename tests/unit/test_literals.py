@@ -204,6 +204,72 @@ def test_dates_are_days_since_1970(day: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "days"),
+    [  # as DuckDB counts them; the last two are the ends of INT32, as java.time has them
+        ("10000-01-01", 2932897),
+        ("20240-01-01", 6672980),
+        ("+20240-01-01", 6672980),
+        ("020240-01-01", 6672980),
+        ("+2024-02-29", 19782),
+        ("0000-12-31", -719163),
+        ("0001-12-31 (BC)", -719163),
+        ("0001-12-31 BC", -719163),
+        ("-0001-12-31", -719528 - 1),
+        ("0044-03-15 (BC)", -735160),
+        ("-0043-03-15", -735160),
+        ("+5881580-07-11", (1 << 31) - 1),
+        ("-5877641-06-23", -(1 << 31)),
+    ],
+)
+def test_years_beyond_1_to_9999_are_dates_too(text: str, days: int) -> None:
+    assert encoded(text, DATE) == struct.pack("<i", days)
+    micros = days * 86_400 * 10**6
+    if abs(micros) < 1 << 63:
+        assert encoded(text, timestamp("MICROS")) == struct.pack("<q", micros)
+        assert encoded(f"{text} 00:00:01+00", timestamp("MICROS")) == struct.pack("<q", micros + 10**6)
+
+
+@pytest.mark.parametrize(
+    ("text", "of"),
+    [
+        ("+5881580-07-12", DATE),
+        ("-5877641-06-22", DATE),
+        ("9" * 5000 + "-01-01", DATE),
+        ("294247-01-11", timestamp("MICROS")),
+        ("+292278994-08-17T07:12:55.808Z", timestamp("MILLIS")),
+        ("9999999999-01-01", timestamp("MILLIS")),
+        ("+6000000-01-01", INT96),
+        ("-6000000-01-01", INT96),
+    ],
+)
+def test_days_that_the_column_has_no_room_for_are_impossible(text: str, of: Column) -> None:
+    assert "can't hold" in (literals.parse(text, of).impossible or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("13:45:30Z", "13:45:30"),
+        ("13:45:30 UTC", "13:45:30"),
+        ("13:45:30.250+02:00", "11:45:30.250"),
+        ("01:00+0200", "23:00"),
+        ("23:30-01", "00:30"),
+    ],
+)
+def test_a_time_in_utc_may_have_a_zone_which_is_taken_off(text: str, utc: str) -> None:
+    for unit in ("MILLIS", "MICROS", "NANOS"):
+        assert encoded(text, time(unit)) == encoded(utc, time(unit))
+
+
+@pytest.mark.parametrize("of", [time("MICROS", utc=False), timestamp("MICROS", utc=False)], ids=label)
+def test_a_zone_for_a_wall_clock_is_refused_with_the_reason(of: Column) -> None:
+    text = "12:00+02:00" if of.logical == "TIME(MICROS,local)" else "2024-01-01 12:00+02:00"
+    with pytest.raises(LiteralError, match="the column holds wall-clock time, of whichever zone") as caught:
+        literals.parse(text, of)
+    assert "without a zone" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
     ("text", "nanos"),
     [
         ("00:00", 0),
@@ -304,13 +370,19 @@ MALFORMED = [
     *((text, INT32) for text in ("", "x", "1,5", "1_000", "nan", "inf", "0xzz", "--1", "1 2")),
     *((text, decimal("INT32", 9, 2)) for text in ("", "x", "NaN", "Infinity", "1_0", "0x1")),
     *((text, of) for text in ("", "x", "1_0", "0x1", "1,5") for of in (FLOAT, DOUBLE, FLOAT16)),
-    *((text, DATE) for text in ("", "2024-02-30", "29.02.2024", "0x1", "19000", "10000-01-01")),
+    *(
+        (text, DATE)
+        for text in ("", "2024-02-30", "29.02.2024", "0x1", "19000", "+10001-02-29", "0000-01-01 BC", "-1-01-01")
+    ),
+    *((text, DATE) for text in ("0044-03-15 AD", "-0044-03-15 (BC)", "２０２４-01-01", "1000000001-02-29", "BC")),
     *((text, time("MICROS")) for text in ("", "24:00", "12:60", "12:00:60", "12", "12:00:00.1234567890", "noon")),
     *(
         (text, timestamp("MICROS"))
         for text in ("", "2024-13-01", "2024-01-01T25:00", "1704067200", "2024-01-01T", "2024-01-01T00:00+24:00")
     ),
     ("2024-01-01T00:00+00:60", timestamp("MICROS")),
+    *((text, time("MICROS")) for text in ("12:00+24:00", "Z", "+02:00", "12Z")),
+    *((text, time("MICROS", utc=False)) for text in ("12:00Z", "12:00+02:00")),
     *((text, timestamp("MICROS", utc=False)) for text in ("2024-01-01T00:00Z", "2024-01-01T00:00:00+02:00")),
     *((text, UUID) for text in ("", ID[:-1], ID + "0", "x" * 32)),
     *((text, BINARY) for text in ("0x0", "0xzz")),

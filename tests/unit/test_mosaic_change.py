@@ -13,6 +13,7 @@ from support.mosaicfiles import DRAFT, Blob, Parts, read, write
 
 import bloomcli
 from bloomcli.errors import FilterExists, UnsupportedError, UsageError
+from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 
 ROWS = 400
@@ -148,6 +149,14 @@ def test_a_type_without_filters_in_the_draft_is_named(path: Path) -> None:
     assert e.value.field == "schema.columns[0]"
 
 
+def test_globs_leave_out_a_type_without_filters_in_the_draft(path: Path) -> None:
+    report = bloomcli.add(path, ["*"], output=path.with_name("out"), **DRAFT)
+    assert {c.column for c in report.changes if c.reason is None} == {"half", "id", "name", "tag"}
+    (left_out,) = [c for c in report.changes if c.reason is not None]
+    assert (left_out.column, left_out.action) == ("cents", "keep")
+    assert left_out.reason == "DECIMAL(12,2): the draft has no filters for such values"
+
+
 def test_each_filter_meets_the_rate_by_measurement_and_no_smaller_one_would(path: Path) -> None:
     for fact in bloomcli.inspect(added(path, "id", "tag", fpp=0.02)).filters:
         assert fact.fpp is not None
@@ -247,3 +256,14 @@ def test_the_drafts_own_file_without_its_filters_is_read_by_the_released_reader(
     assert table.num_rows == 400
     same = read(MOSAIC / "released_types.mosaic", table.column_names).slice(0, 400)
     assert table.equals(same)
+
+
+@pytest.mark.parametrize(("fpp", "cap"), [(0.001, None), (1e-6, None), (0.001, 64)])
+def test_a_filter_that_misses_the_rate_is_built_anew_twice_as_large(
+    path: Path, fpp: float, cap: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = added(path, "id", "name", fpp=fpp, max_bytes=cap)
+    before = usual.read_bytes()
+    monkeypatch.setattr(sizing, "upper_bound_bytes", lambda *_: 32)
+    assert added(path, "id", "name", fpp=fpp, max_bytes=cap, overwrite=True).read_bytes() == before
+    assert {f.fpp <= fpp for f in bloomcli.inspect(usual).filters} == {cap is None}

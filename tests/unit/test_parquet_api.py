@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +20,7 @@ from support.sources import CountingSource
 from support.tables import CASES, leaves, packed, write
 
 import bloomcli
+from bloomcli.commands.values import texts
 from bloomcli.errors import UnknownColumn, UsageError
 from bloomcli.model import Presence
 
@@ -113,6 +115,39 @@ def test_a_name_that_means_no_column_gets_near_ones(path: Path, command: str, na
         getattr(bloomcli, command)(path, columns=["id", name], **options)
     assert hint in (caught.value.hint or "")
     assert caught.value.path == str(path)
+
+
+SAME_NAMES = {
+    "two columns": ("x", pa.Table.from_arrays([pa.array([1, 2]), pa.array([10, 20])], names=["x", "x"])),
+    "a dot in a column's name": ("a.b", pa.table({"a.b": [1, 2], "a": [{"b": 10}, {"b": 20}]})),
+}
+
+
+@pytest.mark.parametrize("case", SAME_NAMES)
+def test_nothing_is_said_of_one_column_by_a_name_that_several_have(tmp_path: Path, case: str) -> None:
+    name, table = SAME_NAMES[case]
+    pq.write_table(table, tmp_path / "f")
+    for column in (name, name[0] + "*"):
+        with pytest.raises(UsageError, match=f"2 columns are called '{name}'; probe can't tell") as caught:
+            bloomcli.probe(tmp_path / "f", ["1"], column=column)
+        assert "other names" in (caught.value.hint or "")
+    bloomcli.add(tmp_path / "f", [name], output=tmp_path / "out")
+    with pytest.raises(UsageError, match=f"2 columns are called '{name}'; probe can't tell"):
+        bloomcli.probe(tmp_path / "out", ["1"])
+    with pytest.raises(UsageError, match=f"2 columns are called '{name}'; dump can't tell"):
+        bloomcli.dump(tmp_path / "out", column=name)
+
+
+@pytest.mark.parametrize("case", SAME_NAMES)
+def test_a_name_that_several_columns_have_means_all_of_them(tmp_path: Path, case: str) -> None:
+    name, table = SAME_NAMES[case]
+    pq.write_table(table, tmp_path / "f")
+    report = bloomcli.add(tmp_path / "f", [name], output=tmp_path / "out")
+    assert [c.column for c in report.changes] == [name, name]
+    assert [f.column for f in bloomcli.inspect(tmp_path / "out", columns=[name]).filters] == [name, name]
+    assert bloomcli.validate(tmp_path / "out", columns=[name], deep=True).values_checked == 4
+    bloomcli.remove(tmp_path / "out", columns=[name], output=tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == (tmp_path / "f").read_bytes()
 
 
 def test_inspect_reads_tail_footer_and_filters_and_nothing_else(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,6 +254,54 @@ def test_values_that_are_not_there_are_mostly_absent(tmp_path: Path, name: str) 
     assert sum(v.presence is Presence.ABSENT for v in report.verdicts) >= 0.95 * len(others)
 
 
+@pytest.mark.parametrize("dictionary", [True, False])
+@pytest.mark.parametrize("longer", [0, 1, 2, 7, 14])
+def test_a_decimal_is_found_in_whatever_length_it_is_stored(tmp_path: Path, longer: int, dictionary: bool) -> None:
+    """The specification asks writers for the shortest form, and lets them write others."""
+
+    def decimal(metadata: thrift.Fields) -> None:
+        element = metadata[2][1].values[1]
+        scale, precision = (thrift.I32, 2), (thrift.I32, 9)
+        metadata[2][1].values[1] = dict(sorted({**element, 6: (thrift.I32, 5), 7: scale, 8: precision}.items()))
+
+    numbers = [0, 1, -1, 127, 128, -128, -129, 12345, -12345]
+    shortest = [n.to_bytes((n if n >= 0 else ~n).bit_length() // 8 + 1, "big", signed=True) for n in numbers]
+    stored = [(b"\xff" if value[0] & 0x80 else b"\0") * longer + value for value in shortest]
+    path = write(tmp_path / "in", {"d": pa.array(stored, pa.binary())}, dictionary=dictionary, store_schema=False)
+    path.write_bytes(footers.edited(path.read_bytes(), decimal))
+    assert pq.read_table(path)["d"].to_pylist() == [Decimal(n).scaleb(-2) for n in numbers]
+    bloomcli.add(path, ["d"], output=tmp_path / "out", fpp=1e-6)
+    report = bloomcli.probe(tmp_path / "out", [str(Decimal(n) / 100) for n in numbers], explain=True)
+    assert {v.presence for v in report.verdicts} == {Presence.MAYBE}
+    for verdict, value, short in zip(report.verdicts, stored, shortest, strict=True):
+        assert verdict.trail[0].hashed == short
+        assert value in [t.hashed for t in verdict.trail if all(t.present)]
+        assert len({t.hashed for t in verdict.trail}) == len(verdict.trail) == 18 - len(short)
+    others = [str(Decimal(n) / 100) for n in range(2000, 2100)]
+    assert {v.presence for v in bloomcli.probe(tmp_path / "out", others).verdicts} == {Presence.ABSENT}
+
+
+def test_a_filter_is_asked_where_statistics_count_only_nulls(tmp_path: Path) -> None:
+    """And what they say stands apart: readers skip by it before they ask the filter."""
+
+    def lie(metadata: thrift.Fields) -> None:
+        statistics = footers.meta(metadata, 0, 0)[12][1]
+        statistics[3] = (thrift.I64, 10**6)
+
+    write(tmp_path / "in", {"id": ids(100, 3)})
+    bloomcli.add(tmp_path / "in", ["id"], output=tmp_path / "out", fpp=1e-6)
+    for name in ("in", "out"):
+        path = tmp_path / name
+        path.write_bytes(footers.edited(path.read_bytes(), lie))
+    there, absent = bloomcli.probe(tmp_path / "out", ["30", "31"], explain=True).verdicts
+    assert (there.presence, there.stats_skip) == (Presence.MAYBE, True)
+    assert there.reason == "the statistics count only nulls"
+    assert (absent.presence, absent.stats_skip, absent.reason) == (Presence.ABSENT, True, "only nulls")
+    assert len(there.trail) == len(absent.trail) == 1
+    (bare,) = bloomcli.probe(tmp_path / "in", ["30"], column="id").verdicts
+    assert (bare.presence, bare.stats_skip, bare.reason) == (Presence.ABSENT, True, "only nulls")
+
+
 def test_totals_say_what_filters_gain_over_statistics(path: Path) -> None:
     report = bloomcli.probe(path, ["150", "151", "10000", "1.5", "3"], column="id")
     groups = [pq.read_metadata(path).row_group(g) for g in range(3)]
@@ -273,3 +356,72 @@ def test_a_filter_finds_a_zero_by_either_sign(tmp_path: Path, name: str, stored:
     assert bits == blooms.build(map(CASES[name].plain, [0.0, -0.0, 1.5]), len(bits))
     report = bloomcli.probe(tmp_path / "out", ["0", "-0.0", "nan"])
     assert [t.presence for t in report.totals] == [Presence.MAYBE, Presence.MAYBE, Presence.UNKNOWN]
+
+
+# --- one name or value, or several
+
+
+@pytest.mark.parametrize("given", ["id", ["id"], ("id",), {"id"}])
+def test_one_name_is_meant_as_one_and_not_as_its_letters(path: Path, given: Any) -> None:
+    assert {f.column for f in bloomcli.inspect(path, columns=given).filters} == {"id"}
+    assert bloomcli.validate(path, columns=given, require=given).ok
+    assert bloomcli.gate(path, columns=given, require=given, readers="spark").columns == ("id",)
+    for report in (
+        bloomcli.add(path, given, replace=True, dry_run=True),
+        bloomcli.fold(path, columns=given, dry_run=True),
+        bloomcli.remove(path, columns=given, dry_run=True),
+    ):
+        assert {c.column for c in report.changes if c.action != "keep"} <= {"id"}
+    with pytest.raises(UnknownColumn, match="no column 'nosuch'"):
+        bloomcli.inspect(path, columns="nosuch")
+
+
+@pytest.mark.parametrize("given", [5, [5], ["id", None], b"id"])
+def test_what_is_no_name_is_refused(path: Path, given: Any) -> None:
+    for call in (
+        lambda: bloomcli.inspect(path, columns=given),
+        lambda: bloomcli.validate(path, require=given),
+        lambda: bloomcli.gate(path, columns=given),
+        lambda: bloomcli.validate(path, readers=given),
+        lambda: bloomcli.add(path, given, dry_run=True),
+        lambda: bloomcli.remove(path, columns=given, dry_run=True),
+        lambda: bloomcli.fold(path, columns=given, dry_run=True),
+    ):
+        with pytest.raises(UsageError, match="are given by name, not as") as caught:
+            call()
+        assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ("42", ["42"]),
+        (42, ["42"]),
+        ([42, "7"], ["42", "7"]),
+        (np.arange(2), ["0", "1"]),
+        (1.5, ["1.5"]),
+        (np.float64(0.1), ["0.1"]),
+        (Decimal("1.20"), ["1.20"]),
+        (dt.date(2024, 2, 29), ["2024-02-29"]),
+        (dt.datetime(2024, 2, 29, 1, 2, 3, tzinfo=dt.UTC), ["2024-02-29T01:02:03+00:00"]),
+        (uuid.UUID(int=1), [str(uuid.UUID(int=1))]),
+        ("", [""]),
+        ([], []),
+    ],
+    ids=repr,
+)
+def test_values_are_the_texts_that_a_person_would_type(given: Any, asked: list[str]) -> None:
+    assert list(texts(given)) == asked
+
+
+def test_one_value_is_probed_as_one(path: Path) -> None:
+    for given in ("42", 42, [42]):
+        (total,) = bloomcli.probe(path, given, column="id").totals
+        assert (total.value, total.presence) == ("42", Presence.MAYBE)
+
+
+@pytest.mark.parametrize("given", [b"x", True, None, [1, b"x"], [[1]]])
+def test_values_without_one_usual_text_are_refused(path: Path, given: Any) -> None:
+    with pytest.raises(UsageError, match="a value to probe is text, a number, a date or a UUID, not") as caught:
+        bloomcli.probe(path, given, column="id")
+    assert "0x0fff" in str(caught.value.hint)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +17,9 @@ from support.tables import CASES, write
 
 import bloomcli
 from bloomcli.errors import FilterExists, UsageError
+from bloomcli.formats.parquet import layout, splice
+from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
+from bloomcli.source import open_source
 
 
 def table(rows: int = 300) -> pa.Table:
@@ -90,6 +96,25 @@ def test_add_then_remove_gives_the_original_back_bit_for_bit(tmp_path: Path, lay
         bloomcli.remove(tmp_path / "out", output=tmp_path / "back")
         assert (tmp_path / "back").read_bytes() == before == path.read_bytes()
         assert claims((tmp_path / "out").read_bytes())
+
+
+@pytest.mark.parametrize(("offset", "length"), [(0, None), (-1, None), (0, 0), (None, 77)])
+def test_fields_for_no_filter_are_all_that_does_not_come_back(
+    tmp_path: Path, offset: int | None, length: int | None
+) -> None:
+    """So the help of `remove` says: what names no filter is replaced by `add`, and then taken out."""
+    before = original(tmp_path).read_bytes()
+    with open_source(tmp_path / "in") as source:
+        footer = read_footer(source)
+    fields = {splice.OFFSET: offset, splice.LENGTH: length}
+    edits = [e for p in footer.chunk_places({0}) for e in splice.set_fields(splice.meta_struct(footer, p), fields)]
+    raw = splice.apply_edits(footer.raw, edits)
+    (tmp_path / "old").write_bytes(before[: footer.start] + raw + len(raw).to_bytes(4, "little") + b"PAR1")
+    bloomcli.add(tmp_path / "old", ["id", "price"], output=tmp_path / "added")
+    bloomcli.remove(tmp_path / "added", output=tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == before != (tmp_path / "old").read_bytes()
+    help_of_remove = import_module("bloomcli.cli.remove").command.help
+    assert "an offset of 0 or -1, a length alone" in " ".join(help_of_remove.split())
 
 
 @pytest.mark.parametrize("order", [["id", "name", "price"], ["price", "id", "name"]], ids=" ".join)
@@ -184,6 +209,58 @@ def test_filters_in_front_of_bytes_of_unknown_meaning_are_forgotten_but_nothing_
     assert not claims(after)
 
 
+class Counted(int):
+    """A number that counts how often one like it is compared."""
+
+    compared = 0
+
+    def __lt__(self, other: int) -> bool:
+        Counted.compared += 1
+        return int(self) < int(other)
+
+    def __le__(self, other: int) -> bool:
+        Counted.compared += 1
+        return int(self) <= int(other)
+
+    def __gt__(self, other: int) -> bool:
+        Counted.compared += 1
+        return int(self) > int(other)
+
+
+@pytest.mark.parametrize("kept", [0, 2], ids=["all go", "every second goes"])
+def test_work_grows_with_the_filters_not_with_their_square(kept: int) -> None:
+    count = 4000
+    claims = [
+        layout.Region(Counted(10 * i), Counted(10 * i + 9), layout.FILTER, ChunkPlace(0, i, i)) for i in range(count)
+    ]
+    everything = {region.place for region in claims}
+    gone = {region.place for region in claims if not kept or region.place.column % kept}
+    Counted.compared = 0
+    cuts, unreclaimed = splice._cuts(claims, gone, 0)
+    splice._moves(cast("Any", None), claims, cuts, everything)
+    assert (len(cuts), unreclaimed) == (len(gone), 0)
+    assert Counted.compared < 40 * count  # log2(4000) is 12; of all pairs there are 16 million
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_a_filter_is_cut_out_where_it_can_be_and_shares_no_byte_with_what_stays(seed: int) -> None:
+    of = random.Random(seed)
+    kinds = [layout.PAGES, layout.COLUMN_INDEX, layout.FILTER, layout.FILTER]
+    starts = [of.randrange(40) for _ in range(of.randrange(1, 9))]
+    claims = sorted(
+        layout.Region(start, start + of.randrange(9), of.choice(kinds), ChunkPlace(0, i, i))
+        for i, start in enumerate(starts)
+    )
+    going = [r for r in claims if r.kind == layout.FILTER and of.random() < 0.6]
+    movable = of.randrange(30)
+    stay = [r for r in claims if r not in going]
+    free = [r for r in going if r.start >= movable and not any(s.start < r.end and r.start < s.end for s in stay)]
+    cuts, unreclaimed = splice._cuts(claims, {r.place for r in going}, movable)
+    assert {at for a, b in cuts for at in range(a, b)} == {at for r in free for at in range(r.start, r.end)}
+    assert unreclaimed == sum(r.end - r.start for r in going if r not in free)
+    assert all(a[1] < b[0] for a, b in itertools.pairwise(cuts))
+
+
 def test_a_filter_that_is_there_is_not_replaced_unasked(tmp_path: Path) -> None:
     path = original(tmp_path, blooms={"name": {"ndv": 100}})
     with pytest.raises(FilterExists, match=r"column name has a filter in row group 0") as caught:
@@ -194,9 +271,34 @@ def test_a_filter_that_is_there_is_not_replaced_unasked(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("columns", [["flag"], ["*"], ["id", "fl*"]], ids=" ".join)
-def test_a_boolean_column_is_refused(tmp_path: Path, columns: list[str]) -> None:
-    with pytest.raises(UsageError, match="column flag is BOOLEAN"):
+@pytest.mark.parametrize(
+    ("columns", "added"), [(["*"], ["id", "name", "tags.list.element", "price"]), (["fl*", "id"], ["id"])], ids=str
+)
+def test_globs_leave_out_a_boolean_column_and_the_report_says_so(
+    tmp_path: Path, columns: list[str], added: list[str]
+) -> None:
+    path = original(tmp_path)
+    for options in ({"dry_run": True}, {"output": tmp_path / "out"}):
+        report = bloomcli.add(path, columns, **options)  # type: ignore[arg-type]
+        *done, left_out = report.changes
+        assert [c.column for c in done if c.row_group == 0] == added
+        assert all(c.reason is None for c in done)
+        assert (left_out.column, left_out.action, left_out.filters) == ("flag", "keep", 0)
+        assert (left_out.reason or "").startswith("BOOLEAN: it has two values")
+    assert {f.column for f in bloomcli.inspect(tmp_path / "out").filters} == set(added)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["flag"], "column flag is BOOLEAN"),
+        (["*", "flag"], "column flag is BOOLEAN"),
+        (["fl*"], "none of the columns that are meant can have a filter"),
+    ],
+    ids=str,
+)
+def test_a_boolean_column_is_refused(tmp_path: Path, columns: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         bloomcli.add(original(tmp_path), columns, output=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import blooms, footers
 from support.tables import packed, write
 
 import bloomcli
 from bloomcli.errors import UnknownColumn, UsageError
-from bloomcli.model import Finding, Severity
+from bloomcli.model import Finding, Presence, Severity
 
 LONG = packed("<q")
 ID, NAME, PRICE, FLAG = range(4)
@@ -74,6 +75,37 @@ def test_deep_counts_pages_and_dictionaries_as_they_are_read(tmp_path: Path) -> 
     assert seen[-1][1] == seen[-1][2] > 0
 
 
+ENTRIES = [f"entry {i}" for i in range(100)]
+
+
+def categories(path: Path, filtered: list[str]) -> Path:
+    """A file whose column refers to entries 3, 5 and 8 of its dictionary, with a filter of these values."""
+    array = pa.DictionaryArray.from_arrays(pa.array([5, None, 3, 5, 8], pa.int32()), ENTRIES)
+    bits = blooms.build([v.encode() for v in filtered], 1024)
+    path.write_bytes(blooms.planted(write(path, {"c": array}).read_bytes(), 0, 0, blooms.header(1024) + bits))
+    return path
+
+
+@pytest.mark.parametrize("filtered", [[3, 5, 8], [3, 5, 8, 0, 99], range(100)], ids=["own", "two more", "all"])
+def test_entries_that_no_row_refers_to_may_be_in_the_filter_or_not(tmp_path: Path, filtered: list[int]) -> None:
+    report = bloomcli.validate(categories(tmp_path / "f", [ENTRIES[i] for i in filtered]), deep=True)
+    assert (report.findings, report.values_checked) == ((), 100 if len(filtered) == 100 else 3)
+
+
+def test_of_a_dictionary_only_values_that_rows_have_are_missing(tmp_path: Path) -> None:
+    report = bloomcli.validate(categories(tmp_path / "f", [ENTRIES[i] for i in (3, 8, 0)]), deep=True)
+    (found,) = report.findings
+    assert (found.id, found.missing) == ("value-missing", ("entry 5",))
+    assert found.message.startswith("1 of 3 values")
+
+
+def test_bits_of_neither_rows_nor_entries_are_stray(tmp_path: Path) -> None:
+    report = bloomcli.validate(categories(tmp_path / "f", [*(ENTRIES[i] for i in (3, 5, 8, 0)), "other"]), deep=True)
+    (found,) = report.findings
+    assert found.id == "filter-stray-bits"
+    assert 1 <= int(found.message.split()[0]) <= 8  # those of "other" alone
+
+
 def test_a_required_filter_that_is_missing_is_an_error(path: Path) -> None:
     report = bloomcli.validate(path, require=["id", "pr*"])
     assert brief(list(report.findings)) == [("filter-required", "error", 0, "price")]
@@ -118,12 +150,20 @@ def test_a_bit_that_was_lost_makes_its_values_missing(
     assert found(path, bytes(data), deep=True, columns=["price"]) == []
 
 
-def test_swapped_filters_are_found_by_their_values_alone(path: Path) -> None:
+def test_swapped_filters_are_found_by_their_bounds_or_by_all_values(path: Path) -> None:
+    """The statistics' minimum and maximum are values too: they tell without a page being read."""
     data = path.read_bytes()
     here, there = claim(data, 0, ID), claim(data, 1, ID)
     data = footers.edited(data, footers.set_filter(0, ID, *there))
     data = footers.edited(data, footers.set_filter(1, ID, *here))
-    assert found(path, data) == []
+    cheap = found(path, data)
+    assert brief(cheap) == [("value-missing", "error", g, "id") for g in (0, 0, 1, 1)]
+    assert [f.missing for f in cheap] == [("0",), ("99",), ("100",), ("199",)]
+    assert ["minimum" in f.message for f in cheap] == [True, False, True, False]
+    said = bloomcli.probe(path, ["5", "105"], column="id")
+    assert {(v.presence, v.reason) for v in said.verdicts} == {
+        (Presence.UNKNOWN, "the filter is wrong: it doesn't have the row group's own minimum or maximum")
+    }
     findings = found(path, data, deep=True)
     assert brief(findings) == [("value-missing", "error", g, "id") for g in (0, 1)]
     assert all(len(set(f.missing)) == 5 for f in findings)
@@ -142,6 +182,26 @@ def test_a_filter_without_a_bit_loses_all_rows(path: Path) -> None:
     findings = found(path, bytes(data), deep=True)
     assert brief(findings) == [("filter-all-zero", "error", 1, "name"), ("value-missing", "error", 1, "name")]
     assert "75 values" in findings[0].message
+
+
+def test_a_required_column_has_values_whatever_its_statistics_leave_out(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
+    table = pa.table({"id": range(100)}, schema)
+    pq.write_table(
+        table, tmp_path / "f", write_statistics=False, bloom_filter_options={"id": {"ndv": 100, "fpp": 0.01}}
+    )
+    data = bytearray((tmp_path / "f").read_bytes())
+    start, size = bits_of(bytes(data), 0, 0)
+    data[start : start + size] = bytes(size)
+    findings = found(tmp_path / "f", bytes(data))
+    assert ("filter-all-zero", "error", 0, "id") in brief(findings)
+
+
+def test_a_required_filter_isnt_missed_where_there_are_only_nulls(tmp_path: Path) -> None:
+    table = pa.table({"k": pa.array([None] * 50 + list(range(50)), pa.int64())})
+    pq.write_table(table, tmp_path / "in", row_group_size=50)
+    report = bloomcli.validate(tmp_path / "in", require=["k"])
+    assert "no filter in 1 of 2 row groups: 1" in report.findings[0].message
 
 
 def test_a_filter_on_a_boolean_column_is_an_error(path: Path) -> None:
@@ -178,7 +238,7 @@ def test_filters_that_overlap_are_errors(path: Path, column: int) -> None:
     data = path.read_bytes()
     data = footers.edited(data, footers.set_filter(0, column, *claim(data, 0, NAME)))
     findings = found(path, data)
-    assert {f.id for f in findings} == {"filter-overlap"}
+    assert {f.id for f in findings} == {"filter-overlap", "value-missing"}
     assert findings[0].severity is Severity.ERROR
     assert findings[0].offset == claim(data, 0, NAME)[0]
     assert "overlaps the filter" in findings[0].message
@@ -202,5 +262,5 @@ def test_findings_come_worst_first(path: Path) -> None:
     data = path.read_bytes()
     data = footers.edited(data, footers.set_filter(0, ID, claim(data, 0, ID)[0], None))
     data = footers.edited(data, footers.set_filter(1, ID, 1 << 40, None))
-    data = blooms.planted(data, 0, PRICE, blooms.header(96) + b"\1" * 96)
+    data = blooms.planted(data, 0, PRICE, blooms.header(96) + b"\xff" * 96)
     assert [f.severity for f in found(path, data)] == [Severity.ERROR, Severity.WARNING, Severity.NOTE]

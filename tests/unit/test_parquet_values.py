@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import struct
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from support.tables import CASES, COMPRESSIONS, ENCODINGS, EPOCH, MAP, Case, has
 
 from bloomcli.formats.parquet.footer import Footer, read_footer
 from bloomcli.formats.parquet.values import HashedPage, hashed_pages, zero_hashes
+from bloomcli.hashes import parquet_draft
 
 
 def pages_of(path: Path) -> tuple[list[HashedPage], CountingSource, Footer]:
@@ -167,17 +169,128 @@ def test_nan_is_hashed_with_the_bits_it_has(tmp_path: Path, encoding: str) -> No
     assert page.has_zero
 
 
-def test_of_a_dictionary_encoded_chunk_only_the_dictionary_is_read(tmp_path: Path) -> None:
-    values = [f"{i % 40:030}" for i in range(60_000)]
-    path = write(tmp_path / "f", column(values), rows=20_000)
+def repeated(length: int, entries: list[str]) -> pa.Array:
+    """A dictionary array whose indices are random, so that no page is short."""
+    chosen = random.Random(length)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(chosen.choices(range(len(entries)), k=length), pa.int32()), entries
+    )
+
+
+@pytest.mark.parametrize("page_version", [1, 2])
+def test_a_dictionary_encoded_chunk_is_read_until_every_entry_was_seen(tmp_path: Path, page_version: int) -> None:
+    entries = [f"{i:030}" for i in range(40)]
+    options: dict[str, Any] = {"page_version": page_version, "data_page_size": 100_000, "compression": "zstd"}
+    path = write(tmp_path / "f", column(repeated(3_000_000, entries)), rows=2_000_000, **options)
     pages, source, footer = pages_of(path)
-    assert set(listed(pages)) == hashes(v.encode() for v in values)
-    assert [page.count for page in pages] == [40, 40, 40]
+    assert set(listed(pages)) == hashes(v.encode() for v in entries)
+    assert [page.count for page in pages] == [40, 40]
     chunks = [footer.chunk(place) for place in footer.chunk_places()]
     assert all(c.only_dictionary_encoded for c in chunks)
+    assert all(c.data_offset < p.end < c.data_offset + 200_000 for c, p in zip(chunks, pages, strict=True))
     body = [(offset, length) for offset, length in source.reads if offset < footer.start]
-    assert body == [(c.data_offset, c.dictionary_bytes) for c in chunks]
-    assert sum(length for _, length in body) < sum(c.compressed_bytes for c in chunks) / 5
+    assert body == [(c.data_offset, min(c.compressed_bytes, 1 << 20)) for c in chunks]
+    assert sum(length for _, length in body) < sum(c.compressed_bytes for c in chunks)
+    data = bytearray(path.read_bytes())
+    for c, p in zip(chunks, pages, strict=True):
+        data[p.end : c.data_offset + c.compressed_bytes] = b"\xff" * (c.data_offset + c.compressed_bytes - p.end)
+    path.write_bytes(data)
+    assert listed(pages_of(path)[0]) == listed(pages)
+
+
+def test_with_the_entries_that_no_index_refers_to_only_the_dictionary_is_read(tmp_path: Path) -> None:
+    entries = [f"{i:030}" for i in range(40)]
+    path = write(tmp_path / "f", column(repeated(20, entries)))
+    with CountingSource(path) as source:
+        footer = read_footer(source)
+        chunk = footer.chunk(next(footer.chunk_places()))
+        source.reads.clear()
+        pages = list(hashed_pages(source, chunk, footer.start, unreferenced=True))
+        assert source.reads == [(chunk.data_offset, chunk.dictionary_bytes)]
+    assert listed(pages) == [next(iter(hashes([v.encode()]))) for v in entries]
+
+
+@pytest.mark.parametrize("stats", [True, False], ids=["encoding stats", "no encoding stats"])
+@pytest.mark.parametrize("page_version", [1, 2])
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_entries_that_no_index_refers_to_are_no_values(
+    tmp_path: Path, compression: str, page_version: int, stats: bool
+) -> None:
+    """Arrow puts the whole dictionary of an array of strings into each row group."""
+
+    def forget(metadata: thrift.Fields) -> None:
+        for row_group in range(3):
+            del footers.meta(metadata, row_group, 0)[13]
+
+    entries = [f"entry {i}" for i in range(600)]
+    indices = [None, 5, 6, 6, 7, *[at % 9 + 1 for at in range(70)], None, 599, 300]
+    array = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(entries))
+    path = write(tmp_path / "f", column(array), rows=26, page_version=page_version, compression=compression,
+                 data_page_size=20, write_batch_size=4)  # fmt: skip
+    if not stats:
+        path.write_bytes(footers.edited(path.read_bytes(), forget))
+    pages, _, footer = pages_of(path)
+    assert [footer.chunk(place).only_dictionary_encoded for place in footer.chunk_places()] == [stats] * 3
+    for at, page in enumerate(pages):
+        own = [entries[i].encode() for i in sorted({i for i in indices[at * 26 : at * 26 + 26] if i is not None})]
+        assert page.count < 12
+        assert [page.value(i) for i in range(page.count)] == own
+        assert listed([page]) == [next(iter(hashes([v]))) for v in own]
+        assert page.draft_hashes() == struct.pack(f"<{page.count}Q", *map(parquet_draft, own))
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("kept", [[0, 1, 1], [1, 0, 1], [0, 0, 0]])
+def test_a_zero_that_no_index_refers_to_is_left_out(tmp_path: Path, name: str, kept: list[int]) -> None:
+    case = CASES[name]
+    entries = [-0.0, 1.5, 2.5]
+    pages, _, footer = pages_of(write(tmp_path / "f", column(pa.array(entries, case.type))))
+    (page,) = pages
+    page.keep(bytearray(kept), footer.columns[0])
+    own = [case.plain(v) for v, one in zip(entries, kept, strict=True) if one]
+    assert (page.has_zero, page.count, list(page.values())) == (bool(kept[0]), sum(kept), own)
+    assert listed([page]) == [next(iter(hashes([v]))) for v in own]
+
+
+@pytest.mark.parametrize("page_version", [1, 2])
+def test_an_array_with_another_dictionary_is_written_plain_beside_unused_entries(
+    tmp_path: Path, page_version: int
+) -> None:
+    first = pa.DictionaryArray.from_arrays(pa.array([3, None, 1, 3], pa.int32()), [f"a{i}" for i in range(50)])
+    second = pa.DictionaryArray.from_arrays(pa.array([0, 2, None], pa.int32()), [f"b{i}" for i in range(50)])
+    path = write(tmp_path / "f", column(pa.chunked_array([first, second])), page_version=page_version)
+    pages, _, footer = pages_of(path)
+    assert not footer.chunk(next(footer.chunk_places())).only_dictionary_encoded
+    assert [(page.dictionary, sorted(page.values())) for page in pages] == [
+        (False, [b"b0", b"b2"]),
+        (True, [b"a1", b"a3"]),
+    ]
+
+
+@pytest.mark.parametrize("page_version", [1, 2])
+def test_entries_that_nested_values_refer_to_are_found(tmp_path: Path, page_version: int) -> None:
+    lists = [[], None, [1, None, 2], [7, 7], [None], [], [3]] * 40
+    inner = pa.array([v for one in lists for v in one or []], pa.int32())
+    flat = pa.DictionaryArray.from_arrays(inner, pa.array([f"entry {i}" for i in range(1000)]))
+    offsets = [0]
+    for one in lists:
+        offsets.append(offsets[-1] + len(one or []))
+    mask = pa.array([one is None for one in lists])
+    array = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat, mask=mask)
+    path = write(tmp_path / "f", column(array), page_version=page_version, data_page_size=30, write_batch_size=10)
+    assert sorted(listed(pages_of(path)[0])) == sorted(hashes(f"entry {i}".encode() for i in (1, 2, 3, 7)))
+
+
+@pytest.mark.parametrize("stats", [True, False], ids=["encoding stats", "no encoding stats"])
+def test_a_dictionary_that_only_nulls_stand_beside_holds_no_values(tmp_path: Path, stats: bool) -> None:
+    def forget(metadata: thrift.Fields) -> None:
+        del footers.meta(metadata, 0, 0)[13]
+
+    array = pa.DictionaryArray.from_arrays(pa.array([None] * 90, pa.int32()), ["a", "b"])
+    path = write(tmp_path / "f", column(array))
+    if not stats:
+        path.write_bytes(footers.edited(path.read_bytes(), forget))
+    assert listed(pages_of(path)[0]) == []
 
 
 def test_without_encoding_stats_the_whole_chunk_is_read_and_gives_the_same(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 import bloomcli
 from bloomcli.cli import run
-from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters.split_block import SALT, MaskedSplitBlockFilter
 from bloomcli.formats.parquet import variants
 from bloomcli.formats.parquet.spec import Place
@@ -61,6 +62,25 @@ def test_headers_are_told_apart_by_their_bytes(variant: str) -> None:
     header = variants.parse_header(raw + bytes(64), PLACE)
     assert (header.variant, header.num_bytes, header.header_bytes) == (variant, 4096, len(raw))
     assert header.hash == ("XXHASH" if variant == variants.CURRENT else "MURMUR3")
+
+
+def test_todays_header_is_read_at_once_and_as_walking_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One byte changed after the other: the short cut takes what it knows, and says of it what the walk says."""
+    raws = [variants.write_header(1 << power) for power in range(5, 28)]
+    raws += [
+        raw[:at] + bytes([value]) + raw[at + 1 :] for raw in raws[::7] for at in range(16) for value in range(256)
+    ]
+
+    def read(raw: bytes) -> object:
+        try:
+            return variants.parse_header(raw + bytes(64), PLACE)
+        except CorruptFile as error:
+            return str(error)
+
+    quick = [read(raw) for raw in raws]
+    assert sum(variants._USUAL.match(raw) is not None for raw in raws) > len(raws) / 100
+    monkeypatch.setattr(variants, "_USUAL", re.compile(b"(?!)"))
+    assert [read(raw) for raw in raws] == quick
 
 
 def test_headers_are_the_bytes_that_the_drafts_wrote() -> None:
@@ -170,6 +190,26 @@ def test_the_bits_of_parquet_mr_are_the_bits_that_we_write(corpus: Path, tmp_pat
     bloomcli.add(path, ["w"], output=out, variant=variants.TWELVE_BYTES, ndv=700)
     dump = bloomcli.dump(out)
     assert dump.header + dump.bitset == (corpus / "bloom_filter.bin").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("header", "id_"),
+    [
+        ("1580101c1c00001c2c00001c1c000000", "filter-hash"),
+        ("1580101c1c00001c1c00001c2c000000", "filter-compression"),
+        ("1580101c1c00001c001c1c000000", "filter-hash"),
+    ],
+)
+def test_a_bare_filter_of_unknown_kind_answers_nothing(header: str, id_: str, corpus: Path, tmp_path: Path) -> None:
+    sound = (corpus / "bloom_filter.xxhash.bin").read_bytes()
+    path = tmp_path / "filter.bin"
+    path.write_bytes(bytes.fromhex(header) + sound[-1024:])
+    (facts,) = bloomcli.inspect(path).filters
+    assert facts.problem is not None
+    found = bloomcli.probe(path, [*WORDS, "world"])
+    assert [t.presence for t in found.totals] == [Presence.UNKNOWN] * 5
+    report = bloomcli.validate(path)
+    assert ([f.id for f in report.findings], report.ok) == ([id_], False)
 
 
 def test_a_bare_filter_has_nothing_to_change_or_check(corpus: Path, tmp_path: Path) -> None:

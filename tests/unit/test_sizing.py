@@ -6,7 +6,6 @@ import math
 import random
 
 import pytest
-from support.reference import packed
 
 from bloomcli import limits
 from bloomcli.filters import sizing
@@ -37,9 +36,8 @@ SPECIFICATION = [(6.0, 0.1), (10.5, 0.01), (16.9, 0.001), (26.4, 0.0001), (41.0,
 
 def simulated(values: int, nbytes: int, seed: int) -> float:
     """The measured rate of one filter with random hashes."""
-    source = random.Random(seed)
     built = SplitBlockFilter.empty(nbytes)
-    built.insert_hashes(packed(source.getrandbits(64) for _ in range(values)), values)
+    built.insert_hashes(random.Random(seed).randbytes(values * 8), values)
     return built.fpp
 
 
@@ -142,6 +140,25 @@ def test_a_filter_of_the_upper_bound_meets_the_rate(values: int, fpp: float) -> 
     nbytes = sizing.upper_bound_bytes(values, fpp)
     assert nbytes & (nbytes - 1) == 0
     assert all(simulated(values, nbytes, seed) <= fpp for seed in range(5))
+
+
+def largest(fpp: float, nbytes: int) -> int:
+    """The most values for which `nbytes` are the upper bound."""
+    low, high = 1, nbytes * 8
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if sizing.upper_bound_bytes(middle, fpp) <= nbytes else (low, middle - 1)
+    assert sizing.upper_bound_bytes(low, fpp) == nbytes < sizing.upper_bound_bytes(low + 1, fpp)
+    return low
+
+
+@pytest.mark.parametrize("fpp", [0.5, 0.01, 1e-3, 1e-4, 1e-6])
+@pytest.mark.parametrize("nbytes", [64, 1024, 16384, 32768, 65536, 131072])
+def test_the_most_values_of_a_size_meet_the_rate_and_take_most_of_it(nbytes: int, fpp: float) -> None:
+    values = largest(fpp, nbytes)
+    assert [seed for seed in range(20) if simulated(values, nbytes, seed) > fpp] == []
+    if nbytes >= 32768:
+        assert sizing.expected_fpp(round(values * 1.2), nbytes) > fpp
 
 
 def test_the_upper_bound_grows_with_the_values_and_with_the_demand() -> None:

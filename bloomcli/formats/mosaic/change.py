@@ -66,12 +66,15 @@ _Filters = list[tuple[NewFilter, FilterChange]]
 class AddDraft(_Change):
     """Filters for chosen columns, built from their values."""
 
-    def __init__(self, file: MosaicFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> None:
+    def __init__(
+        self, file: MosaicFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
+    ) -> None:
         _refuse(file, columns, rule)
         self.rule = rule
         self.chosen = [file.footer.columns[c.index] for c in columns]
         wanted = {c.index for c in self.chosen}
-        gone = {place for place in file.footer.filters if place.column in wanted}
+        present = {place for place in file.footer.filters if place.column in wanted}
+        gone = set() if missing else present
         if gone and not replace:
             first = min(gone, key=lambda p: (p.row_group, p.position))
             raise FilterExists(
@@ -88,9 +91,16 @@ class AddDraft(_Change):
         self._readers: list[values.ColumnReader] = []
         self._running: deque[Future[_Filters]] = deque()
         self._replaced = {(p.row_group, p.column): p for p in sorted(gone, key=lambda p: -p.position)}
-        self.estimate = tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self.chosen)
-        self.bytes_to_decode = sum(file.bytes_of(g, wanted) for g in self.footer.row_groups)
+        there = {(p.row_group, p.column) for p in present - gone}
+        self._todo = {
+            g.ordinal: [c for c in self.chosen if (g.ordinal, c.index) not in there] for g in self.footer.row_groups
+        }
+        self.estimate = tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self._todo[g.ordinal])
+        self.bytes_to_decode = sum(map(self._bytes_of, self.footer.row_groups))
         self.new_bytes_bound = self._bound([c.bitset_bytes or 0 for c in self.estimate])
+
+    def _bytes_of(self, group: RowGroup) -> int:
+        return self.file.bytes_of(group, {c.index for c in self._todo[group.ordinal]})
 
     def _upper_bound(self, group: RowGroup, column: MosaicColumn) -> int:
         if self.rule.ndv is not None:
@@ -148,11 +158,12 @@ class AddDraft(_Change):
         return reader
 
     def _build(self, group: RowGroup, tick: Tick) -> _Filters:
-        if self._stopped:
+        todo = self._todo[group.ordinal]
+        if self._stopped or not todo:
             return []
         hashes = self._reader().row_group(group)
-        built = [self._build_one(group, column, hashes[column.index]) for column in self.chosen]
-        tick(self.file.bytes_of(group, {c.index for c in self.chosen}))
+        built = [self._build_one(group, column, hashes[column.index]) for column in todo]
+        tick(self._bytes_of(group))
         return built
 
     def _build_one(
@@ -161,13 +172,12 @@ class AddDraft(_Change):
         size = self._upper_bound(group, column)
         if self.rule.ndv is None:  # statistics may be wrong about nulls; what was decoded isn't
             size = sizing.upper_bound_bytes(values.distinct_bound(column, hashed.count), self.rule.fpp)
-        bits = SplitBlockFilter.empty(size)
-        bits.insert_hashes(hashed.hashes, hashed.count)
-        if hashed.has_zero:
-            for value in values.zero_hashes(column):
-                bits.insert(value)
+        bits = _filled(size, column, hashed)
         cap = self.rule.largest_split_block
         if self.rule.ndv is None:
+            # a size goes by the expected rate, and the bits that are there may scatter beyond it
+            while bits.fpp > self.rule.fpp and bits.nbytes < cap:
+                bits = _filled(bits.nbytes * 2, column, hashed)
             bits = bits.folded_to(self.rule.fpp, cap)
         else:
             while bits.nbytes > cap:
@@ -188,6 +198,20 @@ class AddDraft(_Change):
         return NewFilter(column.index, bits), change
 
 
+def _filled(size: int, column: MosaicColumn, hashed: values.Hashed) -> SplitBlockFilter:
+    bits = SplitBlockFilter.empty(size)
+    bits.insert_hashes(hashed.hashes, hashed.count)
+    if hashed.has_zero:
+        for value in values.zero_hashes(column):
+            bits.insert(value)
+    return bits
+
+
+def unfilterable(column: MosaicColumn) -> str | None:
+    """What a column is that can't have a filter; None where it can."""
+    return None if column.family in HASHED else f"{column.type_name}: the draft has no filters for such values"
+
+
 def _refuse(file: MosaicFile, columns: Sequence[Column], rule: SizeRule) -> None:
     """Raise where filters can't be, or aren't meant to be added."""
     if rule.kind is not None:
@@ -200,9 +224,9 @@ def _refuse(file: MosaicFile, columns: Sequence[Column], rule: SizeRule) -> None
         )
     for column in columns:
         mosaic = file.footer.columns[column.index]
-        if mosaic.family not in HASHED:
+        if (reason := unfilterable(mosaic)) is not None:
             raise UnsupportedError(
-                f"column {mosaic.name} is {mosaic.type_name}: the draft has no filters for such values",
+                f"column {mosaic.name} is {reason}",
                 path=file.source.path,
                 field=f"schema.columns[{mosaic.index}]",
                 hint="leave it out of --columns",

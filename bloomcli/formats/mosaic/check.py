@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.formats.lookup import Rebuilt, add_missing, lost_values, stray_bits
@@ -17,6 +17,10 @@ from bloomcli.model import FilterFacts, Finding, Severity
 
 if TYPE_CHECKING:
     from bloomcli.formats.mosaic.file import MosaicFile
+
+_HINT_REMOVE: Final = "`bloom remove` takes it out"
+_NOT_OURS: Final = ("filter-column", "filter-type")
+"""Filters that can't be written anew."""
 
 
 def _finding(
@@ -36,7 +40,7 @@ def _finding(
         row_group=place.row_group,
         column=column_name(file.footer, place),
         offset=place.offset if offset is None else offset,
-        hint=HINT_REPLACE,
+        hint=_HINT_REMOVE if id in _NOT_OURS else HINT_REPLACE,
         missing=missing,
     )
 

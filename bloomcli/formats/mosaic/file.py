@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from bloomcli import kernels
 from bloomcli.errors import LiteralError, UsageError
-from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Spread, Tick, UnitAnswers
-from bloomcli.formats.mosaic import change, check, describe, schema, statistics, values
+from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
+from bloomcli.formats.mosaic import change, check, describe, schema, splice, statistics, values
 from bloomcli.formats.mosaic.filter_header import FilterProblem, LoadedFilter, load
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
@@ -22,6 +23,7 @@ class MosaicFile:
 
     format = "mosaic"
     stripes: int | None = None
+    unfoldable: str | None = None
     created_by: str | None = None
 
     def __init__(self, source: Source) -> None:
@@ -44,7 +46,11 @@ class MosaicFile:
     @cached_property
     def leaves(self) -> Sequence[Column]:
         """Those that aren't lists or maps."""
-        return [schema.column_of(c) for c in self.footer.columns if c.kind not in COMPOUND]
+        return [
+            replace(schema.column_of(c), unfilterable=change.unfilterable(c))
+            for c in self.footer.columns
+            if c.kind not in COMPOUND
+        ]
 
     def literal_column(self, column: Column) -> Column:
         """The Parquet type that holds the same values."""
@@ -199,9 +205,18 @@ class MosaicFile:
         del threads
         return check.deep(self, columns, tick, units)
 
-    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
+    def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
+        """Whether schema and index are the same but for these columns' filters."""
+        return isinstance(other, MosaicFile) and splice.alike(self.footer, other.footer, columns)
+
+    def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
+        """One kind."""
+        del column, kind
+        return (None,)
+
+    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        return change.AddDraft(self, columns, rule, replace=replace)
+        return change.AddDraft(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
 
     def draft_remove(self, columns: set[int] | None) -> Draft:
         """Plan to remove filters."""

@@ -19,7 +19,7 @@ from bloomcli.formats.mosaic.footer import FilterPlace, Footer
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
 
-HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
+HINT_REPLACE: Final = "`bloom add --replace --mosaic-draft` writes a sound filter in its place"
 
 _HEAD: Final = bytes((1, 1, 1, 0))
 _HEADER_MAX: Final = 9

@@ -202,10 +202,30 @@ class Layout:
         again = Footer(written)
         if written.read_at(again.index_at, again.footer_at - again.index_at) != self._index:
             raise WriteError("the index that was written isn't the one that was planned")
+        places = {(group.ordinal, f.offset): f for group in again.row_groups for f in group.filters}
         for ordinal, offset, bitset in self._written:
-            place = next(f for f in again.row_groups[ordinal].filters if f.offset == offset)
+            place = places[ordinal, offset]
             if load(again, place).bits.bitset != bitset:
                 raise WriteError(f"the filter at {place.offset} isn't the one that was built")
+
+
+def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:
+    """Whether two files are the same but for filters of these columns (None: all), as far as metadata tells."""
+
+    def index(footer: Footer) -> list[object]:
+        groups = [
+            (
+                group.encoded({b.offset_at: 0 for b in group.buckets}, b""),
+                [(f.column, f.length) for f in group.filters if columns is not None and f.column not in columns],
+            )
+            for group in footer.row_groups
+        ]
+        return [footer.tail[16 : spec.VERSION_AT], groups]
+
+    def schema(footer: Footer) -> bytes:
+        return footer.source.read_at(footer.schema_at, footer.index_at - footer.schema_at)
+
+    return index(one) == index(other) and schema(one) == schema(other)
 
 
 def encode_filters(entries: Sequence[tuple[int, int, int]]) -> bytes:

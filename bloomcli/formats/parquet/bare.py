@@ -6,9 +6,9 @@ from collections.abc import Container, Iterator, Sequence
 
 from bloomcli import hashes, limits
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
-from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Spread, Tick, UnitAnswers
+from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
 from bloomcli.formats.parquet import variants
-from bloomcli.formats.parquet.filter_header import DRAFT_REASON
+from bloomcli.formats.parquet.filter_header import DRAFT_REASON, unknown_kind
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.literals import Literal
 from bloomcli.model import (
@@ -47,12 +47,14 @@ class BareFilter:
     row_group_count = 1
     column_count = 1
     created_by: str | None = None
+    unfoldable: str | None = None
 
     def __init__(self, source: Source) -> None:
         self.source = source
         data = source.read_at(0, source.size)
         self.header = variants.parse_header(data, Place(source.path, 0, "header"))
         self.raw = data[: self.header.header_bytes]
+        self._unknown = unknown_kind(self.header)
         bitset = data[self.header.header_bytes :]
         try:
             self.bits = variants.filter_class(self.header.variant).from_bytes(bitset)
@@ -83,6 +85,16 @@ class BareFilter:
         return {0}
 
     def _facts(self) -> FilterFacts:
+        if self._unknown is not None:
+            return FilterFacts(
+                row_group=0,
+                column=_COLUMN.path,
+                physical=_COLUMN.physical,
+                logical=None,
+                offset=0,
+                length=self.source.size,
+                problem=self._unknown[0],
+            )
         ndv = self.bits.ndv_estimate
         return FilterFacts(
             row_group=0,
@@ -129,6 +141,10 @@ class BareFilter:
         )
 
     def _answer(self, literal: Literal, *, explain: bool) -> Answer:
+        if self._unknown is not None:
+            return Answer(
+                presence_known=False, present=False, has_filter=True, stats_skip=None, reason=self._unknown[0]
+            )
         function = hashes.parquet_draft if self.header.draft else hashes.parquet
         trail = []
         for encoded in literal.encodings:
@@ -148,8 +164,11 @@ class BareFilter:
         return 0
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """A draft is the only thing that can be wrong with a filter that was read."""
+        """Of what can be wrong with a filter, what its header alone tells."""
         yield from self.facts(columns)
+        if self._unknown is not None:
+            reason, name = self._unknown
+            yield Finding(id=name, severity=Severity.ERROR, message=reason, column=_COLUMN.path, offset=0)
         if self.header.draft:
             yield Finding(
                 id="filter-draft", severity=Severity.ERROR, message=DRAFT_REASON, column=_COLUMN.path, offset=0
@@ -186,9 +205,19 @@ class BareFilter:
             f"a bare filter: there are {what}", path=self.source.path, hint="give the Parquet file itself"
         )
 
-    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
+    def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
+        """Never: nothing is there but the filter."""
+        del other, columns
+        return False
+
+    def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
+        """One kind."""
+        del column, kind
+        return (None,)
+
+    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
         """Raises UnsupportedError."""
-        del columns, rule, replace
+        del columns, rule, replace, missing
         raise self._alone("no columns to add filters for")
 
     def draft_remove(self, columns: set[int] | None) -> Draft:

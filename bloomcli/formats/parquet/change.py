@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import limits
@@ -76,10 +77,35 @@ class _Change(Carried):
         )
 
 
+def unfilterable(column: Column) -> str | None:
+    """What a column is that can't have a filter; None where it can."""
+    if column.physical != "BOOLEAN":
+        return None
+    return "BOOLEAN: it has two values, no reader uses a filter on it, and one that is wrongly written loses rows"
+
+
+@dataclass(slots=True)
+class _BuiltFilter:
+    """A filter of one column chunk."""
+
+    bits: SplitBlockFilter
+    values: int
+    decoded: int
+    """Compressed bytes that were read for it."""
+
+
 class AddDraft(_Change):
     """Filters for chosen columns, built from their values."""
 
-    def __init__(self, file: ParquetFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> None:
+    def __init__(
+        self,
+        file: ParquetFile,
+        columns: Sequence[Column],
+        rule: SizeRule,
+        *,
+        replace: bool,
+        missing: bool = False,
+    ) -> None:
         if rule.kind is not None:
             raise UsageError(
                 "Parquet has one kind of filter", path=file.source.path, hint="leave --kind out: it is for ORC"
@@ -87,16 +113,15 @@ class AddDraft(_Change):
         if rule.variant not in {None, CURRENT, *DRAFTS}:
             raise UsageError(f"no variant is called {rule.variant!r}", hint=", ".join((CURRENT, *DRAFTS)))
         for column in columns:
-            if column.physical == "BOOLEAN":
+            if (reason := unfilterable(column)) is not None:
                 raise UsageError(
-                    f"column {column.path} is BOOLEAN: it has two values, no reader uses a filter on it, and "
-                    "one that is wrongly written loses rows",
+                    f"column {column.path} is {reason}",
                     path=file.source.path,
                     hint="leave it out of --columns",
                 )
         self.rule = rule
         self._stopped = False
-        self._running: list[Future[tuple[SplitBlockFilter, int, str]]] = []
+        self._running: list[Future[_BuiltFilter]] = []
         self.chunks: dict[ChunkPlace, ColumnChunk] = {}
         gone: set[ChunkPlace] = set()
         for place in file.footer.chunk_places({c.index for c in columns}):
@@ -109,6 +134,8 @@ class AddDraft(_Change):
                     hint="bloom has no keys; leave the column out",
                 )
             if chunk.bloom_filter_offset is not None:
+                if missing:
+                    continue
                 if not replace:
                     raise FilterExists(
                         f"column {chunk.column.path} has a filter in row group {chunk.row_group} already",
@@ -123,7 +150,7 @@ class AddDraft(_Change):
         self.variant = rule.variant or CURRENT
         self._filters = filter_class(self.variant)
         self.estimate = tuple(self._estimate(place) for place in self.chunks)
-        self.bytes_to_decode = sum(_bytes_to_read(c) for c in self.chunks.values())
+        self.bytes_to_decode = sum(c.compressed_bytes for c in self.chunks.values() if c.num_values)
         self.new_bytes_bound = (
             sum((c.bitset_bytes or 0) + _HEADER_BOUND for c in self.estimate)
             + len(file.footer.raw)
@@ -157,9 +184,9 @@ class AddDraft(_Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """Hash the columns' values and build their filters, `threads` chunks at a time, while the body is copied."""
 
-        def one(chunk: ColumnChunk) -> tuple[SplitBlockFilter, int, str]:
+        def one(chunk: ColumnChunk) -> _BuiltFilter:
             built = self._build_one(chunk)
-            tick(_bytes_to_read(chunk))
+            tick(chunk.compressed_bytes if chunk.num_values else 0)
             return built
 
         with ThreadPoolExecutor(threads, thread_name_prefix="bloom-decode") as pool:
@@ -173,18 +200,17 @@ class AddDraft(_Change):
                 raise
         new: _NewFilters = {}
         changes = []
-        for (place, chunk), (bits, count, source) in zip(self.chunks.items(), results, strict=True):
-            new[place] = bits
-            changes.append(self._changed(place, chunk, bits, count, source))
-        yield from self.finish(new, changes, self.bytes_to_decode)
+        for (place, chunk), built in zip(self.chunks.items(), results, strict=True):
+            new[place] = built.bits
+            changes.append(self._changed(place, chunk, built))
+        yield from self.finish(new, changes, sum(built.decoded for built in results))
 
     def failed(self) -> bool:
         """Some column could not be read."""
         return any(future.done() and future.exception() is not None for future in self._running)
 
-    def _changed(
-        self, place: ChunkPlace, chunk: ColumnChunk, bits: SplitBlockFilter, count: int, source: str
-    ) -> FilterChange:
+    def _changed(self, place: ChunkPlace, chunk: ColumnChunk, built: _BuiltFilter) -> FilterChange:
+        bits = built.bits
         old = None
         if place in self.gone:
             try:
@@ -197,47 +223,52 @@ class AddDraft(_Change):
             action="replace" if place in self.gone else "add",
             bitset_bytes=bits.nbytes,
             old_bitset_bytes=old,
-            values=count,
+            values=built.values,
             fpp=bits.fpp,
             target_fpp=self.rule.fpp,
             misses_target=bits.fpp > self.rule.fpp,
-            source=source,
+            source="dictionary" if chunk.only_dictionary_encoded else "pages",
         )
 
-    def _build_one(self, chunk: ColumnChunk) -> tuple[SplitBlockFilter, int, str]:
+    def _build_one(self, chunk: ColumnChunk) -> _BuiltFilter:
+        cap = self.rule.largest_split_block
+        built = self._filled(chunk, None)
+        if self.rule.ndv is not None:
+            while built.bits.nbytes > cap:
+                built.bits = built.bits.fold()
+            return built
+        # a size goes by the expected rate, and the bits that are there may scatter beyond it
+        while built.bits.fpp > self.rule.fpp and built.bits.nbytes < cap and not self._stopped:
+            built = self._filled(chunk, built.bits.nbytes * 2)
+        built.bits = built.bits.folded_to(self.rule.fpp, cap)
+        return built
+
+    def _filled(self, chunk: ColumnChunk, size: int | None) -> _BuiltFilter:
+        """A filter of `size` bytes (None: of the upper bound) with the chunk's values."""
         bits: SplitBlockFilter | None = None
-        count = 0
+        count = decoded = 0
         zero = False
-        source = "dictionary" if chunk.only_dictionary_encoded else "pages"
+        current = self.variant == CURRENT
         for page in values.hashed_pages(self.file.source, chunk, self.file.footer.start):
             if self._stopped:
                 break
             if bits is None:
                 # a dictionary that stands for the whole chunk bounds the filter better than the row count
                 only = chunk.only_dictionary_encoded and self.rule.ndv is None
-                size = sizing.upper_bound_bytes(page.count, self.rule.fpp) if only else self._upper_bound(chunk)
-                bits = self._filters.empty(size)
-            bits.insert_hashes(page.hashes if self.variant == CURRENT else page.draft_hashes(), page.count)
+                bound = sizing.upper_bound_bytes(page.count, self.rule.fpp) if only else self._upper_bound(chunk)
+                bits = self._filters.empty(size or bound)
+            bits.insert_hashes(page.hashes if current else page.draft_hashes(), page.count)
             count += page.count
             zero = zero or page.has_zero
+            decoded = page.end - chunk.data_offset
         if bits is None:
             bits = self._filters.empty(limits.FILTER_MIN_BYTES if self.rule.ndv is None else self._upper_bound(chunk))
         if zero:
-            for value in values.zero_hashes(chunk.column, draft=self.variant != CURRENT):
+            for value in values.zero_hashes(chunk.column, draft=not current):
                 bits.insert(value)
-        cap = self.rule.largest_split_block
-        if self.rule.ndv is None:
-            bits = bits.folded_to(self.rule.fpp, cap)
-        else:
-            while bits.nbytes > cap:
-                bits = bits.fold()
-        return bits, count, source
-
-
-def _bytes_to_read(chunk: ColumnChunk) -> int:
-    if chunk.only_dictionary_encoded and chunk.dictionary_bytes is not None:
-        return chunk.dictionary_bytes
-    return chunk.compressed_bytes if chunk.num_values else 0
+        if not chunk.only_dictionary_encoded:
+            decoded = chunk.compressed_bytes if chunk.num_values else 0
+        return _BuiltFilter(bits, count, decoded)
 
 
 class RemoveDraft(_Change):

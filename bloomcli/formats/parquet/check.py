@@ -5,13 +5,23 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Container, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
+from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, add_missing, lost_values, side_by_side, stray_bits
-from bloomcli.formats.parquet import layout, values
+from bloomcli.formats.lookup import (
+    NEGATIVE_ZERO,
+    Rebuilt,
+    add_missing,
+    lost_bound,
+    lost_values,
+    side_by_side,
+    stray_bits,
+)
+from bloomcli.formats.parquet import bounds, layout, values
 from bloomcli.formats.parquet.describe import facts, present_values, problem_facts
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
 from bloomcli.formats.parquet.variants import write_header
@@ -25,12 +35,17 @@ _INTERVAL: Final = struct.Struct("<III")
 """Months, days, milliseconds. Source: the Parquet format's LogicalTypes.md."""
 _DAY_MILLIS: Final = 86_400_000
 _MONTH_DAYS: Final = 30
+_NO_FILTER: Final = -1
+"""The lowest bloom_filter_offset by which writers have said that there is none."""
 
 
 def examine(file: ParquetFile, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
     """The filters; and headers, lengths, offsets, overlaps, and the wrong filters that known writers leave."""
-    for place in file.places(columns):
+    for place, offset, length in file.claims(columns):
         chunk = file.footer.chunk(place)
+        if chunk.bloom_filter_offset is None:
+            yield from _nowhere(chunk, offset, length)
+            continue
         try:
             loaded = file.load(chunk)
         except FilterProblem as problem:
@@ -48,6 +63,25 @@ def examine(file: ParquetFile, columns: set[int] | None) -> Iterator[FilterFacts
             yield facts(chunk, loaded)
             yield from _sound(chunk, loaded)
     yield from _overlaps(file, columns)
+
+
+def _nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iterator[Finding]:
+    """Readers take such a chunk for one without a filter, so that no row is lost; but nobody wrote it so.
+
+    0 and -1 alone are what writers that know no filters have left (PARQUET-1979).
+    """
+    if not length and (offset is None or offset >= _NO_FILTER):
+        return
+    said = "without a bloom_filter_offset" if offset is None else f"with a bloom_filter_offset of {offset}"
+    size = f"a bloom_filter_length of {length} " if length else "a chunk "
+    yield Finding(
+        id="filter-offset",
+        severity=Severity.ERROR,
+        message=f"{size}{said}: there was a filter, and no reader finds it any more",
+        row_group=chunk.row_group,
+        column=chunk.column.path,
+        hint=HINT_REPLACE,
+    )
 
 
 def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
@@ -79,6 +113,9 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
     if loaded.header.draft:
         yield finding("filter-draft", Severity.ERROR, DRAFT_REASON, HINT_REPLACE)
         return
+    for which, bound in bounds.lost(chunk, loaded.bits) if loaded.bits.set_bits else ():
+        lost = finding("value-missing", Severity.ERROR, lost_bound(which), HINT_REPLACE)
+        yield replace(lost, missing=(render(bound, chunk.column),))
     usual = _usual_header(loaded.header.num_bytes)
     if loaded.header_raw[: len(usual) - 1] + loaded.header_raw[-1:] != usual:
         yield finding(
@@ -160,10 +197,11 @@ def _text(page: values.HashedPage, column: Column, index: int) -> str:
 def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tuple[DeepCheck]:
     if chunk.column.physical == "BOOLEAN":
         return (DeepCheck(values=0),)
-    draft = loaded.header.draft
-    again = Rebuilt(loaded.bits, values.zero_hashes(chunk.column, draft=draft))
-    for page in values.hashed_pages(file.source, chunk, file.footer.start):
-        again.insert(page.draft_hashes() if draft else page.hashes, page.count, has_zero=page.has_zero)
+    # where the filter holds every entry of the dictionary, it doesn't matter which of them the pages refer to
+    again = _rebuilt(file, chunk, loaded, unreferenced=True)
+    doubtful = again.lost() or again.negative_zero
+    if doubtful:
+        again = _rebuilt(file, chunk, loaded, unreferenced=False)
     finding = partial(
         Finding, row_group=chunk.row_group, column=chunk.column.path, offset=loaded.offset, hint=HINT_REPLACE
     )
@@ -180,10 +218,32 @@ def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tu
     if again.negative_zero:
         zero = finding(id="reader-negative-zero", severity=Severity.ERROR, message=NEGATIVE_ZERO)
     stray = again.stray()
+    if stray and doubtful:
+        stray = again.stray(_entries(file, chunk, loaded))
     if stray and chunk.column.logical == "INTERVAL":
         stray = again.stray(_normalised(file, chunk))
     found = finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits(stray)) if stray else None
     return (DeepCheck(values=again.count, finding=found, negative_zero=zero),)
+
+
+def _rebuilt(
+    file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter, *, unreferenced: bool
+) -> Rebuilt[SplitBlockFilter]:
+    draft = loaded.header.draft
+    again = Rebuilt(loaded.bits, values.zero_hashes(chunk.column, draft=draft))
+    for page in values.hashed_pages(file.source, chunk, file.footer.start, unreferenced=unreferenced):
+        again.insert(_hashes(page, loaded), page.count, has_zero=page.has_zero)
+    return again
+
+
+def _hashes(page: values.HashedPage, loaded: LoadedFilter) -> bytearray:
+    return page.draft_hashes() if loaded.header.draft else page.hashes
+
+
+def _entries(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> bytearray:
+    """The hashes of all dictionary entries, those that no index refers to included."""
+    pages = values.hashed_pages(file.source, chunk, file.footer.start, unreferenced=True)
+    return next((_hashes(page, loaded) for page in pages if page.dictionary), bytearray())
 
 
 def _normalised(file: ParquetFile, chunk: ColumnChunk) -> bytes:
@@ -205,8 +265,7 @@ def _missing(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tup
     missing: list[str] = []
     for page in values.hashed_pages(file.source, chunk, file.footer.start):
         flags = bytearray(page.count)
-        found = page.draft_hashes() if loaded.header.draft else page.hashes
-        lost = loaded.bits.check_hashes(found, page.count, flags)
+        lost = loaded.bits.check_hashes(_hashes(page, loaded), page.count, flags)
         absent += lost
         if lost:
             add_missing(missing, flags, partial(_text, page, chunk.column))

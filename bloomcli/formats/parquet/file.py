@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from bloomcli import hashes, kernels
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.formats.base import Answer, DeepCheck, Draft, SizeRule, Spread, Tick, UnitAnswers
-from bloomcli.formats.parquet import change, check, describe
+from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
+from bloomcli.formats.lookup import WRONG
+from bloomcli.formats.parquet import bounds, change, check, describe, splice, values
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
 from bloomcli.literals import Literal, excluded_by
@@ -21,6 +23,7 @@ class ParquetFile:
 
     format = "parquet"
     stripes: int | None = None
+    unfoldable: str | None = None
     details: tuple[tuple[str, str], ...] = ()
 
     def __init__(self, source: Source) -> None:
@@ -36,10 +39,10 @@ class ParquetFile:
         """Leaf columns in schema order."""
         return self.footer.columns
 
-    @property
+    @cached_property
     def leaves(self) -> Sequence[Column]:
         """The same: Parquet has filters for leaves only."""
-        return self.footer.columns
+        return [replace(c, unfilterable=why) if (why := change.unfilterable(c)) else c for c in self.footer.columns]
 
     def literal_column(self, column: Column) -> Column:
         """Parquet's own."""
@@ -50,12 +53,16 @@ class ParquetFile:
         del facts
         return ()
 
+    def claims(self, columns: set[int] | None) -> Iterator[tuple[ChunkPlace, int | None, int | None]]:
+        """(chunk, bloom_filter_offset, bloom_filter_length) of chunks whose metadata has either, as written."""
+        for place in self.footer.chunk_places(columns):
+            offset, length = self.footer.filter_claim(place)
+            if offset is not None or length is not None:
+                yield place, offset, length
+
     def places(self, columns: set[int] | None) -> Iterator[ChunkPlace]:
         """Chunks whose metadata names a filter."""
-        for place in self.footer.chunk_places(columns):
-            offset, _ = self.footer.filter_claim(place)
-            if offset is not None and offset > 0:
-                yield place
+        return (place for place, offset, _ in self.claims(columns) if offset is not None and offset > 0)
 
     def filtered_columns(self) -> set[int]:
         """Ordinals of the columns that have a filter in any row group."""
@@ -113,6 +120,9 @@ class ParquetFile:
                     loaded = self.load(chunk)
                 except FilterProblem as problem:
                     reason = problem.reason
+                else:
+                    if not loaded.header.draft and any(True for _ in bounds.lost(chunk, loaded.bits)):
+                        loaded, reason = None, WRONG
             yield UnitAnswers(
                 row_group=chunk.row_group,
                 rows=self.footer.row_group(chunk.row_group).rows,
@@ -131,7 +141,8 @@ class ParquetFile:
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups with values in which a column has no filter."""
-        return [c.row_group for c in self._chunks(column) if c.bloom_filter_offset is None and c.num_values]
+        chunks = self._chunks(column)
+        return [c.row_group for c in chunks if c.bloom_filter_offset is None and describe.present_values(c)]
 
     def spread(self, column: Column) -> Iterator[Spread]:
         """The statistics' bounds in each row group with a filter."""
@@ -181,9 +192,18 @@ class ParquetFile:
                 hint="bloom has no keys; let the engine that wrote the file write it with filters",
             )
 
-    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool) -> Draft:
+    def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
+        """Whether the footers are the same but for these columns' filters."""
+        return isinstance(other, ParquetFile) and splice.alike(self.footer, other.footer, columns)
+
+    def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
+        """One kind."""
+        del column, kind
+        return (None,)
+
+    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        return change.AddDraft(self, columns, rule, replace=replace)
+        return change.AddDraft(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
 
     def draft_remove(self, columns: set[int] | None) -> Draft:
         """Plan to remove filters."""
@@ -203,7 +223,12 @@ def _answer(
             presence_known=True, present=False, has_filter=loaded is not None, stats_skip=skip,
             reason=literal.impossible,
         )  # fmt: skip
-    if chunk.num_values == 0 or (chunk.null_count is not None and chunk.null_count >= chunk.num_values):
+    if chunk.encrypted and not chunk.num_values:  # its metadata is encrypted too: nothing is known of it
+        return Answer(
+            presence_known=False, present=False, has_filter=True, stats_skip=None, reason="the column is encrypted"
+        )
+    only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
+    if chunk.num_values == 0 or (only_nulls and (loaded is None or literal.unknowable is not None)):
         reason = "no values" if chunk.num_values == 0 else "only nulls"
         return Answer(
             presence_known=True, present=False, has_filter=loaded is not None, stats_skip=True, reason=reason
@@ -222,12 +247,17 @@ def _answer(
             reason=problem,
         )
     function = hashes.parquet_draft if loaded.header.draft else kernels.xxh64
-    found = [function(encoded) for encoded in literal.encodings]
+    forms = values.stored_forms(literal, chunk.column)
+    found = [function(encoded) for encoded in forms]
     trail: tuple[BitTrail, ...] = ()
     if explain:
-        trail = tuple(_trail(encoded, value, loaded) for encoded, value in zip(literal.encodings, found, strict=True))
+        trail = tuple(_trail(encoded, value, loaded) for encoded, value in zip(forms, found, strict=True))
     present = any(loaded.bits.check(value) for value in found)
-    return Answer(presence_known=True, present=present, has_filter=True, stats_skip=skip, trail=trail)
+    why = None
+    if only_nulls:  # readers skip by such statistics before they ask the filter; it tells whether they may be wrong
+        skip = True
+        why = "the statistics count only nulls" if present else "only nulls"
+    return Answer(presence_known=True, present=present, has_filter=True, stats_skip=skip, reason=why, trail=trail)
 
 
 def _trail(encoded: bytes, value: int, loaded: LoadedFilter) -> BitTrail:

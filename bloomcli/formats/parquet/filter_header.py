@@ -123,16 +123,23 @@ def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
     )
 
 
-def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: _Problem) -> None:
+def unknown_kind(header: FilterHeader) -> tuple[str, str] | None:
+    """(what it is, id of the finding) of a filter that is of no kind whose bits can be looked up; else None."""
     if header.algorithm != "BLOCK":
-        raise problem(f"the filter's algorithm is {header.algorithm}; only BLOCK is known", "filter-algorithm")
+        return f"the filter's algorithm is {header.algorithm}; only BLOCK is known", "filter-algorithm"
     if header.hash != ("MURMUR3" if header.draft else "XXHASH"):
-        raise problem(f"the filter's hash is {header.hash}; only XXHASH is known", "filter-hash")
+        return f"the filter's hash is {header.hash}; only XXHASH is known", "filter-hash"
     if header.compression != "UNCOMPRESSED":
-        raise problem(
+        return (
             f"the bitset's compression is {header.compression}; the specification has only UNCOMPRESSED",
             "filter-compression",
         )
+    return None
+
+
+def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: _Problem) -> None:
+    if (unknown := unknown_kind(header)) is not None:
+        raise problem(*unknown)
     size = header.num_bytes
     if size <= 0:
         raise problem(f"the bitset has {size} bytes", "filter-num-bytes")

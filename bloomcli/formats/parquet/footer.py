@@ -195,7 +195,7 @@ class Footer:
             row_group=place.row_group,
             column=column,
             num_values=meta.required_int("num_values"),
-            null_count=statistics.integer("null_count") if statistics else None,
+            null_count=_nulls(statistics, column),
             compressed_bytes=meta.required_int("total_compressed_size"),
             uncompressed_bytes=meta.required_int("total_uncompressed_size"),
             codec=spec.enum_name("CompressionCodec", meta.required_int("codec")),
@@ -206,6 +206,8 @@ class Footer:
             bloom_filter_length=meta.integer("bloom_filter_length"),
             min_value=low,
             max_value=high,
+            min_exact=statistics.truth("is_min_value_exact") if statistics else None,
+            max_exact=statistics.truth("is_max_value_exact") if statistics else None,
             only_dictionary_encoded=_only_dictionary(meta),
             encrypted=encrypted,
         )
@@ -235,6 +237,13 @@ class Footer:
             self.chunk(ChunkPlace(index, ordinal, start)).compressed_bytes
             for ordinal, start in enumerate(self.row_group(index).chunks)
         )
+
+
+def _nulls(statistics: Struct | None, column: Column) -> int | None:
+    """As the statistics say; none in a column that can't have any, whatever they say or leave out."""
+    if column.max_definition_level == 0:
+        return 0
+    return statistics.integer("null_count") if statistics else None
 
 
 def _only_dictionary(meta: Struct) -> bool:

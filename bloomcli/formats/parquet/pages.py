@@ -8,7 +8,7 @@ schema hints can't come between the file's bytes and the hash.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,11 @@ from bloomcli.source import Source
 
 _WINDOW: Final = 1 << 20
 _HEADER_WINDOW: Final = 512
+
+_DATA_PAGES: Final = {
+    "DATA_PAGE": ("data_page_header", "DataPageHeader"),
+    "DATA_PAGE_V2": ("data_page_header_v2", "DataPageHeaderV2"),
+}
 
 _MOST_GROWTH: Final = 1100
 """GZIP makes 1032 bytes of one at most, SNAPPY 22, LZ4 255. ZSTD and BROTLI can do more, but a page that
@@ -38,10 +43,12 @@ class Page:
     present: int
     """Values that are there: nulls left out."""
     body: Any
-    """Buffer with the uncompressed value section from `start` on."""
+    """Buffer with the uncompressed value section from `start` on; None for a page that was passed over."""
     start: int
     place: Place
     """Names the page; its base is the file offset of the page's header."""
+    end: int
+    """File offset behind the page."""
 
 
 class ChunkReader:
@@ -110,8 +117,13 @@ class ChunkReader:
         return data
 
 
-def read_pages(source: Source, chunk: ColumnChunk, data_end: int) -> Iterator[Page]:
-    """The chunk's dictionary page, if any, and data pages, until all its values were seen."""
+def read_pages(
+    source: Source, chunk: ColumnChunk, data_end: int, passed: Callable[[str], bool] = lambda _: False
+) -> Iterator[Page]:
+    """The chunk's dictionary page, if any, and data pages, until all its values were seen.
+
+    Data pages whose encoding is `passed` come without their values, and aren't decompressed.
+    """
     if chunk.encrypted:
         raise UnsupportedError(
             f"column {chunk.column.path} is encrypted",
@@ -122,7 +134,7 @@ def read_pages(source: Source, chunk: ColumnChunk, data_end: int) -> Iterator[Pa
     reader = ChunkReader(source, chunk, data_end)
     seen = 0
     while seen < chunk.num_values:
-        page = _read_page(reader, chunk)
+        page = _read_page(reader, chunk, passed)
         if page is None:
             continue
         if not page.dictionary:
@@ -139,11 +151,11 @@ def read_pages(source: Source, chunk: ColumnChunk, data_end: int) -> Iterator[Pa
 def read_dictionary(source: Source, chunk: ColumnChunk, data_end: int) -> Page | None:
     """The dictionary page alone; None where the chunk doesn't start with one."""
     window = chunk.dictionary_bytes if chunk.dictionary_bytes is not None else _HEADER_WINDOW
-    page = _read_page(ChunkReader(source, chunk, data_end, window), chunk)
+    page = _read_page(ChunkReader(source, chunk, data_end, window), chunk, lambda _: True)
     return page if page is not None and page.dictionary else None
 
 
-def _read_page(reader: ChunkReader, chunk: ColumnChunk) -> Page | None:
+def _read_page(reader: ChunkReader, chunk: ColumnChunk, passed: Callable[[str], bool]) -> Page | None:
     at = reader.position
     header = reader.header()
     kind = spec.enum_name("PageType", header.required_int("type"))
@@ -170,14 +182,27 @@ def _read_page(reader: ChunkReader, chunk: ColumnChunk) -> Page | None:
             body=_decompress(packed, chunk.codec, size, reader, at),
             start=0,
             place=place,
+            end=reader.position,
+        )
+    if kind not in _DATA_PAGES:
+        return None  # index pages and whatever comes: skipped, as the specification asks
+    head = _sub(header, *_DATA_PAGES[kind], reader, at)
+    encoding = spec.enum_name("Encoding", head.required_int("encoding"))
+    if passed(encoding):
+        return Page(
+            dictionary=False,
+            encoding=encoding,
+            num_values=head.required_int("num_values"),
+            present=0,
+            body=None,
+            start=0,
+            place=place,
+            end=reader.position,
         )
     if kind == "DATA_PAGE":
-        head = _sub(header, "data_page_header", "DataPageHeader", reader, at)
-        return _data_page_v1(head, _decompress(packed, chunk.codec, size, reader, at), chunk, place)
-    if kind == "DATA_PAGE_V2":
-        head = _sub(header, "data_page_header_v2", "DataPageHeaderV2", reader, at)
-        return _data_page_v2(head, packed, size, chunk, reader, place)
-    return None  # index pages and whatever comes: skipped, as the specification asks
+        body = _decompress(packed, chunk.codec, size, reader, at)
+        return _data_page_v1(head, encoding, body, chunk, place, reader.position)
+    return _data_page_v2(head, encoding, packed, size, chunk, reader, place)
 
 
 def _sub(header: Struct, field: str, name: str, reader: ChunkReader, at: int) -> Struct:
@@ -187,7 +212,7 @@ def _sub(header: Struct, field: str, name: str, reader: ChunkReader, at: int) ->
     return found
 
 
-def _data_page_v1(head: Struct, body: Any, chunk: ColumnChunk, place: Place) -> Page:
+def _data_page_v1(head: Struct, encoding: str, body: Any, chunk: ColumnChunk, place: Place, end: int) -> Page:
     """Repetition levels, definition levels (each with its length in front), values."""
     count = head.required_int("num_values")
     column = chunk.column
@@ -199,9 +224,8 @@ def _data_page_v1(head: Struct, body: Any, chunk: ColumnChunk, place: Place) -> 
     ):
         if levels == 0:
             continue
-        encoding = spec.enum_name("Encoding", head.required_int(field))
         width = levels.bit_length()
-        if encoding == "BIT_PACKED":
+        if spec.enum_name("Encoding", head.required_int(field)) == "BIT_PACKED":
             if target is not None:
                 raise UnsupportedError(
                     "definition levels in the deprecated BIT_PACKED encoding",
@@ -225,17 +249,18 @@ def _data_page_v1(head: Struct, body: Any, chunk: ColumnChunk, place: Place) -> 
         raise place.fault("the page's levels run past its end", 0)
     return Page(
         dictionary=False,
-        encoding=spec.enum_name("Encoding", head.required_int("encoding")),
+        encoding=encoding,
         num_values=count,
         present=present,
         body=body,
         start=position,
         place=place,
+        end=end,
     )
 
 
 def _data_page_v2(
-    head: Struct, packed: memoryview, size: int, chunk: ColumnChunk, reader: ChunkReader, place: Place
+    head: Struct, encoding: str, packed: memoryview, size: int, chunk: ColumnChunk, reader: ChunkReader, place: Place
 ) -> Page:
     """Levels lie uncompressed in front of the values, their lengths are in the header."""
     count = head.required_int("num_values")
@@ -255,12 +280,13 @@ def _data_page_v2(
         values = _decompress(values, chunk.codec, size - levels, reader, place.base)
     return Page(
         dictionary=False,
-        encoding=spec.enum_name("Encoding", head.required_int("encoding")),
+        encoding=encoding,
         num_values=count,
         present=present,
         body=values,
         start=0,
         place=place,
+        end=reader.position,
     )
 
 

@@ -37,6 +37,8 @@ struct Statistics {
   4: optional i64 distinct_count
   5: optional binary max_value
   6: optional binary min_value
+  7: optional bool is_max_value_exact
+  8: optional bool is_min_value_exact
 }
 
 struct DecimalType { 1: required i32 scale; 2: required i32 precision; }

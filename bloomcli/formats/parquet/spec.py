@@ -28,6 +28,7 @@ idl: Final = thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), mod
 
 # wire types of the compact protocol, by the names that its specification gives them
 BOOLEAN_TRUE: Final = 1
+_BOOLEAN_FALSE: Final = 2
 I32: Final = 5
 I64: Final = 6
 BINARY: Final = 8
@@ -62,6 +63,12 @@ def field_ids(struct: str) -> dict[str, int]:
 def integer_kind(struct: str, field: str) -> int:
     """The wire type of an integer field, by the IDL."""
     return I64 if getattr(idl, struct).thrift_spec[field_ids(struct)[field]][0] == TType.I64 else I32
+
+
+@cache
+def _integer_field(struct: str, field: str) -> tuple[int, int]:
+    """(id, wire type) of an integer field: a footer has hundreds of thousands of them."""
+    return field_ids(struct)[field], integer_kind(struct, field)
 
 
 @cache
@@ -104,7 +111,7 @@ class Place(NamedTuple):
 
     def at(self, field: str) -> Place:
         """The same buffer, one level further in."""
-        return self._replace(field=f"{self.field}.{field}" if self.field else field)
+        return Place(self.path, self.base, f"{self.field}.{field}" if self.field else field)
 
 
 class Struct:
@@ -137,8 +144,13 @@ class Struct:
 
     def integer(self, field: str) -> int | None:
         """An integer field; None when it isn't there. Of the IDL's width only, as `decode` takes it."""
-        span = self._typed(field, integer_kind(self.name, field))
-        return None if span is None else kernels.compact_int(self.data, span.start)
+        number, kind = _integer_field(self.name, field)
+        found = self.spans.get(number)
+        if found is None:
+            return None
+        if found[0] != kind:
+            self._typed(field, kind)  # raises
+        return kernels.compact_int(self.data, found[2])
 
     def required_int(self, field: str, *, minimum: int = 0) -> int:
         """An integer field that has to be there and be at least `minimum`."""
@@ -150,6 +162,11 @@ class Struct:
             assert span is not None  # noqa: S101  the value was just read from it
             raise self.place.fault(f"{field} is {value}, which can't be", span.header, field)
         return value
+
+    def truth(self, field: str) -> bool | None:
+        """A boolean field, whose value is its wire type; None when it isn't there."""
+        span = self._typed(field, BOOLEAN_TRUE, _BOOLEAN_FALSE)
+        return None if span is None else span.kind == BOOLEAN_TRUE
 
     def binary(self, field: str) -> bytes | None:
         """A binary field's bytes; None when it isn't there."""

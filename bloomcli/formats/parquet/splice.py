@@ -8,6 +8,9 @@ only fields 14 and 15 (bloom_filter_offset, bloom_filter_length) of the chosen C
 replaced or taken out; a following field's header is re-based, since compact headers carry the distance to
 the field before. Whatever else the footer holds, known to our IDL or not, stays as it was, byte for byte.
 
+Taking fields 14 and 15 out gives the bytes from before they were put in. It doesn't bring back what they held
+where there was no filter, 0 or -1 as some writers have left them (PARQUET-1979), or a length without an offset.
+
 Filters that go are cut out where they lie at the file's end among filters and page indexes; what follows
 them there moves up, and the page indexes' offsets with it. Elsewhere (between row groups) their bytes
 stay behind, unused: pages can't move.
@@ -15,7 +18,10 @@ stay behind, unused: pages can't move.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, WriteError
@@ -97,6 +103,8 @@ def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
     """
     ids = spec.field_ids(struct.name)
     wanted = {ids[name]: (_KINDS[name], value) for name, value in values.items()}
+    if all(value is None and number not in struct.spans for number, (_, value) in wanted.items()):
+        return []
     pending = sorted(n for n, (_, value) in wanted.items() if value is not None and n not in struct.spans)
     edits: list[Edit] = []
     old_previous = new_previous = 0
@@ -220,14 +228,16 @@ def plan(
 
 
 def _cuts(claims: list[layout.Region], gone: set[ChunkPlace], movable: int) -> tuple[list[tuple[int, int]], int]:
-    """Ranges to leave out, merged, and how many bytes of gone filters stay behind."""
+    """Ranges to leave out, merged, and how many bytes of gone filters stay behind. Claims come by start."""
     kept = [r for r in claims if not (r.kind == layout.FILTER and r.place in gone)]
+    starts = [r.start for r in kept]
+    reach = [0, *accumulate((r.end for r in kept), max)]  # reach[n]: where the first n that stay end
     cuts: list[tuple[int, int]] = []
     unreclaimed = 0
     for region in claims:
         if region.kind != layout.FILTER or region.place not in gone:
             continue
-        shared = any(r.start < region.end and region.start < r.end for r in kept)
+        shared = reach[bisect_left(starts, region.end)] > region.start
         if region.start < movable or shared:
             unreclaimed += region.end - region.start
         elif cuts and region.start <= cuts[-1][1]:
@@ -243,8 +253,10 @@ def _moves(
     """Offsets of page indexes and kept filters that lie behind a cut."""
     edits: list[Edit] = []
     moved: dict[ChunkPlace, dict[str, int | None]] = {}
+    ends = [end for _, end in cuts]
+    shifts = [0, *accumulate(end - start for start, end in cuts)]
     for region in claims:
-        shift = sum(end - start for start, end in cuts if end <= region.start)
+        shift = shifts[bisect_right(ends, region.start)]
         if not shift or region.kind == layout.PAGES:
             continue
         if region.kind == layout.FILTER:
@@ -277,6 +289,28 @@ def check(old: Footer, raw: bytes, touched: set[ChunkPlace], moved: bool) -> Foo
             hint="please report this file's footer",
         )
     return new
+
+
+def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:
+    """Whether two files are the same but for filters of these columns (None: all), as far as their footers tell."""
+    mine, theirs = ({place for place, _ in _filtered(footer, columns)} for footer in (one, other))
+    if strip(one, mine) == strip(other, theirs):
+        return True
+
+    def others(footer: Footer) -> list[tuple[int, int, int | None]]:
+        rest = () if columns is None else set(range(footer.column_count)) - columns
+        return [(place.row_group, place.column, length) for place, length in _filtered(footer, set(rest))]
+
+    # where filters were cut out, what lay behind them has moved
+    return others(one) == others(other) and _strip_movable(one) == _strip_movable(other)
+
+
+def _filtered(footer: Footer, columns: set[int] | None) -> Iterator[tuple[ChunkPlace, int | None]]:
+    """Chunks of these columns (None: all) whose metadata has a filter field, and the length it gives."""
+    for place in footer.chunk_places(columns):
+        offset, length = footer.filter_claim(place)
+        if offset is not None or length is not None:
+            yield place, length
 
 
 def _strip_movable(footer: Footer) -> bytes:

@@ -1,7 +1,8 @@
 """The values of a column chunk as hashes: what goes into its filter, and what has to be found there.
 
-A chunk whose data pages are all dictionary-encoded is done with its dictionary page. Nulls are never
-hashed; every element of a repeated leaf is. If a zero of either sign occurs in a floating-point column,
+Dictionary-encoded pages hold indices, and their values are hashed once, in the dictionary. An entry that no
+index refers to is no value of the column: Arrow writes an array's whole dictionary into each row group. Nulls
+are never hashed; every element of a repeated leaf is. If a zero of either sign occurs in a floating-point column,
 both signs are given: a reader that hashes its literal's own zero (parquet-java does) then finds it.
 """
 
@@ -15,11 +16,14 @@ from typing import Any, Final
 from bloomcli import hashes, kernels
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet.pages import Page, read_dictionary, read_pages
+from bloomcli.literals import Literal, kind_of
 from bloomcli.model import Column, ColumnChunk
 from bloomcli.source import Source
 
 _WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
+_DECIMAL_BYTES: Final = 17
+"""128 bits, as most engines compute with, and a byte for the sign."""
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 
@@ -38,14 +42,18 @@ def zero_width(column: Column) -> int | None:
 class HashedPage:
     """The hashes of one page's present values, 8 bytes each in native order, and the values on request."""
 
-    __slots__ = ("_page", "_values", "_width", "count", "has_zero", "hashes")
+    __slots__ = ("_kept", "_page", "_values", "_width", "count", "dictionary", "end", "has_zero", "hashes")
 
     def __init__(self, page: Page, column: Column) -> None:
         self._page = page
+        self.dictionary = page.dictionary
         self._width = width_of(column)
         self.count = page.present
         self._values: Any = b""
+        self._kept: bytearray | None = None
         self.has_zero = False
+        self.end = page.end
+        """File offset up to which the chunk was read for these values."""
         try:
             room = self._room(page)
             if page.present > room:
@@ -60,6 +68,14 @@ class HashedPage:
                     self.has_zero = not set(zero_hashes(column)).isdisjoint(memoryview(self.hashes).cast("Q"))
         except (kernels.PageError, ValueError) as error:
             raise page.place.fault(f"the page's values can't be read: {error}", 0) from None
+
+    def keep(self, kept: bytearray, column: Column) -> None:
+        """Leave out the values whose byte in `kept` is 0."""
+        left = array("Q", itertools.compress(memoryview(self.hashes).cast("Q"), kept))
+        self._kept = kept
+        self.count = len(left)
+        self.hashes = bytearray(left.tobytes())
+        self.has_zero = self.has_zero and not set(zero_hashes(column)).isdisjoint(left)
 
     def _room(self, page: Page) -> int:
         """How many values the page's bytes can hold: nothing is allocated by what a header claims."""
@@ -125,15 +141,19 @@ class HashedPage:
 
     def values(self) -> Iterator[bytes]:
         """The values behind the hashes, as their bytes, in order."""
+        every = self._every()
+        return every if self._kept is None else itertools.compress(every, self._kept)
+
+    def _every(self) -> Iterator[bytes]:
         page = self._page
         if self._width is not None and len(self._values):
-            for at in range(0, self.count * self._width, self._width):
+            for at in range(0, page.present * self._width, self._width):
                 yield bytes(self._values[at : at + self._width])
             return
         body = bytes(memoryview(page.body))
         if page.dictionary or page.encoding == "PLAIN":
             at = page.start
-            for _ in range(self.count):
+            for _ in range(page.present):
                 end = at + 4 + int.from_bytes(body[at : at + 4], "little")
                 yield body[at + 4 : end]
                 at = end
@@ -164,28 +184,75 @@ def _lengths(page: Page, start: int) -> tuple[bytearray, int]:
     return lengths, end
 
 
-def hashed_pages(source: Source, chunk: ColumnChunk, data_end: int) -> Iterator[HashedPage]:
-    """The chunk's distinct-enough values, page by page: its dictionary, and every page that doesn't use it.
+def hashed_pages(
+    source: Source, chunk: ColumnChunk, data_end: int, *, unreferenced: bool = False
+) -> Iterator[HashedPage]:
+    """The chunk's distinct-enough values, page by page: those of its dictionary, and of every page that has its own.
 
-    Values of dictionary-encoded pages are in the dictionary, so those pages aren't looked into, and where
-    the encoding stats say that there are no others, not read. Raises CorruptFile, UnsupportedError.
+    Dictionary-encoded pages are looked into until every entry of the dictionary was referred to; where the
+    encoding stats say that there are no other pages, the rest isn't read. With `unreferenced` they aren't looked
+    into at all, and all entries are given: values, and such as aren't. Raises CorruptFile, UnsupportedError.
     """
     if chunk.num_values == 0:
         return
-    if chunk.only_dictionary_encoded:
+    if chunk.only_dictionary_encoded and unreferenced:
         page = read_dictionary(source, chunk, data_end)
         if page is not None:
             yield HashedPage(page, chunk.column)
             return
-    dictionary = False
-    for page in read_pages(source, chunk, data_end):
+    dictionary: HashedPage | None = None
+    seen = bytearray()
+    unseen = 0
+    waits = False  # for indices that refer to the rest of the dictionary
+
+    def passed(encoding: str) -> bool:
+        return encoding in _DICTIONARY and dictionary is not None and not waits
+
+    for page in read_pages(source, chunk, data_end, passed):
         if page.dictionary:
-            dictionary = True
-        elif page.encoding in _DICTIONARY:
-            if not dictionary:
-                raise page.place.fault("a dictionary-encoded page without a dictionary", 0)
-            continue
-        yield HashedPage(page, chunk.column)
+            if dictionary is not None:
+                raise page.place.fault("a second dictionary page", 0)
+            dictionary = HashedPage(page, chunk.column)
+            seen, unseen, waits = bytearray(dictionary.count), dictionary.count, not unreferenced
+            if unreferenced:
+                yield dictionary
+        elif page.encoding not in _DICTIONARY:
+            yield HashedPage(page, chunk.column)
+        elif dictionary is None:
+            raise page.place.fault("a dictionary-encoded page without a dictionary", 0)
+        elif waits:
+            unseen = _mark(page, seen, unseen)
+            dictionary.end = page.end
+            if seen and not unseen:
+                waits = False
+                yield dictionary
+                if chunk.only_dictionary_encoded:
+                    return
+    if dictionary is not None and waits:
+        dictionary.keep(seen, chunk.column)
+        yield dictionary
+
+
+def _mark(page: Page, seen: bytearray, unseen: int) -> int:
+    try:
+        return kernels.mark_indices(page.body, page.start, page.present, seen, unseen)
+    except kernels.PageError as error:
+        raise page.place.fault(f"the page's values can't be read: {error}", 0) from None
+
+
+def stored_forms(literal: Literal, column: Column) -> tuple[bytes, ...]:
+    """The PLAIN bytes by which a chunk may hold a typed value.
+
+    A DECIMAL in a BYTE_ARRAY should be as short as can be, and the specification says no more than that: writers
+    that repeat the sign in front give other bytes, and so another hash, for an equal number.
+    """
+    if column.physical != "BYTE_ARRAY" or kind_of(column) != "DECIMAL":
+        return literal.encodings
+    return tuple(
+        (b"\xff" if shortest[0] & 0x80 else b"\0") * more + shortest
+        for shortest in literal.encodings
+        for more in range(max(_DECIMAL_BYTES - len(shortest), 0) + 1)
+    )
 
 
 def zero_hashes(column: Column, *, draft: bool = False) -> tuple[int, ...]:

@@ -12,9 +12,11 @@ header with a multiple of 32; in a PageHeader field 2 is an integer, in a BloomF
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bloomcli import kernels
 from bloomcli.filters.split_block import MaskedSplitBlockFilter, SplitBlockFilter
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Place, Struct
@@ -29,6 +31,15 @@ _DRAFT_HASH: Final = "MURMUR3"
 _NO_COMPRESSION: Final = "UNCOMPRESSED"
 _TWELVE: Final = 12
 _BLOCK: Final = 32
+
+_USUAL: Final = re.compile(
+    rb"\x15[\x80-\xff]{0,3}[\x00-\x7f]"  # field 1, numBytes, of at most four bytes
+    rb"\x1c\x1c\x00\x00"  # field 2, the algorithm: its member 1, empty
+    rb"\x1c\x1c\x00\x00"  # field 3, the hash
+    rb"\x1c\x1c\x00\x00"  # field 4, the compression
+    rb"\x00"
+)
+"""Today's header as every writer encodes it. Other encodings of the same are walked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +75,15 @@ def parse_header(data: bytes, place: Place) -> FilterHeader:
                 compression=_NO_COMPRESSION,
                 variant=TWELVE_BYTES,
             )
+    usual = _USUAL.match(data)
+    if usual is not None:
+        return FilterHeader(
+            num_bytes=kernels.compact_int(data, 1),
+            header_bytes=usual.end(),
+            algorithm="BLOCK",
+            hash="XXHASH",
+            compression=_NO_COMPRESSION,
+        )
     outer = Struct("PageHeader", data, 0, place)
     second = outer.span("uncompressed_page_size")
     if second is not None and second.kind == spec.I32:

@@ -1,0 +1,46 @@
+"""Minimum and maximum of a chunk as values that its filter has to hold: they prove a filter wrong at no cost."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from bloomcli import kernels
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.model import ColumnChunk
+
+_WIDTHS: Final = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
+_FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
+
+
+def lost(chunk: ColumnChunk, bits: SplitBlockFilter) -> Iterator[tuple[str, bytes]]:
+    """("minimum" or "maximum", its PLAIN bytes) where that is a value of the chunk and not in its filter.
+
+    Source: the Apache Parquet format, parquet.thrift, Statistics: writers may shorten bounds of byte arrays, and
+    say so in is_max_value_exact and is_min_value_exact.
+    """
+    for which, bound, exact in (
+        ("minimum", chunk.min_value, chunk.min_exact),
+        ("maximum", chunk.max_value, chunk.max_exact),
+    ):
+        if bound is not None and _is_value(chunk, bound, exact) and not bits.check(kernels.xxh64(bound)):
+            yield which, bound
+
+
+def _is_value(chunk: ColumnChunk, bound: bytes, exact: bool | None) -> bool:
+    """Whether a bound is certain to be one of the chunk's values, bit for bit."""
+    if exact is False:
+        return False
+    physical, logical = chunk.column.physical, chunk.column.logical
+    if physical == "BYTE_ARRAY":
+        return exact is True and logical != "DECIMAL" and not (logical or "").startswith("DECIMAL(")
+    if physical == "FIXED_LEN_BYTE_ARRAY":  # FLOAT16 has zeros and NaNs, DuckDB inserts intervals normalised
+        return len(bound) == chunk.column.type_length and logical not in {"FLOAT16", "INTERVAL"}
+    if len(bound) != _WIDTHS.get(physical):
+        return False
+    if physical in _FLOATS:  # statistics widen zeros, and must not have NaN
+        (value,) = struct.unpack(_FLOATS[physical], bound)
+        return value != 0 and not math.isnan(value)
+    return True
