@@ -1,10 +1,12 @@
 """The only place that replaces a file.
 
-    temp beside the target -> written -> mode, owner, attributes -> fsync -> verified -> source unchanged?
-    -> old checksum sidecar away -> rename -> directory fsync -> new sidecar
+    old checksums right? -> temp beside the target -> written -> mode, owner, attributes -> fsync -> verified
+    -> source unchanged? -> new checksums written beside, old ones put aside -> rename -> directory fsync
+    -> new checksums in their place
 
 Whatever fails, at whatever instant, the target is either what it was or what it was to become. A file left
-without its sidecar for an instant is readable; one with a stale sidecar is not, hence the order.
+without its checksums for an instant is readable; one with stale ones is not, hence the order. Whoever is killed
+leaves both beside, and the next to sweep puts those back that fit (see `temporary`).
 """
 
 from __future__ import annotations
@@ -12,36 +14,21 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
-import secrets
-import signal
 import stat
-import struct
-import threading
-import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final
+from typing import Final
 
-from bloomcli import kernels
+from bloomcli import sidecar
 from bloomcli.copying import Copier
 from bloomcli.errors import UsageError, WriteError
+from bloomcli.signals import terminable
 from bloomcli.source import LocalSource
+from bloomcli.temporary import appear, beside, create, lock
 
 _FLUSH_BYTES: Final = 32 << 20
-_READ_BYTES: Final = 4 << 20
-
-_fcntl: Final[Any] = import_module("fcntl") if os.name == "posix" else None
-_TEMPORARY: Final = re.compile(r"\..{1,120}\.bloom-[0-9a-f]{12}\.tmp", re.DOTALL)
-"""The names that `_beside` gives."""
-
-CHECKSUM_MAGIC: Final = b"crc\0"
-_CHECKSUM_HEAD: Final = 8
-_BYTES_PER_CHECKSUM: Final = 512
 
 
 class AtomicWriter:
@@ -56,6 +43,8 @@ class AtomicWriter:
         self._flushed = 0
         """Bytes that the disk has been given."""
         self._copier = Copier(path, fd)
+        self.same = 0
+        """Bytes at the start that are the source's."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes."""
@@ -80,6 +69,9 @@ class AtomicWriter:
         steps = self._copier.steps(source, offset, length, self.position)
         while not (cancelled is not None and cancelled()) and (step := next(steps, None)) is not None:
             count, on_disk = step
+            if offset == self.position == self.same:
+                self.same += count
+            offset += count
             self.position += count
             if on_disk:
                 self._flushed += count
@@ -130,30 +122,30 @@ def replacing(
         verify: looks at the finished temporary file; what it raises stops the replacement.
 
     Raises:
-        UsageError: the target exists and may not be overwritten.
+        UsageError: the target exists and may not be overwritten, or is no regular file.
+        CorruptFile: the source isn't what the checksums beside it say.
+        UnreadableError: checksums can't be read.
         SourceChanged: the source changed meanwhile.
         WriteError: the system refused to write. Nothing is left behind.
     """
-    final = Path(os.path.realpath(target))
-    if os.path.islink(final):  # noqa: PTH114  unlike Path.is_symlink it never raises
-        raise WriteError("can't be written: its symbolic link leads in a circle", path=str(target))
+    final = _destination(target)
     if not overwrite and os.path.exists(final):  # noqa: PTH110  unlike Path.exists it never raises
         raise UsageError("the output exists already", path=str(target), hint="--overwrite replaces it")
-    temporary = _beside(final)
+    known = sidecar.verified(source)
     with terminable():
         try:
-            fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+            temporary, fd = create(final)
         except OSError as error:
             raise _write_error(target, error) from None
         writer = AtomicWriter(temporary, fd)
         try:
-            _lock(fd)
             yield writer
             _take_over(fd, source, final)
             writer.flush()
             verify(temporary)
             source.check_unchanged()
-            _commit(temporary, final, overwrite=overwrite)
+            with _checksums(temporary, final, known, writer.same):
+                _commit(temporary, final, overwrite=overwrite)
         except BaseException as error:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -168,20 +160,24 @@ def place(target: Path, data: bytes, *, overwrite: bool) -> None:
     """Write a small file of our own, such as a baseline: it is there whole, or not at all.
 
     Raises:
-        UsageError: the target exists and may not be overwritten.
+        UsageError: the target exists and may not be overwritten, or is no regular file.
         WriteError: the system refused to write. Nothing is left behind.
     """
-    final = Path(os.path.realpath(target))
+    final = _destination(target)
     if not overwrite and os.path.lexists(final):
         raise UsageError("the file exists already", path=str(target), hint="move it away, or name another")
-    temporary = _beside(final)
     with terminable():
         try:
-            with temporary.open("xb") as stream:
+            temporary, fd = create(final, 0o666)
+        except OSError as error:
+            raise _write_error(target, error) from None
+        try:
+            with os.fdopen(fd, "wb") as stream:
                 stream.write(data)
                 stream.flush()
-                os.fsync(stream.fileno())
-            _commit(temporary, final, overwrite=overwrite)
+                os.fsync(fd)
+                with _checksums(temporary, final, None, 0):
+                    _commit(temporary, final, overwrite=overwrite)
         except BaseException as error:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -190,73 +186,95 @@ def place(target: Path, data: bytes, *, overwrite: bool) -> None:
             raise
 
 
-def _lock(fd: int) -> bool:
-    """Take the file's lock, which ends with its writer however that ends.
-
-    False: somebody else has it, or the file system has no locks and nobody can tell.
-    """
-    if _fcntl is None:
-        return False
+def _destination(target: Path) -> Path:
+    """What is written when that is named: the end of its links. Raises where that is nothing to replace."""
+    final = Path(os.path.realpath(target))
+    if os.path.islink(final):  # noqa: PTH114  unlike Path.is_symlink it never raises
+        raise WriteError("can't be written: its symbolic link leads in a circle", path=str(target))
     try:
-        _fcntl.flock(fd, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+        mode = final.stat().st_mode
     except OSError:
-        return False
-    return True
-
-
-def sweep(directory: Path) -> list[Path]:
-    """Remove temporary files in a directory whose writer was killed; gives what was removed.
-
-    One that is being written is locked, and stays.
-    """
-    removed: list[Path] = []
-    if _fcntl is None:
-        return removed  # nothing tells whether they are in use
-    for path in temporaries(directory):
-        with contextlib.suppress(OSError):
-            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                if _lock(fd):
-                    path.unlink()
-                    removed.append(path)
-            finally:
-                os.close(fd)
-    return removed
-
-
-def temporaries(directory: Path) -> list[Path]:
-    """Temporary files in a directory, being written or left behind; none where it can't be read."""
-    try:
-        with os.scandir(directory) as entries:
-            return [Path(e.path) for e in entries if _TEMPORARY.fullmatch(e.name)]
-    except OSError:
-        return []
-
-
-def _beside(final: Path) -> Path:
-    """A hidden name that nobody else has; a long one is cut, as names end at 255 bytes."""
-    return final.with_name(f".{final.name[:48]}.bloom-{secrets.token_hex(6)}.tmp")
+        return final  # it is to be made; if it can't, that is told then
+    if not stat.S_ISREG(mode):
+        what = "a directory" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
+        raise UsageError(
+            f"the output is {what}", path=str(target), hint="a finished file is renamed into place: name a file"
+        )
+    return final
 
 
 def _commit(temporary: Path, final: Path, *, overwrite: bool) -> None:
-    sidecar = final.with_name(f".{final.name}.crc")
-    checksums = _new_sidecar(temporary, final, sidecar)
     if overwrite:
-        if checksums is not None:
-            sidecar.unlink()
         os.replace(temporary, final)  # noqa: PTH105  the os call is the one with the documented atomicity
     else:
         try:
-            os.link(temporary, final)  # fails if somebody created the name meanwhile, unlike a rename
+            appear(temporary, final)
         except FileExistsError:
             raise UsageError("the output exists already", path=str(final), hint="--overwrite replaces it") from None
-        except OSError:
-            os.replace(temporary, final)  # noqa: PTH105  the file system has no hard links
-        else:
-            temporary.unlink()
     _sync_directory(final.parent)
-    if checksums is not None:
-        _write_sidecar(sidecar, checksums, final)
+
+
+@contextmanager
+def _checksums(temporary: Path, final: Path, known: sidecar.Checksums | None, same: int) -> Iterator[None]:
+    """Give the file new checksums if it has some, with the rename in the middle.
+
+    Before it both, old and new, lie beside under names of their own; after it one of them gets its name.
+    """
+    place_of = sidecar.sidecar_of(final)
+    old = sidecar.load(place_of)
+    if old is None:
+        yield
+        return
+    before, made = _identity(final), _identity(temporary)
+    aside = beside(place_of)
+    new, fd = create(place_of)
+    fds = [fd]
+    try:
+        with os.fdopen(fd, "wb", closefd=False) as stream:
+            stream.write(sidecar.renewed(old, final, temporary, known, same))
+            stream.flush()
+            os.fchmod(fd, stat.S_IMODE(temporary.stat().st_mode) & 0o666)
+            os.fsync(fd)
+        fds += _locked(place_of)
+        try:
+            with contextlib.suppress(FileNotFoundError):  # somebody else is at it, at the same file
+                os.replace(place_of, aside)  # noqa: PTH105
+            yield
+        finally:
+            found = _identity(final)
+            fitting = new if found == made else aside if found == before else None
+            if fitting is not None:
+                with contextlib.suppress(OSError):  # the file is whole, and readable without
+                    os.replace(fitting, place_of)  # noqa: PTH105
+    finally:
+        for path in (new, aside):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+        for each in fds:
+            os.close(each)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file has the name; None where there is none."""
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino
+
+
+def _locked(path: Path) -> list[int]:
+    """A descriptor that holds a file's lock, if that can be."""
+    for access in (os.O_RDWR, os.O_RDONLY):  # network file systems lock what may be written only
+        with contextlib.suppress(OSError):
+            fd = os.open(path, access | getattr(os, "O_CLOEXEC", 0))
+            try:
+                lock(fd)
+            except BaseException:
+                os.close(fd)
+                raise
+            return [fd]
+    return []
 
 
 def _take_over(fd: int, source: LocalSource, final: Path) -> None:
@@ -289,75 +307,6 @@ def _sync_directory(directory: Path) -> None:
             os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _new_sidecar(temporary: Path, final: Path, sidecar: Path) -> bytes | None:
-    """The Hadoop checksum file that belongs to the new content; None where there was none before.
-
-    Layout (hadoop-common, ChecksumFileSystem): "crc\\0", u32 BE bytes per checksum, then a u32 BE checksum of
-    each chunk of that many bytes. CRC32, which is what Hadoop's local file system reads, unless the old one is
-    recognisably CRC32C.
-    """
-    try:
-        old = sidecar.read_bytes()
-    except OSError:
-        return None
-    per_checksum = _BYTES_PER_CHECKSUM
-    algorithm: Callable[[bytes, int], bytes] = _crc32_chunks
-    if old[:4] == CHECKSUM_MAGIC and len(old) >= _CHECKSUM_HEAD:
-        (claimed,) = struct.unpack(">I", old[4:8])
-        if 1 <= claimed <= _READ_BYTES:
-            per_checksum = claimed
-            with contextlib.suppress(OSError), final.open("rb") as file:
-                first = file.read(per_checksum)
-                if first and old[8:12] == kernels.crc32c_chunks(first, per_checksum):
-                    algorithm = kernels.crc32c_chunks
-    parts = [CHECKSUM_MAGIC, struct.pack(">I", per_checksum)]
-    step = max(_READ_BYTES // per_checksum, 1) * per_checksum
-    with temporary.open("rb") as file:
-        while data := file.read(step):
-            parts.append(algorithm(data, per_checksum))
-    return b"".join(parts)
-
-
-def _crc32_chunks(data: bytes, size: int) -> bytes:
-    return b"".join(zlib.crc32(data[at : at + size]).to_bytes(4, "big") for at in range(0, len(data), size))
-
-
-def _write_sidecar(sidecar: Path, checksums: bytes, final: Path) -> None:
-    """Put the sidecar in its place, or have none: the file is in its own already, and readable without."""
-    temporary = _beside(sidecar)
-    try:
-        temporary.write_bytes(checksums)
-        temporary.chmod(stat.S_IMODE(final.stat().st_mode) & 0o666)
-        os.replace(temporary, sidecar)  # noqa: PTH105
-    except BaseException as error:
-        for path in (temporary, sidecar):
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """SIGTERM unwinds like Ctrl-C, so that temporary files are removed."""
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
-    ):
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        del frame
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _write_error(target: Path, error: OSError) -> WriteError:

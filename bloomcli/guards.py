@@ -4,14 +4,27 @@ Delta      _delta_log/ beside or above          each add action has the file's s
 Iceberg    metadata/*.metadata.json above       manifests have file_size_in_bytes and split offsets
 Hudi       .hoodie/ above                       commit metadata has the file's size
 _metadata  beside or above                      a summary file copies the footers of the files below
+
+Above means: above the path as it was named, above what it leads to, and above each link on the way. A summary called
+_common_metadata holds the schema only, which doesn't change.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-_LEVELS = 16
+_LEVELS: Final = 16
 """How far up a table's root is looked for: partitions don't nest deeper."""
+
+_NAMES: Final = 40
+"""Names of one file that are looked at, at most; the system follows as many links."""
+
+_ICEBERG: Final = (".metadata.json", ".metadata.json.gz")
+"""How its metadata files end; the second is the compressed form of old releases (TableMetadataParser)."""
 
 
 def _directory_reason(directory: Path) -> str | None:
@@ -21,18 +34,41 @@ def _directory_reason(directory: Path) -> str | None:
     if (directory / ".hoodie").is_dir():
         return f"{directory} is a Hudi table: its commits record each file's size"
     metadata = directory / "metadata"
-    if metadata.is_dir() and next(metadata.glob("*.metadata.json"), None) is not None:
+    if metadata.is_dir() and any(name.endswith(_ICEBERG) for name in os.listdir(metadata)):  # noqa: PTH208  names do
         return f"{directory} is an Iceberg table: its manifests record each file's size"
-    for name in ("_metadata", "_common_metadata"):
-        if (directory / name).is_file():
-            return f"{directory / name} holds copies of the footers of the files below it"
+    summary = directory / "_metadata"
+    if summary.is_file():
+        return f"{summary} holds copies of the footers of the files below it"
     return None
+
+
+def _names(path: Path) -> Iterator[Path]:
+    """The file's absolute names: as it was named, with each link on the way followed, and with all of them."""
+    waiting = [Path(os.path.abspath(path))]  # noqa: PTH100  Path.absolute leaves .. in
+    seen: set[Path] = set()
+    while waiting and len(seen) < _NAMES:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        yield name
+        for part in (name, *name.parents):
+            if part.is_symlink():
+                led = os.path.normpath(part.parent.resolve() / part.readlink())
+                waiting.append(Path(led, name.relative_to(part)))
+    yield path.resolve()
 
 
 def reason_against(path: Path) -> str | None:
     """Why a file must not be changed in place; None where nothing speaks against it."""
-    for parent in list(path.resolve().parents)[:_LEVELS]:
-        reason = _directory_reason(parent)
-        if reason is not None:
-            return reason
+    seen: set[Path] = set()
+    for name in _names(path):
+        for parent in list(name.parents)[:_LEVELS]:
+            if parent in seen:
+                continue
+            seen.add(parent)
+            with contextlib.suppress(PermissionError):  # what may not be looked into; the other names are left
+                reason = _directory_reason(parent)
+                if reason is not None:
+                    return reason
     return None

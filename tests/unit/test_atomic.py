@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from conftest import need
 from support.replacing import NEW, OLD, accept, names, replace
 
 from bloomcli import copying
-from bloomcli.atomic import AtomicWriter, replacing
+from bloomcli.atomic import AtomicWriter, place, replacing
 from bloomcli.errors import SourceChanged, UsageError, WriteError
 from bloomcli.source import LocalSource
 
@@ -260,13 +262,49 @@ def test_a_name_that_is_too_long_cannot_be_written(file: Path) -> None:
     assert names(file.parent) == {"data.parquet"}
 
 
-def test_a_folder_cannot_be_replaced(file: Path) -> None:
-    folder = file.parent / "folder"
-    folder.mkdir()
-    with pytest.raises(WriteError):
-        replace(folder, source=file)
-    assert folder.is_dir()
-    assert names(file.parent) == {"data.parquet", "folder"}
+def make_socket(path: Path) -> None:
+    """A socket's name; the socket itself is closed."""
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(path))
+
+
+IRREGULAR: dict[str, Callable[[Path], object]] = {
+    "a directory": Path.mkdir,
+    "a pipe": os.mkfifo,
+    "a socket": make_socket,
+    "a device": lambda path: path.symlink_to("/dev/null"),
+}
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("kind", IRREGULAR)
+def test_what_is_no_regular_file_is_not_replaced(
+    file: Path, monkeypatch: pytest.MonkeyPatch, kind: str, overwrite: bool
+) -> None:
+    monkeypatch.chdir(file.parent)  # names of sockets are short
+    target = Path("target")
+    IRREGULAR[kind](target)
+    before = target.stat()
+    for write in (
+        lambda: replace(target, source=file, overwrite=overwrite),
+        lambda: place(target, b"new", overwrite=overwrite),
+    ):
+        with pytest.raises(UsageError, match=kind) as caught:
+            write()
+        assert caught.value.path == "target"
+        assert "name a file" in (caught.value.hint or "")
+    after = target.stat()
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert names(file.parent) == {"data.parquet", "target"}
+
+
+def test_a_device_node_is_not_replaced(file: Path) -> None:
+    need(os.geteuid() == 0, "root, who may make device nodes")
+    target = file.with_name("nul")
+    os.mknod(target, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    with pytest.raises(UsageError, match="a device"):
+        replace(target, source=file)
+    assert target.is_char_device()
 
 
 def test_a_really_full_disk_leaves_the_original_whole(file: Path) -> None:

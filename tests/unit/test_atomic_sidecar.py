@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
-import struct
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.replacing import NEW, OLD, names, replace
+from support import datasets
+from support.checksums import ALGORITHMS, checksums
+from support.replacing import NEW, OLD, accept, names, replace
 
-from bloomcli.errors import WriteError
-
-
-def crc32c(data: bytes) -> int:
-    """CRC-32C bit by bit, from its polynomial."""
-    register = 0xFFFFFFFF
-    for byte in data:
-        register ^= byte
-        for _ in range(8):
-            register = register >> 1 ^ (0x82F63B78 if register & 1 else 0)
-    return register ^ 0xFFFFFFFF
-
-
-ALGORITHMS: dict[str, Callable[[bytes], int]] = {"CRC32": zlib.crc32, "CRC32C": crc32c}
-
-
-def checksums(data: bytes, size: int, algorithm: str = "CRC32") -> bytes:
-    """What the file beside `data` holds."""
-    parts = [data[at : at + size] for at in range(0, len(data), size)]
-    return b"crc\0" + struct.pack(f">I{len(parts)}I", size, *map(ALGORITHMS[algorithm], parts))
+import bloomcli
+from bloomcli import atomic
+from bloomcli import sidecar as sidecar_module
+from bloomcli.atomic import replacing
+from bloomcli.errors import CorruptFile, UnreadableError, WriteError
+from bloomcli.source import LocalSource
 
 
 @pytest.fixture
@@ -72,11 +58,11 @@ def test_a_replaced_file_has_checksums_of_its_new_content(
         b"other content, whatever it is",
         b"crc\0" + bytes(4),
         b"crc\0\xff\xff\xff\xff",
-        checksums(b"another file", 512),
-        checksums(b"another file", 512, "CRC32C"),
     ],
 )
-def test_a_sidecar_that_never_was_right_becomes_one_that_hadoop_reads(file: Path, sidecar: Path, old: bytes) -> None:
+def test_a_sidecar_that_vouches_for_nothing_becomes_one_that_hadoop_reads(
+    file: Path, sidecar: Path, old: bytes
+) -> None:
     sidecar.write_bytes(old)
     replace(file)
     assert sidecar.read_bytes() == checksums(NEW, 512)
@@ -134,20 +120,54 @@ def test_at_no_instant_is_there_a_new_file_with_an_old_sidecar(
 
     monkeypatch.setattr(os, "replace", look)
     replace(file)
-    assert seen == [(True, False), (False, False), (False, False), (False, True)]
+    assert seen == [(True, True), (True, False), (True, False), (False, False), (False, False), (False, True)]
 
 
-def test_a_refused_replacement_leaves_the_file_readable(
-    file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("refused", [".data.parquet.crc", "data.parquet"])
+def test_a_refused_replacement_leaves_the_file_and_its_sidecar(
+    file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EIO, "no")
+    real = os.replace
+
+    def refuse(old: Path, new: Path) -> None:
+        if refused in (old.name, new.name) and not (old.name.endswith(".tmp") and new == sidecar):
+            raise OSError(errno.EIO, "no")
+        real(old, new)
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(WriteError):
         replace(file)
     assert file.read_bytes() == OLD
-    assert names(file.parent) == {file.name}  # a file without checksums can be read
+    assert sidecar.read_bytes() == checksums(OLD, 512)
+    assert names(file.parent) == {file.name, sidecar.name}
+
+
+def test_a_stop_after_the_rename_leaves_the_new_sidecar(
+    file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_: Path) -> None:
+        raise SystemExit(143)
+
+    monkeypatch.setattr(atomic, "_sync_directory", stop)
+    with pytest.raises(SystemExit):
+        replace(file)
+    assert file.read_bytes() == NEW
+    assert sidecar.read_bytes() == checksums(NEW, 512)
+    assert names(file.parent) == {file.name, sidecar.name}
+
+
+def test_where_new_checksums_cannot_be_written_nothing_changes(
+    file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> bytes:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(sidecar_module, "renewed", full)
+    with pytest.raises(WriteError, match="no space"):
+        replace(file)
+    assert file.read_bytes() == OLD
+    assert sidecar.read_bytes() == checksums(OLD, 512)
+    assert names(file.parent) == {file.name, sidecar.name}
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -167,3 +187,142 @@ def test_a_sidecar_that_cannot_be_written_is_no_reason_to_call_the_work_undone(
     replace(target, source=file, overwrite=overwrite)
     assert target.read_bytes() == NEW
     assert names(file.parent) == {file.name, "target"}
+
+
+LONG = bytes(range(256)) * 40_000
+"""More than is read at a time."""
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(("size", "at"), [(512, 0), (512, 5000), (1, 77), (1000, 5119), (1 << 20, 5)])
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_damage_that_the_sidecar_tells_of_is_refused_and_not_vouched_for(
+    file: Path, sidecar: Path, algorithm: str, size: int, at: int, elsewhere: bool
+) -> None:
+    sidecar.write_bytes(checksums(OLD, size, algorithm))
+    damaged = bytearray(OLD)
+    damaged[at] ^= 1
+    file.write_bytes(damaged)
+    before = sidecar.read_bytes()
+    target = file.with_name("target") if elsewhere else file
+    with pytest.raises(CorruptFile, match=r"its checksums say \(\.data\.parquet\.crc\)") as caught:
+        replace(target, source=file)
+    assert caught.value.path == str(file)
+    assert caught.value.offset == at // size * size
+    assert "remove the checksums" in (caught.value.hint or "")
+    assert (file.read_bytes(), sidecar.read_bytes()) == (damaged, before)
+    assert names(file.parent) == {file.name, sidecar.name}
+    sidecar.unlink()
+    file.write_bytes(OLD)
+    replace(target, source=file)
+
+
+@pytest.mark.parametrize("at", [4_194_303, 4_194_304, 9_999_999])
+def test_damage_is_found_however_far_in_it_lies(file: Path, sidecar: Path, at: int) -> None:
+    file.write_bytes(LONG)
+    sidecar.write_bytes(checksums(LONG, 1000))
+    with LocalSource(str(file), file) as source:
+        known = sidecar_module.verified(source)
+        assert known is not None
+        assert known.pack() == sidecar.read_bytes()
+    with file.open("r+b") as stream:
+        stream.seek(at)
+        stream.write(b"\xff" if LONG[at] != 255 else b"\0")
+    with LocalSource(str(file), file) as source, pytest.raises(CorruptFile) as caught:
+        sidecar_module.verified(source)
+    assert caught.value.offset == at // 1000 * 1000
+
+
+@pytest.mark.parametrize(
+    ("vouched", "offset"),
+    [
+        (OLD[:-512], len(OLD) - 512),
+        (OLD[:600], 1024),
+        (b"", 0),
+        (OLD + b"x", len(OLD)),
+        (b"another file", 0),
+    ],
+)
+def test_checksums_of_a_longer_or_shorter_file_are_refused(
+    file: Path, sidecar: Path, vouched: bytes, offset: int
+) -> None:
+    said = checksums(vouched, 512)
+    sidecar.write_bytes(said if vouched != OLD[:600] else checksums(OLD, 512)[: 8 + 2 * 4 + 1])
+    with pytest.raises(CorruptFile) as caught:
+        replace(file)
+    assert caught.value.offset == offset
+    assert file.read_bytes() == OLD
+
+
+def test_checksums_that_cannot_be_read_are_not_left_beside_a_changed_file(
+    file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path.read_bytes
+
+    def refuse(path: Path) -> bytes:
+        if path == sidecar:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(UnreadableError, match="permission denied") as caught:
+        replace(file)
+    monkeypatch.undo()
+    assert caught.value.path == str(sidecar)
+    assert file.read_bytes() == OLD
+    assert names(file.parent) == {file.name, sidecar.name}
+
+
+def test_checksums_of_bytes_that_stay_are_taken_over_and_not_read_again(
+    file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summed = 0
+    real = zlib.crc32
+
+    def count(data: bytes) -> int:
+        nonlocal summed
+        summed += len(data)
+        return real(data)
+
+    monkeypatch.setattr(zlib, "crc32", count)
+    replace(file)
+    monkeypatch.undo()
+    assert summed == len(OLD) + len(NEW) - len(OLD) // 512 * 512
+    assert sidecar.read_bytes() == checksums(NEW, 512)
+
+
+@pytest.mark.parametrize(
+    "ranges", [[(0, 600), (700, 1000)], [(10, 5000)], [(0, 512), (0, 512)], [(0, 1000), (1000, 1)]]
+)
+@pytest.mark.parametrize("head", [b"", b"before"])
+def test_checksums_are_right_whichever_bytes_stay(
+    file: Path, sidecar: Path, ranges: list[tuple[int, int]], head: bytes
+) -> None:
+    with (
+        LocalSource(str(file), file) as source,
+        replacing(file, source=source, overwrite=True, verify=accept) as out,
+    ):
+        out.write(head)
+        for offset, length in ranges:
+            out.copy_range(source, offset, length)
+        out.write(b"behind")
+    assert sidecar.read_bytes() == checksums(file.read_bytes(), 512)
+
+
+def test_a_file_that_bloom_changes_is_checked_first(tmp_path: Path) -> None:
+    path = datasets.write(tmp_path / "part.parquet", rows=1000)
+    beside = path.with_name(".part.parquet.crc")
+    beside.write_bytes(checksums(path.read_bytes(), 512))
+    sound = path.read_bytes()
+    path.write_bytes(bytes([*sound[:5000], sound[5000] ^ 1, *sound[5001:]]))
+    damaged = datasets.digests(tmp_path)
+    for target in ({"in_place": True}, {"output": tmp_path / "out.parquet"}):
+        with pytest.raises(CorruptFile) as caught:
+            bloomcli.add(path, ["id"], **target)
+        assert caught.value.offset == 5000 // 512 * 512
+        assert datasets.digests(tmp_path) == damaged
+    path.write_bytes(sound)
+    bloomcli.add(path, ["id"], in_place=True)
+    assert beside.read_bytes() == checksums(path.read_bytes(), 512)
+    bloomcli.remove(path, in_place=True)
+    assert (path.read_bytes(), beside.read_bytes()) == (sound, checksums(sound, 512))

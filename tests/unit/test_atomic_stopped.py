@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from conftest import ROOT
 from support.replacing import NEW, OLD, names, replace
 
 from bloomcli.errors import WriteError
+from bloomcli.signals import STOPS
 
 
 @pytest.fixture
@@ -28,17 +30,25 @@ from pathlib import Path
 from bloomcli.atomic import replacing
 from bloomcli.source import LocalSource
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+signal.signal(signal.SIGHUP, signal.SIG_IGN if "nohup" in sys.argv else signal.SIG_DFL)
 path = Path(sys.argv[1])
 with LocalSource(str(path), path) as source:
     with replacing(path, source=source, overwrite=True, verify=lambda _: None) as out:
         out.copy_range(source, 0, 1000)
-        print("ready", flush=True)
-        time.sleep(60)
+        try:
+            print("ready", flush=True)
+            time.sleep(60 if "nohup" not in sys.argv else 0.5)
+        finally:
+            if "twice" in sys.argv:
+                print("stopped", flush=True)
+                time.sleep(0.5)
+        print("undisturbed", flush=True)
 """
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "left"), [(signal.SIGTERM, 143, 1), (signal.SIGINT, -2, 1), (signal.SIGKILL, -9, 2)]
+    ("number", "code", "left"),
+    [(signal.SIGTERM, 143, 1), (signal.SIGHUP, 129, 1), (signal.SIGINT, -2, 1), (signal.SIGKILL, -9, 2)],
 )
 def test_a_process_that_is_stopped_leaves_the_original_whole(
     file: Path, number: signal.Signals, code: int, left: int
@@ -59,20 +69,129 @@ def test_a_process_that_is_stopped_leaves_the_original_whole(
     assert file.read_bytes() == NEW
 
 
-def test_the_handler_of_sigterm_is_given_back(file: Path) -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    replace(file)
-    with pytest.raises(WriteError):
-        replace(file.with_name("target"), source=file, verify=lambda _: (_ for _ in ()).throw(WriteError("no")))
-    assert signal.getsignal(signal.SIGTERM) is before
+@pytest.mark.parametrize("second", [signal.SIGHUP, signal.SIGTERM])
+def test_a_second_signal_does_not_stop_the_tidying_up(file: Path, second: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED, str(file), "twice"], cwd=ROOT, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGHUP)
+        assert process.stdout.readline() == b"stopped\n"
+        process.send_signal(second)
+        assert process.wait(20) == 129
+    assert file.read_bytes() == OLD
+    assert names(file.parent) == {file.name}
 
 
-def test_somebody_elses_handler_of_sigterm_stays(file: Path) -> None:
+def test_a_process_that_is_to_outlive_its_terminal_does(file: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED, str(file), "nohup"], cwd=ROOT, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGHUP)
+        assert process.stdout.readline() == b"undisturbed\n"
+        assert process.wait(20) == 0
+    assert file.read_bytes() == OLD[:1000]
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_handlers_are_given_back(file: Path, number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        replace(file)
+        with pytest.raises(WriteError):
+            replace(file.with_name("target"), source=file, verify=lambda _: (_ for _ in ()).throw(WriteError("no")))
+        assert signal.getsignal(number) is signal.SIG_DFL
+        with pytest.raises(SystemExit) as caught:
+            replace(file, during=lambda: signal.raise_signal(number))
+        assert caught.value.code == 128 + number
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_somebody_elses_handler_stays(file: Path, number: signal.Signals) -> None:
     def handler(*_: object) -> None: ...
 
-    before = signal.signal(signal.SIGTERM, handler)
+    before = signal.signal(number, handler)
     try:
-        replace(file, during=lambda: signal.getsignal(signal.SIGTERM) is handler or pytest.fail("it was replaced"))
-        assert signal.getsignal(signal.SIGTERM) is handler
+        replace(file, during=lambda: signal.getsignal(number) is handler or pytest.fail("it was replaced"))
+        assert signal.getsignal(number) is handler
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
+
+
+INSTANTS = """
+import os, signal, sys
+from pathlib import Path
+from bloomcli.temporary import sweep
+from support.replacing import NEW, OLD, names, replace
+from support.checksums import checksums
+
+CHANGES = {"open", "os.rename", "os.link", "os.remove"}
+folder, overwrite = Path(sys.argv[1]), sys.argv[2] == "over"
+source, target = folder / "source", folder / ("source" if overwrite else "target")
+sidecar = target.with_name(f".{target.name}.crc")
+left = -1
+
+def count(event, arguments):  # killed before the next of what changes the folder
+    global left
+    if left >= 0 and event in CHANGES and str(folder) in str(arguments[0]):
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+
+sys.addaudithook(count)
+seen = set()
+for instant in range(1000):
+    for path in folder.iterdir():
+        path.unlink()
+    source.write_bytes(OLD)
+    sidecar.write_bytes(checksums(OLD if overwrite else b"left over", 512))
+    child = os.fork()
+    if child == 0:
+        left = instant
+        replace(target, source=source, overwrite=overwrite)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    content = target.read_bytes() if target.exists() else None
+    assert content in (NEW, OLD if overwrite else None)
+    vouched = sidecar.read_bytes() if sidecar.exists() else None
+    if content is not None:
+        assert vouched in (None, checksums(content, 512)), f"stale at {instant}"
+    seen.add((content == NEW, vouched is not None, len(names(folder))))
+    sweep(folder)
+    if content is not None:
+        assert vouched or sidecar.read_bytes() == checksums(content, 512), f"lost at {instant}"
+        assert names(folder) == {"source", target.name, sidecar.name}
+    if content != NEW:
+        replace(target, source=source, overwrite=overwrite)
+    assert target.read_bytes() == NEW
+    if overwrite or content is not None:
+        assert sidecar.read_bytes() == checksums(NEW, 512), f"not as undisturbed at {instant}"
+    assert names(folder) <= {"source", target.name, sidecar.name}
+    if status == 0:
+        break
+print(instant, len(seen))
+"""
+
+
+@pytest.mark.parametrize("mode", ["over", "new"])
+def test_killed_at_whatever_instant_a_file_has_its_own_checksums_or_none_and_ends_as_undisturbed(
+    tmp_path: Path, mode: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INSTANTS, str(tmp_path), mode],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    instants, states = map(int, done.stdout.split())
+    assert instants >= 8
+    assert states >= 5

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 from support import datasets
+from support.checksums import checksums
 
-from bloomcli import atomic
-from bloomcli.atomic import replacing, sweep
+import bloomcli
+from bloomcli import temporary
+from bloomcli.atomic import place, replacing
 from bloomcli.commands import task
 from bloomcli.engines import local
 from bloomcli.listing import expand
+from bloomcli.sidecar import sidecar_of
 from bloomcli.source import LocalSource
+from bloomcli.temporary import create, lock, sweep, temporaries
 
 STALE = ".part.parquet.bloom-0123456789ab.tmp"
 KEPT = (
@@ -63,7 +69,7 @@ def test_other_names_stay(tmp_path: Path) -> None:
 
 def test_every_name_that_a_writer_gives_is_one_that_is_swept(tmp_path: Path) -> None:
     for name in ("a", "a.parquet", "ä" * 60, "x" * 255, "with space", "a\nb", ".hidden.crc"):
-        path = atomic._beside(tmp_path / name)
+        path = temporary.beside(tmp_path / name)
         path.write_bytes(b"half")
         assert sweep(tmp_path) == [path]
 
@@ -106,6 +112,140 @@ def test_a_lock_of_another_process_counts_until_that_process_is_killed(tmp_path:
     assert len(names(tmp_path)) == 2
     assert len(sweep(tmp_path)) == 1
     assert names(tmp_path) == {"part.parquet"}
+
+
+def flock_after(done: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something happens between the creation of the next file and its lock."""
+    real, waiting = fcntl.flock, [done]
+
+    def flock(fd: int, how: int) -> None:
+        if waiting:
+            waiting.pop()()
+        real(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+
+def test_a_file_that_is_swept_before_it_is_locked_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept: list[Path] = []
+    flock_after(lambda: swept.extend(sweep(tmp_path)), monkeypatch)
+    path, fd = create(tmp_path / "part.parquet")
+    os.close(fd)
+    assert len(swept) == 1
+    assert swept != [path]
+    assert names(tmp_path) == {path.name}
+
+
+def test_a_file_that_a_sweeper_has_locked_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweepers: list[int] = []
+
+    def hold() -> None:
+        (found,) = temporaries(tmp_path)
+        sweepers.append(os.open(found, os.O_RDWR))
+        assert lock(sweepers[0])
+
+    flock_after(hold, monkeypatch)
+    path, fd = create(tmp_path / "part.parquet")
+    os.close(sweepers[0])
+    assert sweep(tmp_path) == [], "it is locked"
+    os.close(fd)
+    assert names(tmp_path) == {path.name}
+
+
+def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from bloomcli.temporary import sweep\n"
+        "folder, swept = Path(sys.argv[1]), 0\n"
+        "print('ready', flush=True)\n"
+        "while not (folder / 'stop').exists():\n"
+        "    swept += len(sweep(folder))\n"
+        "print(swept)\n"
+    )
+    files = 1000
+    with subprocess.Popen(
+        [sys.executable, "-c", program, tmp_path], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        try:
+            for number in range(files):
+                if number % 10 == 0:
+                    place(tmp_path / f"{number % 50}.json", b"new", overwrite=True)
+                else:
+                    path, fd = create(tmp_path / "part.parquet")
+                    assert os.path.samestat(os.fstat(fd), path.stat())
+                    path.unlink()
+                    os.close(fd)
+        finally:
+            (tmp_path / "stop").touch()
+        assert process.wait(20) == 0
+    assert names(tmp_path) == {"stop", *(f"{i}.json" for i in range(0, 50, 10))}
+
+
+def put_aside(file: Path, data: bytes) -> Path:
+    """Checksums as a killed writer leaves them."""
+    path = temporary.beside(sidecar_of(file))
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["part.parquet", "x" * 250, "ä" * 60, "a\nb"])
+@pytest.mark.parametrize("algorithm", ["CRC32", "CRC32C"])
+def test_checksums_that_a_file_lacks_and_that_fit_it_are_put_back(tmp_path: Path, name: str, algorithm: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(b"content" * 1000)
+    right = checksums(b"content" * 1000, 512, algorithm)
+    for wrong in (checksums(b"Content" * 1000, 512), right[:-1], right + b"more", checksums(b"short", 512), b"crc\0"):
+        put_aside(file, wrong)
+    put_aside(file, right)
+    sweep(tmp_path)
+    assert names(tmp_path) == {name, f".{name}.crc"}
+    assert sidecar_of(file).read_bytes() == right
+
+
+def test_checksums_never_take_the_place_of_others_and_belong_to_a_file_of_that_name(tmp_path: Path) -> None:
+    file, other = tmp_path / "part.parquet", tmp_path / "other.parquet"
+    for path in (file, other):
+        path.write_bytes(b"content" * 1000)
+    right = checksums(b"content" * 1000, 512)
+    sidecar_of(file).write_bytes(b"mine")
+    put_aside(file, right)
+    put_aside(tmp_path / "gone.parquet", right)
+    assert len(sweep(tmp_path)) == 2
+    assert sidecar_of(file).read_bytes() == b"mine"
+    assert names(tmp_path) == {file.name, sidecar_of(file).name, other.name}
+
+
+def test_of_names_that_were_cut_each_file_gets_its_own_checksums(tmp_path: Path) -> None:
+    files = [tmp_path / f"{'long' * 20}-{i}.parquet" for i in range(4)]
+    for i, path in enumerate(files):
+        path.write_bytes(b"%d" % i * 700)
+        put_aside(path, checksums(b"%d" % i * 700, 512))
+    sweep(tmp_path)
+    assert names(tmp_path) == {name for p in files for name in (p.name, f".{p.name}.crc")}
+    assert [sidecar_of(p).read_bytes() for p in files] == [checksums(p.read_bytes(), 512) for p in files]
+
+
+def test_checksums_are_not_put_back_beside_a_file_that_is_replaced_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "part.parquet"
+    file.write_bytes(b"content" * 1000)
+    put_aside(file, checksums(b"content" * 1000, 512))
+    real = temporary.appear
+
+    def late(left: Path, final: Path) -> None:
+        place(file, b"new", overwrite=True)
+        real(left, final)
+
+    monkeypatch.setattr(temporary, "appear", late)
+    sweep(tmp_path)
+    assert file.read_bytes() == b"new"
+    assert names(tmp_path) == {file.name}
 
 
 def test_where_locks_tell_nothing_temporary_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,3 +292,14 @@ def test_a_run_sweeps_where_it_writes_and_nowhere_else(tmp_path: Path, jobs: int
     local.run(task.plan("add", listed, {"columns": ("id",)}, in_place=True), jobs=jobs)
     assert datasets.temporary(lake) == []
     assert len(datasets.digests(out)) == 4
+
+
+def test_a_file_that_is_changed_by_itself_is_swept_beside_first(tmp_path: Path) -> None:
+    path = datasets.write(tmp_path / "part.parquet", rows=100)
+    (tmp_path / STALE).write_bytes(b"half")
+    put_aside(path, checksums(path.read_bytes(), 512))
+    bloomcli.add(path, ["id"], dry_run=True)
+    assert len(names(tmp_path)) == 3
+    bloomcli.add(path, ["id"], in_place=True)
+    assert names(tmp_path) == {path.name, sidecar_of(path).name}
+    assert sidecar_of(path).read_bytes() == checksums(path.read_bytes(), 512)
