@@ -2,8 +2,9 @@
 
 In a directory, names that start with ``.`` or ``_`` are left alone (``_SUCCESS``, checksums, temporary files),
 as Spark and Hive do; a Hive partition such as ``_p=1`` is not such a name. What is named is always taken.
-A pattern takes such names only where it spells them. Mirrored trees keep the Hive partitions that lead to a
-directory or file that is named, and what a pattern's wildcards stand for.
+A pattern takes such names only where it spells them. Links to directories are followed where they are named, not
+where they are found: they may lead out of the tree, and in circles. Mirrored trees keep the Hive partitions that
+lead to a directory or file that is named, and what a pattern's wildcards stand for.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
-from bloomcli.errors import UnreadableError, UnsupportedError
+from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 
 _GLOB: Final = frozenset("*?[")
 
@@ -33,6 +34,12 @@ class Listed:
     """Path below the directory that was named, for a mirrored tree; a named file's name, after its partitions."""
     walked: bool
     """It was found in a directory, not named."""
+    matched: bool = False
+    """It was found by a pattern, not named as it is."""
+    linked: bool = False
+    """It is a link to a directory, found in a directory: it is not followed."""
+    problem: BloomError | None = None
+    """What was named can't be listed: there is no file to open, but a row with this error."""
 
 
 def is_uri(path: str) -> bool:
@@ -42,14 +49,27 @@ def is_uri(path: str) -> bool:
 
 
 def local_path(path: str) -> str:
-    """A ``file:`` URI of this machine as a path, anything else as it is."""
+    """A ``file:`` URI of this machine as a path, anything else as it is.
+
+    As Hadoop's ``Path`` has it, what follows the scheme is the path as it is: ``#`` and ``?`` are part of it, and so
+    is ``%3A``, which Spark writes into the names of partitions. Only where there is no such path, but one without
+    the encoding, as other programs write URIs, that one is meant.
+    """
     if not path.startswith("file:"):
         return path
-    try:
-        parts = urlsplit(path)
-    except ValueError:
-        return path
-    return unquote(parts.path) if parts.netloc in {"", "localhost"} else path
+    rest = path.removeprefix("file:")
+    if rest.startswith("//"):
+        host, slash, below = rest[2:].partition("/")
+        if host not in {"", "localhost"}:
+            return path
+        rest = slash + below
+    decoded = unquote(rest)
+    return decoded if decoded != rest and not _is_there(rest) and _is_there(decoded) else rest
+
+
+def _is_there(path: str) -> bool:
+    """There is something of that name or, where it is a pattern, something that matches it."""
+    return os.path.lexists(path) or (bool(_GLOB & set(path)) and any(glob.iglob(path, recursive=True)))  # noqa: PTH207  as below
 
 
 def is_dataset(paths: Sequence[str]) -> bool:
@@ -75,18 +95,29 @@ def read_list(lines: Iterable[str]) -> list[str]:
 def expand(paths: Sequence[str]) -> list[Listed]:
     """The files that the paths mean, each once, in order of their paths within each.
 
-    A file that is named but isn't there is listed all the same: it becomes a row with its error.
+    A file that is named but isn't there is listed all the same: it becomes a row with its error. So does, beside
+    other files, a directory that can't be read, a glob that matches nothing, a URI that can't be listed.
 
     Raises:
-        UnreadableError: a glob matches nothing, or a directory can't be read.
-        UnsupportedError: a URI's file system can't be listed here.
+        UnreadableError: a glob matches nothing, or a directory can't be read, and there is nothing else.
+        UnsupportedError: a URI's file system can't be listed here, and there is nothing else.
     """
     found: dict[str, Listed] = {}
     spell = spelling()
     for path in paths:
-        for item in _expand_one(path):
-            found.setdefault(spell(item.path), item)
+        try:
+            for item in _expand_one(path):
+                found.setdefault(spell(item.path), item)
+        except BloomError as error:
+            found.setdefault(path, _unlisted(path, error))
+    problems = [item.problem for item in found.values() if item.problem is not None]
+    if problems and len(problems) == len(found):
+        raise problems[0]
     return list(found.values())
+
+
+def _unlisted(path: str, problem: BloomError) -> Listed:
+    return Listed(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
 
 
 def spelling() -> Callable[[str], str]:
@@ -115,10 +146,10 @@ def _expand_one(path: str) -> Iterator[Listed]:
         if not matches:
             raise UnreadableError("the pattern matches no file", path=path, hint="check it, and quote it")
         for match in matches:
-            if Path(match).is_dir():
+            if os.path.isdir(match):  # noqa: PTH112  as above
                 yield from _walk(Path(match), base)
             else:
-                yield _named(match, base)
+                yield _named(match, base, matched=True)
     else:
         yield _named(path, _above_partitions(Path(path).parent))
 
@@ -144,12 +175,12 @@ def _above_partitions(directory: Path) -> Path:
     return directory
 
 
-def _named(path: str, base: Path) -> Listed:
+def _named(path: str, base: Path, *, matched: bool = False) -> Listed:
     try:
         size = Path(path).stat().st_size
     except (OSError, ValueError):
         size = -1
-    return Listed(path=path, size=size, relative=str(Path(path).relative_to(base)), walked=False)
+    return Listed(path=path, size=size, relative=str(Path(path).relative_to(base)), walked=False, matched=matched)
 
 
 def _hidden(name: str) -> bool:
@@ -157,15 +188,23 @@ def _hidden(name: str) -> bool:
 
 
 def _walk(root: Path, base: Path) -> Iterator[Listed]:
-    """Files below a directory, their relative paths from `base` on; links to directories are not followed."""
+    """Files below a directory, their relative paths from `base` on; links to directories are told, not followed."""
+    problems: list[Listed] = []
 
     def failed(error: OSError) -> None:
-        raise UnreadableError(
-            f"the directory can't be read: {(error.strerror or str(error)).lower()}", path=error.filename or str(root)
-        ) from None
+        path = error.filename or str(root)
+        reason = f"the directory can't be read: {(error.strerror or str(error)).lower()}"
+        problems.append(_unlisted(path, UnreadableError(reason, path=path, hint="check who may read it")))
 
     for folder, directories, names in os.walk(root, onerror=failed):
+        yield from problems
+        problems.clear()
         directories[:] = sorted(d for d in directories if not _hidden(d))
+        for name in directories:
+            path = Path(folder, name)
+            if path.is_symlink():
+                relative = str(path.relative_to(base))
+                yield Listed(path=str(path), size=0, relative=relative, walked=True, linked=True)
         for name in sorted(names):
             if not _hidden(name):
                 path = Path(folder, name)
@@ -174,6 +213,7 @@ def _walk(root: Path, base: Path) -> Iterator[Listed]:
                 except OSError:
                     size = -1
                 yield Listed(path=str(path), size=size, relative=str(path.relative_to(base)), walked=True)
+    yield from problems
 
 
 def _remote(uri: str) -> Iterator[Listed]:

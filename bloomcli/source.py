@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
-from urllib.parse import unquote, urlsplit
 
 from bloomcli.errors import CorruptFile, SourceChanged, UnreadableError, UnsupportedError
+from bloomcli.listing import local_path
 
 _HINTS: Final = {
     FileNotFoundError: "check the path",
@@ -234,13 +234,11 @@ def open_source(path: str | os.PathLike[str]) -> Source:
     text = os.fspath(path)
     scheme = text.partition("://")[0] if "://" in text else ""
     if text.startswith("file:"):
-        try:
-            parts = urlsplit(text)
-        except ValueError as error:
-            raise UnreadableError(f"can't be read: {error}", path=text, hint="check the path") from None
-        if parts.netloc not in {"", "localhost"}:
-            raise UnsupportedError(f"a file: URI of another machine, {parts.netloc}", path=text)
-        return LocalSource(text, Path(unquote(parts.path)))
+        local = local_path(text)
+        if local == text:
+            host = text.removeprefix("file://").partition("/")[0]
+            raise UnsupportedError(f"a file: URI of another machine, {host}", path=text)
+        return LocalSource(text, Path(local))
     if scheme.isidentifier() and len(scheme) > 1 and not os.path.exists(text):  # noqa: PTH110  unlike Path.exists it never raises
         return RemoteSource(text)
     return LocalSource(text, Path(text))

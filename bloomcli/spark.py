@@ -17,6 +17,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from bloomcli.commands.arguments import names
+from bloomcli.commands.values import Value, texts
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -35,7 +38,7 @@ def add(
     *,
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
-    fpp: float = 0.01,
+    fpp: float | None = None,
     ndv: int | None = None,
     max_bytes: int | None = None,
     kind: str | None = None,
@@ -46,15 +49,19 @@ def add(
     force: bool = False,
     dry_run: bool = False,
 ) -> DataFrame:
-    """Add Bloom filters to files. Those that have them already are skipped: a run may be started again.
+    """Add Bloom filters to files, where there are none yet: a run may be started again.
+
+    Files that have them all are skipped. One whose filters can't be read, must not be used or miss what is asked for
+    fails, unless `replace` is given.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-        columns: leaf paths or globs.
+        columns: one or several leaf paths or globs.
         output: the directory below which the tree is mirrored; or
         in_place: replace each file itself, atomically.
-        fpp: false-positive rate to meet, measured, between 0 and 1.
+        fpp: false-positive rate to meet, measured, between 0 and 1; 0.01 where none is given. Filters that are there
+            already have to meet one that is given, too.
         ndv: distinct values per row group to size for, instead of measuring.
         max_bytes: cap of one filter's bitset, bytes.
         kind: ORC: "utf8" or "both".
@@ -74,7 +81,7 @@ def add(
         UnreadableError: a directory can't be listed, or the Spark job failed.
     """
     options = {
-        "columns": _names(columns),
+        "columns": names(columns, "columns"),
         "fpp": fpp,
         "ndv": ndv,
         "max_bytes": max_bytes,
@@ -105,7 +112,7 @@ def remove(
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-        columns: leaf paths or globs; none means all.
+        columns: one or several leaf paths or globs; none means all.
         output: the directory below which the tree is mirrored; or
         in_place: replace each file itself, atomically.
         overwrite: let outputs replace files that exist.
@@ -114,7 +121,7 @@ def remove(
 
     Returns, Raises: as `add`.
     """
-    options = {"columns": _names(columns), "overwrite": overwrite, "force": force, "dry_run": dry_run}
+    options = {"columns": names(columns, "columns"), "overwrite": overwrite, "force": force, "dry_run": dry_run}
     return _run(spark, "remove", paths, options, output=output, in_place=in_place)
 
 
@@ -136,7 +143,7 @@ def fold(
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-        columns: leaf paths or globs; none means all.
+        columns: one or several leaf paths or globs; none means all.
         fpp: false-positive rate to keep to, measured, between 0 and 1.
         max_bytes: fold further, down to this size, even where that misses the rate.
         output: the directory below which the tree is mirrored; or
@@ -148,7 +155,7 @@ def fold(
     Returns, Raises: as `add`.
     """
     options = {
-        "columns": _names(columns),
+        "columns": names(columns, "columns"),
         "fpp": fpp,
         "max_bytes": max_bytes,
         "overwrite": overwrite,
@@ -164,11 +171,11 @@ def inspect(spark: SparkSession, paths: Paths, *, columns: Sequence[str] = ()) -
     Args:
         spark: the session to run on.
         paths: files, directories and globs, or URIs.
-        columns: leaf paths or globs; none means all.
+        columns: one or several leaf paths or globs; none means all.
 
     Returns, Raises: as `add`.
     """
-    return _run(spark, "inspect", paths, {"columns": _names(columns)})
+    return _run(spark, "inspect", paths, {"columns": names(columns, "columns")})
 
 
 def validate(
@@ -191,8 +198,8 @@ def validate(
     Args:
         spark: the session to run on.
         paths: files, directories and globs, or URIs.
-        columns: leaf paths or globs to check; none means all.
-        require: leaf columns that must have a filter in every row group.
+        columns: one or several leaf paths or globs to check; none means all.
+        require: one or several leaf columns that must have a filter in every row group.
         max_fpp: highest measured false-positive rate accepted.
         max_oversize: how many times as large as its values need a filter may be, at least 1.
         readers: engines that read the files: where one would probe a filter wrongly is a finding.
@@ -204,30 +211,31 @@ def validate(
     """
     from bloomcli.commands.validate import asked_for
 
-    asked = asked_for(
-        policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=_names(readers), table_schema=table_schema
-    )
-    options = {"columns": _names(columns), "require": _names(require), "policy": asked, "deep": deep}
+    asked = asked_for(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema)
+    options = {
+        "columns": names(columns, "columns"),
+        "require": names(require, "columns"),
+        "policy": asked,
+        "deep": deep,
+    }
     return _run(spark, "validate", paths, options)
 
 
-def probe(spark: SparkSession, paths: Paths, values: Sequence[str], *, column: str | None = None) -> DataFrame:
+def probe(
+    spark: SparkSession, paths: Paths, values: Value | Sequence[Value], *, column: str | None = None
+) -> DataFrame:
     """Ask the filters of files about values; `totals` says what a reader may skip for each.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs, or URIs.
-        values: as a person types them; they are read as the column's logical type.
+        values: one or several: texts as a person types them, numbers, dates, UUIDs. They are read as the column's
+            logical type.
         column: leaf path; may be left out where one column only has filters.
 
     Returns, Raises: as `add`.
     """
-    return _run(spark, "probe", paths, {"values": _names(values), "column": column})
-
-
-def _names(names: Sequence[str]) -> tuple[str, ...]:
-    """A single name is meant as one, not as its letters."""
-    return (names,) if isinstance(names, str) else tuple(names)
+    return _run(spark, "probe", paths, {"values": texts(values), "column": column})
 
 
 def _run(

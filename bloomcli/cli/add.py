@@ -22,7 +22,9 @@ Examples:
 )
 @options.files_argument
 @options.columns_option(
-    "Leaf columns to add filters for, as dotted paths; repeats, takes commas and globs.", required=True
+    "Leaf columns to add filters for, as dotted paths; repeats, takes commas and globs, which leave out "
+    "columns that can't have a filter.",
+    required=True,
 )
 @options.target_options
 @options.fpp_option("False-positive rate that each filter has to meet, measured on its bits.")
@@ -30,7 +32,8 @@ Examples:
     "--ndv",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Size filters by formula for N distinct values per row group, instead of measuring.",
+    help="Size filters by formula for N distinct values per row group, instead of measuring. In ORC a row group's"
+    " rows are the most, except below lists and maps.",
 )
 @options.max_bytes_option("Cap of one filter's size; the report says which filters then miss the rate.")
 @click.option(
@@ -74,12 +77,17 @@ def command(
 ) -> int:
     """Add Bloom filters for chosen columns, without rewriting the data.
 
-    Existing bytes are copied as they are; only the chosen columns are read, or only their dictionaries
-    where those hold every value. In Parquet, filters and a patched footer are put behind the data, and
-    `bloom remove` gives the original file back, bit for bit; each filter has the smallest size that meets
-    --fpp. In ORC, filters go into the stripes beside their row indexes, sized as ORC's own writer does it.
+    Existing bytes are copied as they are; only the chosen columns are read, and of dictionary-encoded ones
+    the dictionary and as much as refers to all of it. In Parquet, filters and a patched footer are put
+    behind the data, and `bloom remove` gives the original file back, bit for bit; each filter has the
+    smallest size that meets --fpp. In ORC, filters go into the stripes beside their row indexes, sized as
+    ORC's own writer does it.
 
     The file appears under its name only when it is whole and checked; on any error nothing is left behind.
+
+    Of many files, filters are added where there are none yet; files that have them all are skipped. One whose
+    filters can't be read, must not be used or miss what is asked for (--fpp only where it is given) fails, unless
+    --replace is given.
     """
     from bloomcli.commands.add import add
     from bloomcli.report import text
@@ -90,7 +98,7 @@ def command(
             "overwrite": overwrite,
             "force": force,
             "dry_run": dry_run,
-            "fpp": fpp,
+            "fpp": fpp if options.was_given("fpp") else None,
             "ndv": ndv,
             "max_bytes": max_bytes,
             "kind": kind,

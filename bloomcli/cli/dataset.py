@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from bloomcli.errors import UnreadableError, UsageError
 
 if TYPE_CHECKING:
     from bloomcli.commands.task import Task
+    from bloomcli.listing import Listed
     from bloomcli.rows import DatasetReport, FileRow
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,14 +53,13 @@ def _listed(source: str) -> list[str]:
     from bloomcli.listing import read_list
 
     try:
-        if source == "-":
-            return read_list(sys.stdin)
-        with Path(source).open(encoding="utf-8", errors="surrogateescape") as stream:
-            return read_list(stream)
+        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     except OSError as error:
         raise UnreadableError(
             f"can't be read: {(error.strerror or str(error)).lower()}", path=source, hint="check the path"
         ) from None
+    # names of files are bytes: those that are no text in the locale are kept
+    return read_list(os.fsdecode(data).split("\n"))
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -131,8 +132,12 @@ def work(
     *,
     target: Path | None = None,
     in_place: bool = False,
+    choose: Callable[[Sequence[Listed]], list[Listed]] | None = None,
 ) -> DatasetReport:
-    """Run a command over a dataset, on either engine, with bars. Raises UsageError where there are no files."""
+    """Run a command over a dataset, on either engine, with bars. Raises UsageError where there are no files.
+
+    `choose` takes the files that the paths mean and gives those to work on.
+    """
     from bloomcli.commands.task import plan
     from bloomcli.listing import expand
 
@@ -142,10 +147,11 @@ def work(
         from bloomcli.engines import spark
 
         session = spark_session(dataset)
-        return spark.run(command, paths, options, output=target, in_place=in_place, session=session)
+        return spark.run(command, paths, options, output=target, in_place=in_place, session=session, choose=choose)
     from bloomcli.engines import local
 
-    tasks = plan(command, expand(paths), options, output=target, in_place=in_place)
+    listed = expand(paths)
+    tasks = plan(command, listed if choose is None else choose(listed), options, output=target, in_place=in_place)
     if not tasks:
         raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
     with output.Bars() as bars:

@@ -9,6 +9,7 @@ import click
 
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.errors import UsageError
 
 
 @click.command(
@@ -38,10 +39,13 @@ def command(dataset: Dataset, columns: tuple[str, ...], every: bool, form: str) 
     their writer asked for beside the one that the bits give, and filters that readers must not trust.
 
     A filter that can't be read is a row that says why. Of directories, globs and several files: one row each.
+    Links to directories are followed where they are named; those found in a directory are rows that say so.
     """
     from bloomcli.commands.inspect import inspect
 
     if dataset.single is None:
+        if every:
+            raise UsageError("--all is for one file: of several, each is a row", hint="name one file")
         return run("inspect", dataset, {"columns": columns}, form)
     report = inspect(dataset.single, columns=columns)
     if form == "csv":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,6 +31,19 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic in new version
         if match is None:
             self.fail(f"{value!r} is not a size; write it like 4096, 64KiB or 1MiB", param, ctx)
         return int(match[1]) * _UNITS.get((match[2] or "b")[0].lower(), 1)
+
+
+class Output(click.Path):
+    """A path of this machine to write to, also as a ``file:`` URI."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Text to a path."""
+        from bloomcli.listing import is_uri, local_path
+
+        path = local_path(os.fspath(value))
+        if is_uri(path) or path.startswith("file:"):
+            self.fail(f"outputs are written to this machine only, not to {path}", param, ctx)
+        return Path(path)
 
 
 class Rate(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of Click only
@@ -64,12 +79,15 @@ def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Leaf columns of the file that is already on the command line."""
-    del param
     from bloomcli.errors import BloomError
     from bloomcli.formats.registry import open_file
     from bloomcli.source import open_source
 
-    before, comma, last = incomplete.rpartition(",")
+    several = param.multiple
+    before, last = "", incomplete
+    if several:
+        last = re.split(r"(?<!\\),", incomplete)[-1]
+        before = incomplete.removesuffix(last)
     try:
         # an option that still lacks its value leaves the file among the arguments that weren't parsed
         named = ctx.params.get("file") or next(iter(ctx.params.get("files") or ()), None)
@@ -78,7 +96,9 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
             paths = [column.path for column in open_file(source).columns]
     except BloomError:
         return []
-    return [CompletionItem(before + comma + path) for path in paths if path.startswith(last)]
+    if several:
+        paths = [path.replace(",", "\\,") for path in paths]
+    return [CompletionItem(before + path) for path in paths if path.startswith(last)]
 
 
 file_argument = click.argument("file", type=click.Path(path_type=str))
@@ -86,7 +106,7 @@ files_argument = click.argument("files", nargs=-1, metavar="FILE...", type=click
 
 
 def columns_option(text: str, *, required: bool = False) -> Callable[[F], F]:
-    """``--columns`` (``--column``, ``-c``): repeats, takes commas and globs."""
+    r"""``--columns`` (``--column``, ``-c``): repeats, takes commas and globs; ``\,`` is a comma within a name."""
     return click.option(
         "-c",
         "--columns",
@@ -97,7 +117,7 @@ def columns_option(text: str, *, required: bool = False) -> Callable[[F], F]:
         required=required,
         callback=split_names,
         shell_complete=complete_columns,
-        help=text,
+        help=text + r" \, is a comma within a name.",
     )
 
 
@@ -124,6 +144,11 @@ def fpp_option(text: str) -> Callable[[F], F]:
     return click.option("--fpp", type=Rate(), default=0.01, show_default=True, metavar="RATE", help=text)
 
 
+def was_given(name: str) -> bool:
+    """Whether the running command's option was given, not left to its default."""
+    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
+
+
 def max_bytes_option(text: str) -> Callable[[F], F]:
     """``--max-bytes``."""
     return click.option("--max-bytes", type=Size(), metavar="SIZE", help=text)
@@ -131,20 +156,20 @@ def max_bytes_option(text: str) -> Callable[[F], F]:
 
 def target_options(function: F) -> F:
     """Where a changed file goes: ``--output``, ``--in-place``, ``--overwrite``, ``--dry-run``."""
-    path = click.Path(path_type=Path)
     for option in reversed(
         (
             click.option(
                 "-o",
                 "--output",
                 "output_",
-                type=path,
+                type=Output(),
                 metavar="FILE",
-                help="Write the new file here; of many files, below this directory.",
+                help="Write the new file here; of many files, below this directory, where files that an earlier run "
+                "made are left as they are, or made again if they are not what is asked for now.",
             ),
             click.option("--in-place", is_flag=True, help="Replace the file itself, atomically."),
             click.option("--force", is_flag=True, help="Replace files even in a table whose log records their size."),
-            click.option("--overwrite", is_flag=True, help="Let --output replace a file that exists."),
+            click.option("--overwrite", is_flag=True, help="Let --output replace whatever file exists."),
             click.option("-n", "--dry-run", is_flag=True, help="Write nothing; say what would be done."),
         )
     ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import sys
 import threading
 import time
@@ -17,7 +19,27 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 0.5
 """Seconds that work may take before a bar is shown: most commands are done by then."""
 
+_AS_IT_CAN: Final = "bloom"
+"""The name of `_as_it_can` among the ways of Python to treat what an encoding can't hold."""
+
 _PHASES: Final = {"copy": "copying", "decode": "reading columns", "check": "checking values"}
+
+
+def take_any_text() -> None:
+    """Let standard output take whatever is in names of files and columns, in any locale."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        codecs.register_error(_AS_IT_CAN, _as_it_can)
+        sys.stdout.reconfigure(errors=_AS_IT_CAN)
+
+
+def _as_it_can(error: UnicodeError) -> tuple[str | bytes, int]:
+    r"""A byte of a file's name that is no text is written as it is, what the locale can't spell as ``\u2603``."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    at = error.start
+    one = UnicodeEncodeError(error.encoding, error.object, at, at + 1, error.reason)
+    stands_for_a_byte = "\udc80" <= error.object[at] <= "\udcff"
+    return codecs.lookup_error("surrogateescape" if stands_for_a_byte else "backslashreplace")(one)
 
 
 def write(command: str, report: object, form: str, text: Callable[[Any], Iterable[Block]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from codecs import BOM_UTF8
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -38,8 +39,12 @@ Examples:
   bloom probe /data/orders -c id 42                # every file of a directory
   bloom probe orders.parquet -c id 42 > /dev/null || echo "not in this file"
 \b
-Values by type: integers 42 or 0x2a, floats 1.5, decimals 12.34, dates 2024-02-29, timestamps
-2024-02-29T13:45:30.250Z, UUIDs, binary 0x0fff, strings as they are.""",
+Values by type: integers 42 or 0x2a, floats 1.5, decimals 12.34, dates 2024-02-29,
++20240-01-01 or 0044-03-15 (BC), times 13:45:30.250, timestamps 2024-02-29T13:45:30.250Z,
+UUIDs, binary 0x0fff, strings as they are. Zones only where the column is in UTC.
+\b
+Blank lines of a file are left out, but in columns of strings and of binary they are the
+empty value. A byte order mark is no part of the first line.""",
 )
 @click.argument("files", nargs=-1, metavar="FILE VALUE...", shell_complete=options.complete_files)
 @options.column_option("The leaf column; may be left out where only one column has filters.")
@@ -48,7 +53,7 @@ Values by type: integers 42 or 0x2a, floats 1.5, decimals 12.34, dates 2024-02-2
     "source",
     metavar="FILE",
     type=click.Path(allow_dash=True, path_type=str),
-    help="Read values from a file, one a line; - is standard input.",
+    help="Read values from a file in UTF-8, one a line; - is standard input.",
 )
 @click.option("--explain", is_flag=True, help="Show the hash, the block and the bits that were looked at.")
 @options.format_option("text", "json")
@@ -75,23 +80,26 @@ def command(dataset: Dataset, column: str | None, source: str | None, explain: b
         wanted += _lines(source)
     where = replace(dataset, paths=tuple(arguments[:named]))
     if where.single is None:
+        if explain:
+            raise UsageError("--explain is for one file: of several, each is a row", hint="name one file")
         if not wanted:
             raise UsageError("no values to probe", hint="give them after the file, or with --values-from")
-        return run("probe", where, {"values": wanted, "column": column, "explain": explain}, form)
-    report = probe(where.single, wanted, column=column, explain=explain)
+        asked = {"values": wanted, "column": column, "explain": explain, "skip_blank": source is not None}
+        return run("probe", where, asked, form)
+    report = probe(where.single, wanted, column=column, explain=explain, skip_blank=source is not None)
     output.write("probe", report, form, text.probe)
     return 1 if report.absent_everywhere else 0
 
 
 def _lines(source: str) -> list[str]:
-    """Values from a file: lines as they are, without their ends. Bytes that aren't UTF-8 are kept."""
+    """Values from a file: lines as they are, without their ends. Bytes that aren't UTF-8 are kept, a mark isn't."""
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     except OSError as error:
         raise UnreadableError(
             f"can't be read: {(error.strerror or str(error)).lower()}", path=source, hint="check the path"
         ) from None
-    lines = data.decode("utf-8", "surrogateescape").split("\n")
+    lines = data.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]

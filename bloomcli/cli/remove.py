@@ -36,6 +36,10 @@ def command(
 
     What `bloom add` added and this removes leaves the original file, bit for bit. Filters that another
     writer put between row groups are forgotten, but their bytes stay: pages can't move.
+
+    In Parquet, both fields that name a filter are taken out. A writer that left them where there was no
+    filter (an offset of 0 or -1, a length alone) won't find them there again after `bloom add` and this;
+    every other byte is the original's.
     """
     from bloomcli.commands.remove import remove
     from bloomcli.report import text

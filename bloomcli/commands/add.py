@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Final
 
 from bloomcli import limits
+from bloomcli.commands.arguments import names
 from bloomcli.commands.change import Order, Progress, Target, change
 from bloomcli.commands.columns import select
+from bloomcli.commands.present import Place, holds_nothing, incomplete, present, shortfall
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import Draft, FilterFile, SizeRule
-from bloomcli.model import ChangeReport
+from bloomcli.model import ChangeReport, Column, FilterFacts
+
+FPP: Final = 0.01
+"""The rate of filters for which none is asked."""
 
 
 def size_rule(
@@ -36,28 +42,60 @@ def size_rule(
 def order(
     columns: Sequence[str],
     *,
-    fpp: float = 0.01,
+    fpp: float | None = None,
     ndv: int | None = None,
     max_bytes: int | None = None,
     kind: str | None = None,
     variant: str | None = None,
     mosaic_draft: bool = False,
     replace: bool = False,
+    missing: bool = False,
 ) -> Order:
-    """What to add, to whichever file. Raises UsageError."""
-    rule = size_rule(fpp, ndv, max_bytes, kind, variant, mosaic_draft)
+    """What to add, to whichever file; with `missing`, where there are no filters yet. Raises UsageError."""
+    if not columns:
+        raise UsageError("no columns to add filters for", hint="name them with --columns")
+    rule = size_rule(FPP if fpp is None else fpp, ndv, max_bytes, kind, variant, mosaic_draft)
+    asked = fpp is not None or ndv is not None
+
+    def chosen(file: FilterFile) -> list[Column]:
+        return select(file.leaves, names(columns, "columns"), path=file.source.path)
 
     def done(file: FilterFile) -> str | None:
-        chosen = select(file.leaves, columns, path=file.source.path)
-        filtered = file.filtered_columns()
-        there = not replace and all(c.index in filtered and not file.without_filter(c) for c in chosen)
-        return "the columns have filters already" if there else None
+        if holds_nothing(file):
+            return "there are no rows to filter"
+        if replace:
+            return None
+        own = chosen(file)
+        there = present(file, own)
+        short = shortfall(file, own, rule, there, rated=lambda _: asked)
+        if short is not None:
+            raise short
+        return None if incomplete(file, own, there) else "the columns have filters already"
+
+    def made(file: FilterFile, output: FilterFile) -> bool:
+        own = chosen(file)
+        if not file.alike(output, {c.index for c in own}):
+            return False
+        before, there = present(file, own), present(output, own)
+        if incomplete(output, own, there):
+            return False
+        if replace and any(_bits(found) == _bits(there.get(place)) for place, found in before.items()):
+            return False  # it may be the one that was to be replaced
+
+        def rated(place: Place) -> bool:
+            return asked or replace or place not in before  # the source's own may be anybody's, others are ours
+
+        return shortfall(output, own, rule, there, rated) is None
 
     def draft(file: FilterFile) -> Draft:
-        chosen = select(file.leaves, columns, path=file.source.path)
-        return file.draft_add(chosen, rule, replace=replace)
+        return file.draft_add(chosen(file), rule, replace=replace, missing=missing and not replace)
 
-    return Order(command="add", draft=draft, done=done)
+    return Order(command="add", draft=draft, done=done, made=made)
+
+
+def _bits(kinds: dict[str | None, FilterFacts] | None) -> list[tuple[int | None, float | None, float | None]]:
+    """What filters that are the same have in common."""
+    return [(f.bitset_bytes, f.fill, f.fpp) for f in (kinds or {}).values()]
 
 
 def add(
@@ -87,13 +125,14 @@ def add(
 
     Args:
         path: a local file.
-        columns: leaf paths or globs.
+        columns: leaf paths or globs. Globs leave out columns that can't have a filter: the report names them.
         output: the file to write; or
         in_place: replace the file itself, atomically.
         force: replace it even within a Delta, Iceberg or Hudi table, whose log records the file's size.
         overwrite: let `output` replace a file that exists.
         fpp: false-positive rate to meet, between 0 and 1.
-        ndv: distinct values per row group to size for, instead of measuring.
+        ndv: distinct values per row group to size for, instead of measuring. In ORC not more than a row group's
+            rows, except below lists and maps, where a row has several.
         max_bytes: cap of one filter's bitset, bytes; rounded down to a power of two.
         kind: ORC: "utf8" (the default), or "both" to write BLOOM_FILTER streams for old readers too.
         variant: Parquet, for tests and old readers: write one of the headers of the drafts of 2018
@@ -111,8 +150,6 @@ def add(
         UnsupportedError: encrypted columns, a signed footer, an unknown codec or encoding.
         WriteError: the output could not be written; the original is whole, nothing is left behind.
     """
-    if not columns:
-        raise UsageError("no columns to add filters for", path=os.fspath(path), hint="name them with --columns")
     what = order(
         columns,
         fpp=fpp,

@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from pathlib import Path
+from stat import S_ISREG
 from threading import Lock
 
 from bloomcli.atomic import replacing
-from bloomcli.errors import UsageError, WriteError
+from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.formats.base import Built, Draft, FilterFile, Kept
 from bloomcli.formats.registry import open_file
 from bloomcli.guards import reason_against
 from bloomcli.model import ChangeReport
 from bloomcli.source import LocalSource, Source, open_source
+from bloomcli.temporary import sweep
 
 Progress = Callable[[str, int, int], None]
 """Called with a phase's name, the bytes done and the bytes in all."""
@@ -37,8 +40,6 @@ class Target:
         """The path to write; None in a dry run. Raises UsageError."""
         if self.output is not None and self.in_place:
             raise UsageError("--output and --in-place exclude each other", path=path)
-        if self.dry_run:
-            return None
         if self.in_place:
             reason = None if self.force else reason_against(Path(path))
             if reason is not None:
@@ -47,6 +48,9 @@ class Target:
                     path=path,
                     hint="-o writes a copy; --force changes it all the same, and the table has to be told",
                 )
+        if self.dry_run:
+            return None
+        if self.in_place:
             return Path(path)
         if self.output is None:
             raise UsageError(
@@ -86,8 +90,10 @@ class Order:
 
     command: str
     draft: Callable[[FilterFile], Draft]
-    done: Callable[[FilterFile], str | None] = lambda _: None
-    """Why a file is what it is to become already; None where it isn't, or where only a draft can tell."""
+    done: Callable[[FilterFile], str | None]
+    """Why a file need not be changed; None where it has to be, or where only a draft can tell."""
+    made: Callable[[FilterFile, FilterFile], bool]
+    """Whether the second file is what the order makes of the first, as far as metadata and filters tell."""
     idle: str | None = None
     """Why a draft that keeps every filter need not be carried out; None: it has to be."""
 
@@ -104,6 +110,8 @@ def change(
     started = time.perf_counter()
     with open_source(path) as source:
         local, output = _ends(source, target)
+        if output is not None:
+            sweep(output.parent)  # a dataset's engine does it once for a directory
         file = open_file(local)
         report = _change(local, file, order.draft(file), output, order, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
@@ -117,10 +125,19 @@ def change_where_needed(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ChangeReport | str:
-    """As `change`, but a file that needs none is copied at most; gives the reason then."""
+    """As `change`, but a file that needs none is copied at most; gives the reason then.
+
+    An output that the order made of this file already is left as it is. One that was made by another order, or of
+    what the file was before, is made again; something else than a file of the same format is left to `overwrite`.
+    """
     started = time.perf_counter()
     with open_source(path) as source:
         file = open_file(source)
+        if target.output is not None and not target.overwrite and isinstance(source, LocalSource):
+            state = _state(file, source, order, Path(target.output))
+            if state is _Output.MADE:
+                return "the output is there already"
+            target = replace(target, overwrite=state is _Output.STALE)
         reason, draft = order.done(file), None
         if reason is None and order.idle is not None:
             draft = order.draft(file)
@@ -133,6 +150,35 @@ def change_where_needed(
         local, output = _ends(source, target)
         report = _change(local, file, draft or order.draft(file), output, order, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
+
+
+class _Output(Enum):
+    """What is there under an output's name."""
+
+    MADE = auto()
+    """What the order makes of the file."""
+    STALE = auto()
+    """A file of the same format, but not that one."""
+    OTHER = auto()
+    """Nothing, or something that no order made."""
+
+
+def _state(file: FilterFile, source: LocalSource, order: Order, output: Path) -> _Output:
+    try:
+        info = output.stat()
+        if not S_ISREG(info.st_mode):
+            return _Output.OTHER
+        older = info.st_mtime_ns < source.local_path.stat().st_mtime_ns
+        with open_source(output) as there:
+            made = open_file(there)
+            if made.format != file.format:
+                return _Output.OTHER
+            try:
+                return _Output.MADE if not older and order.made(file, made) else _Output.STALE
+            except BloomError:
+                return _Output.STALE  # what is wrong with the file itself, its change will tell
+    except (BloomError, OSError):
+        return _Output.OTHER
 
 
 def _ends(source: Source, target: Target) -> tuple[LocalSource, Path | None]:

@@ -7,30 +7,50 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
-from bloomcli.errors import UnknownColumn
+from bloomcli.errors import UnknownColumn, UsageError
+from bloomcli.formats.base import Chosen
 from bloomcli.model import Column
 
 _GLOB: Final = frozenset("*?[")
 _NEAR: Final = 3
 
 
-def select(columns: Sequence[Column], names: Sequence[str], *, path: str) -> list[Column]:
+def select(columns: Sequence[Column], names: Sequence[str], *, path: str) -> Chosen:
     """The leaf columns that the names and globs mean, in schema order, each once.
 
-    A name that is a leaf's whole path means that leaf, glob characters or not. Raises UnknownColumn, with
-    near names, for one that matches nothing.
+    A name that is a leaf's whole path means that leaf, glob characters or not. Several leaves may have one path
+    (a column named ``a.b`` and a field ``b`` of ``a``): it means all of them. Globs leave out what is known to be
+    `unfilterable`; a name doesn't.
+
+    Raises:
+        UnknownColumn: a name or glob matches nothing; with near names.
+        UsageError: globs match only columns that can't have a filter.
     """
     chosen: set[int] = set()
-    by_path = {column.path: column.index for column in columns}
+    refused: set[int] = set()
+    by_path: dict[str, list[int]] = {}
+    for column in columns:
+        by_path.setdefault(column.path, []).append(column.index)
     for name in names:
         if name in by_path:
-            chosen.add(by_path[name])
+            chosen.update(by_path[name])
             continue
         matched = {c.index for c in columns if fnmatchcase(c.path, name)} if _GLOB & set(name) else set()
         if not matched:
             raise UnknownColumn(f"no column {name!r}", path=path, hint=_hint(name, list(by_path)))
-        chosen |= matched
-    return [column for column in columns if column.index in chosen]
+        unfilterable = {c.index for c in columns if c.unfilterable is not None and c.index in matched}
+        chosen |= matched - unfilterable
+        refused |= unfilterable
+    found = Chosen(column for column in columns if column.index in chosen)
+    found.left_out = tuple(column for column in columns if column.index in refused - chosen)
+    if found.left_out and not found:
+        first = found.left_out[0]
+        raise UsageError(
+            "none of the columns that are meant can have a filter",
+            path=path,
+            hint=f"{first.path} is {first.unfilterable}",
+        )
+    return found
 
 
 def _hint(name: str, paths: list[str]) -> str:
@@ -42,9 +62,14 @@ def _hint(name: str, paths: list[str]) -> str:
     if not near:
         near = [p for p in paths if name.lower() in p.lower()][:_NEAR]
     if near:
-        return "did you mean " + " or ".join(near) + "?"
+        return "did you mean " + " or ".join(map(_spelled, near)) + "?"
     shown = ", ".join(paths[:8]) + (", ..." if len(paths) > 8 else "")
     return f"the file's columns: {shown}" if paths else "the file has no columns"
+
+
+def _spelled(name: str) -> str:
+    """A name as it has to be written where several are, between commas."""
+    return name if "," not in name else f"{name} (in --columns: '{name.replace(',', chr(92) + ',')}')"
 
 
 def indexes(columns: Sequence[Column], names: Sequence[str], *, path: str) -> set[int] | None:

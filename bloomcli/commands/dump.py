@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Final
 
 from bloomcli.commands.columns import select
 from bloomcli.errors import UsageError
@@ -11,6 +13,8 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model import Column, FilterDump
 from bloomcli.source import open_source
 
+_SHOWN: Final = 8
+
 
 def only_column(file: FilterFile, name: str | None, *, purpose: str) -> Column:
     """The named column; without a name the only one that has filters. Raises UsageError, UnknownColumn."""
@@ -18,10 +22,11 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str) -> Column:
     if name is not None:
         found = select(file.columns, [name], path=path)
         if len(found) > 1:
+            _refuse_same_names(found, path, purpose)
             raise UsageError(
                 f"{name!r} means {len(found)} columns; {purpose} takes one",
                 path=path,
-                hint="one of " + ", ".join(c.path for c in found[:8]),
+                hint="one of " + _names(found),
             )
         return found[0]
     found_in = file.filtered_columns()
@@ -34,11 +39,26 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str) -> Column:
             path=path,
             hint="name a column with --column, or add filters with `bloom add`",
         )
+    _refuse_same_names(filtered, path, purpose)
     raise UsageError(
         f"{len(filtered)} columns have filters",
         path=path,
-        hint="name one with --column: " + ", ".join(c.path for c in filtered[:8]),
+        hint="name one with --column: " + _names(filtered),
     )
+
+
+def _names(columns: Sequence[Column]) -> str:
+    return ", ".join(list(dict.fromkeys(c.path for c in columns))[:_SHOWN])
+
+
+def _refuse_same_names(columns: Sequence[Column], path: str, purpose: str) -> None:
+    """Raise where no name tells the columns apart: an answer about one would be taken for one about the other."""
+    if len({c.path for c in columns}) == 1:
+        raise UsageError(
+            f"{len(columns)} columns are called {columns[0].path!r}; {purpose} can't tell which one is meant",
+            path=path,
+            hint="ask about one of them in a file that was written with other names; validate --deep checks them all",
+        )
 
 
 def dump(

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from bloomcli.commands.add import size_rule
+from bloomcli.commands.arguments import names
 from bloomcli.commands.change import Order, Progress, Target, change
 from bloomcli.commands.columns import indexes
 from bloomcli.formats.base import Draft, FilterFile
@@ -16,10 +17,27 @@ def order(*, fpp: float = 0.01, columns: Sequence[str] = (), max_bytes: int | No
     """What to fold, in whichever file. Raises UsageError."""
     rule = size_rule(fpp, None, max_bytes)
 
-    def draft(file: FilterFile) -> Draft:
-        return file.draft_fold(indexes(file.columns, columns, path=file.source.path), rule)
+    def chosen(file: FilterFile) -> set[int] | None:
+        return indexes(file.columns, names(columns, "columns"), path=file.source.path)
 
-    return Order(command="fold", draft=draft, idle="no filter can be smaller")
+    def draft(file: FilterFile) -> Draft:
+        return file.draft_fold(chosen(file), rule)
+
+    def made(file: FilterFile, output: FilterFile) -> bool:
+        if file.unfoldable is not None:
+            return file.alike(output, set())
+        if not file.alike(output, chosen(file)):
+            return False
+        planned = [(c.row_group, c.column, c.bitset_bytes, c.fpp) for c in draft(file).estimate]
+        return planned == [(f.row_group, f.column, f.bitset_bytes, f.fpp) for f in output.facts(chosen(file))]
+
+    return Order(
+        command="fold",
+        draft=draft,
+        done=lambda file: file.unfoldable,
+        made=made,
+        idle="no filter can be smaller",
+    )
 
 
 def fold(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from bloomcli.commands.arguments import names
 from bloomcli.commands.columns import indexes
 from bloomcli.formats.registry import open_file
 from bloomcli.model import InspectReport
@@ -19,7 +20,7 @@ def inspect(path: str | os.PathLike[str], *, columns: Sequence[str] = ()) -> Ins
 
     Args:
         path: the file, local or a URI.
-        columns: leaf paths or globs; none means all.
+        columns: one or several leaf paths or globs; none means all.
 
     Raises:
         UnreadableError: the file can't be read, or isn't what it claims to be.
@@ -28,7 +29,7 @@ def inspect(path: str | os.PathLike[str], *, columns: Sequence[str] = ()) -> Ins
     """
     with open_source(path) as source:
         file = open_file(source)
-        chosen = indexes(file.columns, columns, path=source.path) if columns else None
+        chosen = indexes(file.columns, names(columns, "columns"), path=source.path)
         facts = tuple(file.facts(chosen))
         return InspectReport(
             path=source.path,

@@ -3,44 +3,52 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bloomcli.commands.dump import only_column
-from bloomcli.errors import UsageError
+from bloomcli.commands.values import Value, texts
+from bloomcli.errors import LiteralError, UsageError
 from bloomcli.formats.base import Answer, UnitAnswers
 from bloomcli.formats.registry import open_file
-from bloomcli.literals import parse
-from bloomcli.model import Presence, ProbeReport, ValueTotals, Verdict
+from bloomcli.literals import Literal, parse
+from bloomcli.model import Column, Presence, ProbeReport, ValueTotals, Verdict
 from bloomcli.source import open_source
 
 
 def probe(
     path: str | os.PathLike[str],
-    values: Sequence[str],
+    values: Value | Sequence[Value],
     *,
     column: str | None = None,
     explain: bool = False,
+    skip_blank: bool = False,
 ) -> ProbeReport:
     """Ask every row group's filter about each value.
 
     Args:
         path: the file, local or a URI.
-        values: as a person types them; they are read as the column's logical type.
+        values: one or several: texts as a person types them, numbers, dates, UUIDs. They are read as the column's
+            logical type.
         column: leaf path; may be left out where one column only has filters.
         explain: also tell the hash, the block and the bits that were looked at.
+        skip_blank: leave out blank values where the column's type has none; for lines of a file.
 
     Raises:
         UsageError: no values, no or several columns that could be meant.
         LiteralError: a value can't be read as the column's type at all.
         UnreadableError, UnsupportedError: as for `inspect`.
     """
-    if not values:
+    wanted = texts(values)
+    if not wanted:
         raise UsageError("no values to probe", hint="give them after the file, or in a file with --values-from")
     with open_source(path) as source:
         file = open_file(source)
         chosen = only_column(file, column, purpose="probe")
         typed = file.literal_column(chosen)
-        literals = [parse(text, typed, path=source.path) for text in values]
+        literals = list(_parsed(wanted, typed, source.path, skip_blank))
+        if not literals:
+            raise UsageError("no values to probe, but for blank ones", path=source.path)
+        wanted = tuple(literal.text for literal in literals)
         units = list(file.ask(chosen, literals, explain=explain))
         return ProbeReport(
             path=source.path,
@@ -50,9 +58,18 @@ def probe(
             logical=chosen.logical,
             row_groups=len(units),
             total_bytes=sum(u.row_group_bytes for u in units),
-            verdicts=tuple(_verdict(unit, unit.answers[i], text) for i, text in enumerate(values) for unit in units),
-            totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(values)),
+            verdicts=tuple(_verdict(unit, unit.answers[i], text) for i, text in enumerate(wanted) for unit in units),
+            totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(wanted)),
         )
+
+
+def _parsed(values: Sequence[str], column: Column, path: str, skip_blank: bool) -> Iterator[Literal]:
+    for text in values:
+        try:
+            yield parse(text, column, path=path)
+        except LiteralError:
+            if not skip_blank or text.strip():
+                raise
 
 
 def _presence(answer: Answer) -> Presence:

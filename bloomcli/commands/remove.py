@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from bloomcli.commands.arguments import names
 from bloomcli.commands.change import Order, Progress, Target, change
 from bloomcli.commands.columns import indexes
 from bloomcli.formats.base import FilterFile
@@ -15,12 +16,15 @@ def order(*, columns: Sequence[str] = ()) -> Order:
     """What to remove, from whichever file."""
 
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file.columns, columns, path=file.source.path)
+        return indexes(file.columns, names(columns, "columns"), path=file.source.path)
 
     def done(file: FilterFile) -> str | None:
         return "there are no filters" if next(file.facts(chosen(file)), None) is None else None
 
-    return Order(command="remove", draft=lambda file: file.draft_remove(chosen(file)), done=done)
+    def made(file: FilterFile, output: FilterFile) -> bool:
+        return file.alike(output, chosen(file)) and done(output) is not None
+
+    return Order(command="remove", draft=lambda file: file.draft_remove(chosen(file)), done=done, made=made)
 
 
 def remove(

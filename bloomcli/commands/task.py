@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +38,9 @@ CHANGING: Final = ("add", "remove", "fold")
 OTHER_KIND: Final = "not a file of a known format"
 """Why a file that was found in a directory is skipped whatever is to be done."""
 
+LINKED: Final = "a link to a directory: these are followed only where they are named"
+"""Why a link that was found in a directory is skipped."""
+
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/")
 """A URI, also as `Path` spells it."""
 
@@ -51,7 +55,11 @@ COMMANDS: Final[dict[str, Callable[..., Any]]] = {
 }
 """Commands that work on datasets."""
 
-_ORDERS: Final[dict[str, Callable[..., Order]]] = {"add": add_order, "fold": fold_order, "remove": remove_order}
+_ORDERS: Final[dict[str, Callable[..., Order]]] = {
+    "add": partial(add_order, missing=True),
+    "fold": fold_order,
+    "remove": remove_order,
+}
 _NOT_OF_ORDERS: Final = ("dry_run", "force", "overwrite", "threads")
 """Options of commands that write which say where and how, not what."""
 
@@ -65,12 +73,14 @@ class Task:
     size: int
     """Bytes, for planning; -1 where it isn't known."""
     walked: bool = False
-    """It was found in a directory: other kinds of files are skipped there."""
+    """It was found in a directory, or is a hidden name beside others: other kinds of files are skipped there."""
     options: dict[str, Any] = field(default_factory=dict)
     """Keyword arguments of the command's function."""
     output: str | None = None
     in_place: bool = False
     threads: int | None = None
+    row: FileRow | None = None
+    """The file's row, where there is nothing to do to know it."""
 
 
 def plan(
@@ -84,7 +94,7 @@ def plan(
     """Tasks for files, with their outputs below `output`, where a changing command mirrors the tree.
 
     Raises:
-        UsageError: contradicting or missing targets, two files with the same output.
+        UsageError: contradicting or missing targets, two files with the same output, an order that no file can meet.
     """
     if command not in COMMANDS:
         raise UsageError(f"no command {command!r} for datasets", hint=", ".join(sorted(COMMANDS)))
@@ -98,18 +108,24 @@ def plan(
         )
     if changing and output is not None and _URI.match(os.fspath(output)):
         raise UsageError("outputs are written to this machine only", path=os.fspath(output), hint="-o DIRECTORY")
+    if changing:
+        _order(command, options)
+    listed = list(listed)
     home = "" if output is None else os.path.realpath(output)
     spell = spelling()
     tasks: list[Task] = []
     outputs: dict[str, str] = {}
     for item in listed:
+        if item.problem is not None or item.linked:
+            tasks.append(Task(command=command, path=item.path, size=item.size, row=_known(item)))
+            continue
         target = None
         if changing and output is not None:
             target = str(Path(output) / item.relative)
             place = spell(item.path)
             if place == spell(target):
                 raise UsageError("the output is the input", path=item.path, hint="--in-place replaces files safely")
-            if item.walked and _is_output(place, item.relative, home):
+            if (item.walked or item.matched) and _is_output(place, item.relative, home):
                 continue
             other = outputs.setdefault(target, item.path)
             if other != item.path:
@@ -121,13 +137,20 @@ def plan(
                 command=command,
                 path=item.path,
                 size=item.size,
-                walked=item.walked,
+                walked=item.walked or (len(listed) > 1 and Path(item.path).name.startswith((".", "_"))),
                 options=options,
                 output=target,
                 in_place=changing and in_place,
             )
         )
     return tasks
+
+
+def _known(item: Listed) -> FileRow:
+    """The row of what was listed though it is no file."""
+    if item.problem is not None:
+        return failed(item.path, item.problem)
+    return FileRow(path=item.path, status=Status.SKIPPED, reason=LINKED)
 
 
 def _is_output(place: str, relative: str, home: str) -> bool:
@@ -137,6 +160,8 @@ def _is_output(place: str, relative: str, home: str) -> bool:
 
 def run(task: Task, progress: Progress | None = None) -> FileRow:
     """Do one task. Gives a row whatever happens to the file; only a stop from outside gets through."""
+    if task.row is not None:
+        return task.row
     started = time.perf_counter()
     try:
         row = _run(task, progress)
@@ -144,11 +169,11 @@ def run(task: Task, progress: Progress | None = None) -> FileRow:
         if task.walked and not known_suffix(task.path):
             row = FileRow(path=task.path, status=Status.SKIPPED, reason=OTHER_KIND)
         else:
-            row = _failed(task, error)
+            row = failed(task.path, error)
     except BloomError as error:
-        row = _failed(task, error)
+        row = failed(task.path, error)
     except OSError as error:
-        row = _failed(task, WriteError(f"can't be worked on: {error.strerror or error}", path=task.path))
+        row = failed(task.path, WriteError(f"can't be worked on: {error.strerror or error}", path=task.path))
     except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
         row = FileRow(
             path=task.path,
@@ -159,8 +184,16 @@ def run(task: Task, progress: Progress | None = None) -> FileRow:
     return replace(row, seconds=time.perf_counter() - started)
 
 
-def _failed(task: Task, error: BloomError) -> FileRow:
-    return FileRow(path=task.path, status=Status.FAILED, error=str(error), hint=error.hint, exit_code=error.exit_code)
+def failed(path: str, error: BloomError) -> FileRow:
+    """The row of a file that couldn't be worked on."""
+    return FileRow(
+        path=path,
+        status=Status.FAILED,
+        error=str(error),
+        hint=error.hint,
+        exit_code=error.exit_code,
+        findings=error.findings,
+    )
 
 
 def _run(task: Task, progress: Progress | None) -> FileRow:
@@ -224,6 +257,7 @@ def _surveyed(report: SurveyReport) -> FileRow:
         bytes_before=report.file_bytes,
         max_fpp=max((column.max_fpp for column in report.seen if column.max_fpp is not None), default=None),
         seen=report.seen,
+        findings=report.findings,
     )
 
 
@@ -244,28 +278,27 @@ def validated(report: ValidateReport) -> FileRow:
 
 
 def _change(task: Task, progress: Progress | None) -> FileRow:
-    if task.output is not None and not task.options.get("overwrite") and _made_before(task.path, task.output):
-        reason = "the output is there and newer than the file"
-        return FileRow(path=task.path, status=Status.SKIPPED, output=task.output, reason=reason)
     dry_run = bool(task.options.get("dry_run"))
-    overwrite = bool(task.options.get("overwrite"))
     if task.output is not None and not dry_run:
-        output = Path(task.output)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        overwrite = overwrite or output.exists()  # it is older than the file, or it would have been skipped
+        Path(task.output).parent.mkdir(parents=True, exist_ok=True)
     target = Target(
         output=task.output,
         in_place=task.in_place,
-        overwrite=overwrite,
+        overwrite=bool(task.options.get("overwrite")),
         dry_run=dry_run,
         force=bool(task.options.get("force")),
     )
-    order = _ORDERS[task.command](**{k: v for k, v in task.options.items() if k not in _NOT_OF_ORDERS})
+    order = _order(task.command, task.options)
     threads = task.options.get("threads") or task.threads
     done = change_where_needed(task.path, order, target, threads=threads, progress=progress)
     if isinstance(done, str):
         return FileRow(path=task.path, status=Status.SKIPPED, output=task.output, reason=done)
     return _changed(done)
+
+
+def _order(command: str, options: dict[str, Any]) -> Order:
+    """What a command that writes is to do with each file. Raises UsageError."""
+    return _ORDERS[command](**{k: v for k, v in options.items() if k not in _NOT_OF_ORDERS})
 
 
 def _changed(report: ChangeReport) -> FileRow:
@@ -282,11 +315,3 @@ def _changed(report: ChangeReport) -> FileRow:
         bytes_after=report.bytes_after,
         max_fpp=max((c.fpp for c in touched if c.fpp is not None), default=None),
     )
-
-
-def _made_before(path: str, output: str) -> bool:
-    """The output is there and newer than its source. It was written whole, or it would not be there."""
-    try:
-        return Path(output).stat().st_mtime_ns >= Path(path).stat().st_mtime_ns
-    except OSError:
-        return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from glob import escape
 from pathlib import PurePath
 from typing import Final
 
@@ -12,9 +13,11 @@ from bloomcli.checks.limits import rates_and_sizes, required
 from bloomcli.checks.profit import profit
 from bloomcli.checks.readers import confirmed_zeros
 from bloomcli.checks.readers import readers as losing
+from bloomcli.commands.arguments import names
 from bloomcli.commands.change import Progress, cores
 from bloomcli.commands.columns import indexes, select
 from bloomcli.commands.sampling import chosen, share
+from bloomcli.errors import BloomError, UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model import FilterFacts, Finding, Severity, ValidateReport
@@ -22,6 +25,8 @@ from bloomcli.rules.policy import FilePolicy, Policy, with_options
 from bloomcli.source import open_source
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+_MISSING: Final = "value-missing"
+"""Without reading values statistics may prove it; where values are read, those decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
 
 
@@ -63,7 +68,8 @@ def validate(
 
     Raises:
         UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`; a filter that is wrong is a
-        finding, a file that can't be read is an error.
+        finding, a file that can't be read is an error. Where only its values can't be, the error's `findings`
+            are what was found before.
         UsageError: a figure out of range, a policy that can't be read, an unknown engine.
     """
     asked = asked_for(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema)
@@ -71,7 +77,7 @@ def validate(
     started = time.perf_counter()
     with open_source(path) as source:
         file = open_file(source)
-        wanted = indexes(file.columns, columns, path=source.path)
+        wanted = indexes(file.columns, names(columns, "columns"), path=source.path)
         facts: list[FilterFacts] = []
         findings: list[Finding] = []
         for told in file.examine(wanted):
@@ -79,7 +85,7 @@ def validate(
                 findings.append(told)
             else:
                 facts.append(told)
-        findings += required(file, (*rules.required(), *_columns(file, require)))
+        findings += required(file, (*rules.required(), *_columns(file, names(require, "columns"))))
         findings += rates_and_sizes(file, facts, rules)
         if rules.advice:
             findings += profit(file, wanted, rules.readers)
@@ -87,10 +93,16 @@ def validate(
         values = 0
         zeros: list[Finding] = []
         if deep:
-            for found, zero, count in _deep(file, wanted, units, threads or cores(), progress):
-                values += count
-                findings += found
-                zeros += zero
+            proven = [f for f in findings if f.id != _MISSING or _unit(f) not in units]
+            try:
+                for found, zero, count in _deep(file, wanted, units, threads or cores(), progress):
+                    values += count
+                    proven += found
+                    zeros += zero
+            except BloomError as error:
+                error.findings = _judged([*findings, *(f for f in proven if f not in findings)], rules)
+                raise
+            findings = proven
         findings += _readers(file, facts, wanted, rules, zeros, whole=deep and len(units) == len(file.units()))
         return ValidateReport(
             path=source.path,
@@ -100,7 +112,7 @@ def validate(
             filters_checked=len(facts),
             values_checked=values,
             deep=deep,
-            findings=tuple(sorted(map(rules.judge, findings), key=rank)),
+            findings=_judged(findings, rules),
             seconds=time.perf_counter() - started,
         )
 
@@ -114,18 +126,30 @@ def asked_for(
     table_schema: str | os.PathLike[str] | None = None,
 ) -> Policy:
     """The policy, or that of a file, with what was asked for besides. Raises UsageError."""
+    readers = names(readers, "readers")
     if policy is None:
         policy = Policy()
     elif not isinstance(policy, Policy):
         from bloomcli.rules.policy_file import load
 
-        policy = load(policy)
+        policy = load(policy, readers=readers)
     table = None
     if table_schema is not None:
         from bloomcli.rules.table_schema import read
 
         table = read(table_schema)
-    return with_options(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table=table)
+    asked = with_options(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table=table)
+    if table_schema is not None and not any(part.readers for part in (asked.whole, *asked.files)):
+        raise UsageError(
+            "a table's schema is for readers, and none is named",
+            path=os.fspath(table_schema),
+            hint="--readers spark,trino, or readers in the policy",
+        )
+    return asked
+
+
+def _judged(findings: Iterable[Finding], rules: FilePolicy) -> tuple[Finding, ...]:
+    return tuple(sorted(map(rules.judge, findings), key=rank))
 
 
 def rank(finding: Finding) -> tuple[int, str, str, int, int, str]:
@@ -141,8 +165,9 @@ def rank(finding: Finding) -> tuple[int, str, str, int, int, str]:
 
 
 def _columns(file: FilterFile, names: Sequence[str]) -> Iterable[str]:
-    """Paths of the columns that were named by hand: one that isn't there is a mistake, not a finding."""
-    return [c.path for c in select(file.columns, names, path=file.source.path)] if names else ()
+    """The columns that were named by hand, as globs of their own names: one that isn't there is a mistake, not a
+    finding."""
+    return [escape(c.path) for c in select(file.columns, names, path=file.source.path)] if names else ()
 
 
 def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:
@@ -151,6 +176,11 @@ def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:
         return frozenset(range(count))
     name = PurePath(file.source.path).name
     return frozenset(chosen([f"{name}:{unit}" for unit in range(count)], share(text), seed))
+
+
+def _unit(finding: Finding) -> int | None:
+    """The row group or stripe that `deep` reads for it."""
+    return finding.row_group if finding.stripe is None else finding.stripe
 
 
 def _deep(

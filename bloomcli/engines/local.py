@@ -15,12 +15,15 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any, Final
 
-from bloomcli.atomic import sweep, terminable
 from bloomcli.commands import task as work
 from bloomcli.commands.change import cores
 from bloomcli.commands.task import Task
+from bloomcli.engines import beside
+from bloomcli.engines.beside import Rows
 from bloomcli.formats.registry import preload
 from bloomcli.rows import DatasetReport, FileRow, Status
+from bloomcli.signals import stop_by_default, terminable
+from bloomcli.temporary import sweep
 
 OnRow = Callable[[FileRow], None]
 """Called in the caller's thread as files are done, in the order in which they are."""
@@ -30,7 +33,6 @@ _HANDFUL: Final = 32
 _SMALL_BYTES: Final = 1 << 20
 """Files that are handed to a worker together have no more in all."""
 _PARENT_CHECK_SECONDS: Final = 0.5
-_TERMINATED: Final = 128 + 15
 
 
 def run(
@@ -42,18 +44,18 @@ def run(
 ) -> DatasetReport:
     """Run the tasks, largest file first; rows come back in the order of the tasks.
 
-    With fewer files than `jobs` the cores that are left work inside the files. With `fail_fast` tasks that
-    aren't done when one fails are stopped or not run, and have no row. Temporary files of runs and workers
-    that were killed are removed.
+    Cores work inside the files where there are fewer of these than `jobs`, or one outweighs the others. With
+    `fail_fast` tasks that aren't done when one fails are stopped or not run, and have no row. Temporary files of
+    runs and workers that were killed are removed.
     """
     started = time.perf_counter()
     workers = max(min(jobs or cores(), len(tasks)), 1)
-    spare = max((jobs or cores()) // workers, 1)
     ordered = sorted(range(len(tasks)), key=lambda i: -tasks[i].size)
-    planned = {i: replace(tasks[i], threads=spare) for i in ordered}
+    threads = _threads([task.size for task in tasks], jobs or cores(), workers)
+    planned = {i: replace(tasks[i], threads=threads[i]) for i in ordered}
     _sweep(tasks)
     rows: dict[int, FileRow] = {}
-    found = _in_turn(planned, fail_fast) if workers == 1 else _side_by_side(planned, workers, fail_fast)
+    found = _in_turn(planned, fail_fast) if workers == 1 else _in_processes(planned, workers, fail_fast)
     with terminable():
         try:
             for index, row in found:
@@ -72,6 +74,13 @@ def run(
     )
 
 
+def _threads(sizes: Sequence[int], jobs: int, workers: int) -> list[int]:
+    """Threads for each file: its share of the cores by its size, so that the largest isn't the last by far."""
+    least = max(jobs // workers, 1)
+    total = max(sum(max(size, 0) for size in sizes), 1)
+    return [max(least, round(size * jobs / total)) for size in sizes]
+
+
 def targets(tasks: Sequence[Task]) -> set[Path]:
     """The directories of the files that are to be written."""
     return {Path(t.output or t.path).parent for t in tasks if t.output is not None or t.in_place}
@@ -85,13 +94,10 @@ def _sweep(tasks: Sequence[Task]) -> None:
 
 def apart(tasks: dict[int, Task]) -> Generator[tuple[int, FileRow], None, None]:
     """Each task in a process beside this one, so that one that takes its process down is a row too."""
-    yield from _side_by_side(tasks, 1, False)
+    yield from _in_processes(tasks, 1, False)
 
 
-_Rows = Generator[tuple[int, FileRow], None, None]
-
-
-def _in_turn(tasks: dict[int, Task], fail_fast: bool) -> _Rows:
+def _in_turn(tasks: dict[int, Task], fail_fast: bool) -> Rows:
     for index, task in tasks.items():
         row = work.run(task)
         yield index, row
@@ -99,10 +105,24 @@ def _in_turn(tasks: dict[int, Task], fail_fast: bool) -> _Rows:
             return
 
 
-def _context() -> BaseContext:
-    """fork where it is safe: on Linux, with no other thread running; it starts at once."""
-    fork = sys.platform == "linux" and threading.active_count() == 1
-    return multiprocessing.get_context("fork" if fork else "spawn")
+def _can_fork() -> bool:
+    """fork starts at once, and is safe on Linux with no other thread running."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+def _in_processes(tasks: dict[int, Task], workers: int, fail_fast: bool) -> Rows:
+    if _can_fork():
+        yield from side_by_side(tasks, workers, fail_fast)
+        return
+    missing = dict(tasks)
+    failed = False
+    for index, row in beside.rows(tasks, workers, fail_fast):
+        missing.pop(index)
+        failed = failed or row.status is Status.FAILED
+        yield index, row
+    if not (failed and fail_fast):  # else what isn't done has no row
+        for index, task in missing.items():
+            yield index, _killed(task)
 
 
 _stop: Any = None
@@ -115,7 +135,7 @@ def _worker(stop: Any, parent: int) -> None:
     global _stop  # noqa: PLW0603  the one thing that a worker knows besides its task
     _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    stop_by_default()
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -141,8 +161,8 @@ def _several(tasks: list[Task]) -> list[FileRow]:
             rows.append(work.run(task, _stoppable))
     except KeyboardInterrupt:
         pass
-    except SystemExit:  # by SIGTERM: the file is whole, and the pool must not take the worker for one that goes on
-        os._exit(_TERMINATED)
+    except SystemExit as end:  # by a signal: the file is whole, and the pool must not take the worker for a live one
+        os._exit(end.code if isinstance(end.code, int) else 1)
     return rows
 
 
@@ -157,16 +177,17 @@ def _handful(waiting: list[int], tasks: dict[int, Task], workers: int) -> list[i
     return taken
 
 
-def _side_by_side(tasks: dict[int, Task], workers: int, fail_fast: bool) -> _Rows:
-    """Rows as files are done.
+def side_by_side(tasks: dict[int, Task], workers: int, fail_fast: bool) -> Rows:
+    """Rows as files are done, by workers of this process: forked ones, or spawned where its main module may be
+    imported again.
 
     When a worker is killed the pool is lost, with what it had in hand. Each such file is tried once more, in a
     new pool and alone, so that one that always ends so (out of memory) is told from those that were beside it.
     """
-    context = _context()
+    fork = _can_fork()
+    context: BaseContext = multiprocessing.get_context("fork" if fork else "spawn")
     stop = context.Event()
-
-    if context.get_start_method() == "fork":
+    if fork:
         preload(task.path for task in tasks.values())
 
     def start() -> ProcessPoolExecutor:
@@ -196,7 +217,7 @@ def _side_by_side(tasks: dict[int, Task], workers: int, fail_fast: bool) -> _Row
                 try:
                     rows = future.result()
                 except BrokenProcessPool:
-                    rows = [_killed(tasks[i]) for i in taken if i in lost]
+                    rows = [_killed(tasks[i], ", twice") for i in taken if i in lost]
                     if not rows and not stop.is_set():
                         lost.update(taken)
                         alone += taken
@@ -212,11 +233,11 @@ def _side_by_side(tasks: dict[int, Task], workers: int, fail_fast: bool) -> _Row
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _killed(task: Task) -> FileRow:
+def _killed(task: Task, often: str = "") -> FileRow:
     return FileRow(
         path=task.path,
         status=Status.FAILED,
-        error=f"{task.path}: the process that worked on it was killed, twice",
+        error=f"{task.path}: the process that worked on it was killed{often}",
         hint="out of memory? --jobs 1 and --threads 1 need the least; then start it again",
         exit_code=3,
     )

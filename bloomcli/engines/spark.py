@@ -15,11 +15,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
-from bloomcli.atomic import sweep, temporaries
 from bloomcli.commands import task as work
 from bloomcli.commands.change import cores
 from bloomcli.commands.task import CHANGING, Task
@@ -29,6 +30,7 @@ from bloomcli.engines.packs import pack, parts_for
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.listing import Listed, expand
 from bloomcli.rows import DatasetReport, FileRow, Status
+from bloomcli.temporary import sweep, temporaries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,7 +119,7 @@ def run(
         output: the directory below which a changing command mirrors the tree; or
         in_place: replace each file itself.
         session: a classic session; Spark Connect has no executors to run our own processes on.
-        choose: takes the files that the paths mean and gives those to work on; None for all.
+        choose: takes the files that the paths mean and gives those to work on, which may be none; None for all.
 
     Raises:
         UsageError: contradicting options, or no files.
@@ -132,8 +134,10 @@ def run(
     if choose is not None:
         listed = choose(listed)
     tasks = [_absolute(t) for t in work.plan(command, listed, options, output=output, in_place=in_place)]
-    if not tasks:
+    if not tasks and choose is None:
         raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+    if not tasks:
+        return DatasetReport(command=command, engine="spark", jobs=1, seconds=time.perf_counter() - started, rows=())
     context = _context(session)
     cores = max(context.defaultParallelism, 1)
     spare = max(cores // len(tasks), 1)
@@ -143,12 +147,10 @@ def run(
     folders = local.targets(tasks)
     for folder in folders:
         sweep(folder)
-    described = context.getLocalProperty("spark.job.description")
-    context.setJobDescription(f"bloom {command}: {len(tasks):,} files")
     try:
-        rows = _collect(context, packs)
+        with _job(context, f"bloom {command}: {len(tasks):,} files"):
+            rows = _collect(context, packs)
     finally:
-        context.setLocalProperty("spark.job.description", described)  # None takes it away
         _sweep_after(folders)
     return DatasetReport(
         command=command,
@@ -174,6 +176,31 @@ def _context(session: SparkSession) -> Any:
             hint="use a classic session, as under spark-submit; the data source works with both",
         )
     return session.sparkContext
+
+
+@contextmanager
+def _job(context: Any, description: str) -> Iterator[None]:
+    """The jobs within are described and, when they are given up, cancelled.
+
+    PySpark's own answer to Ctrl-C fails where the interrupted thread waits for Java, as it does here: it asks for
+    the cancellation over the connection that it waits on. Spark kills the workers of cancelled tasks, after some
+    four seconds at most.
+    """
+    tag = f"bloom-{uuid4()}"
+    described = context.getLocalProperty("spark.job.description")
+    interrupting = context.getLocalProperty("spark.job.interruptOnCancel")
+    context.addJobTag(tag)
+    context.setJobDescription(description)
+    context.setInterruptOnCancel(True)
+    try:
+        yield
+    except BaseException:
+        context.cancelJobsWithTag(tag)
+        raise
+    finally:
+        context.setLocalProperty("spark.job.description", described)  # None takes it away
+        context.setLocalProperty("spark.job.interruptOnCancel", interrupting)
+        context.removeJobTag(tag)
 
 
 def _collect(context: Any, packs: Sequence[Pack]) -> dict[int, FileRow]:

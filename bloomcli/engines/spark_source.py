@@ -96,7 +96,8 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Files by size, in tasks of like weight. Nothing is opened."""
-        files = [replace(f, path=absolute(f.path)) for f in expand([portable(p) for p in self.paths])]
+        listed = expand([portable(p) for p in self.paths])
+        files = [replace(f, path=absolute(f.path)) for f in listed if not f.linked]
         parts = self.parts or max(_PARTS, -(-len(files) // _MOST_FILES))
         return [_Part(p) for p in pack(files, lambda f: f.size, parts)] or [_Part(())]
 
@@ -108,6 +109,8 @@ class _Reader(DataSourceReader):
 
     def _rows(self, listed: Listed) -> Iterator[dict[str, Any]]:
         try:
+            if listed.problem is not None:
+                raise listed.problem
             with open_source(listed.path) as source:
                 file = open_file(source)
                 chosen = {c.index for c in file.columns if self._chosen(c.path)} if self.columns else None

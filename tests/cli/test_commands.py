@@ -87,6 +87,24 @@ def test_probe_takes_negative_numbers_and_values_from_files(bloom: Bloom, plain:
     assert [t["presence"] for t in report.json["totals"]] == ["maybe", "absent", "maybe", "maybe"]
 
 
+def test_blank_lines_and_a_mark_at_the_start_are_no_values_of_numbers(
+    bloom: Bloom, plain: Path, tmp_path: Path
+) -> None:
+    values = tmp_path / "values.txt"
+    values.write_bytes(b"\xef\xbb\xbf5\r\n\r\n  \n7\n\n")
+    report = bloom("probe", plain, "-c", "id", "--values-from", values, "-f", "json")
+    assert [t["value"] for t in report.json["totals"]] == ["5", "7"]
+    assert [v["value"] for v in report.json["verdicts"]] == ["5"] * 3 + ["7"] * 3
+    many = bloom("probe", plain.parent, "-c", "id", "--values-from", values, "-f", "json")
+    assert [[t["value"] for t in row["totals"]] for row in many.json["rows"]] == [["5", "7"]] * len(many.json["rows"])
+    of_text = bloom("probe", plain, "-c", "status", "--values-from", values, "-f", "json")
+    assert [t["value"] for t in of_text.json["totals"]] == ["5", "", "  ", "7", ""]
+    values.write_text("\n\n")
+    nothing = bloom("probe", plain, "-c", "id", "--values-from", values)
+    assert (nothing.code, "no values to probe" in nothing.err) == (2, True)
+    assert bloom("probe", plain, "-c", "id", "").code == 2
+
+
 def test_probe_explains_hash_block_and_bits(bloom: Bloom, filtered: Path) -> None:
     result = bloom("probe", filtered, "-c", "id", "7007", "--explain")
     assert "hashed 8 bytes 5f1b000000000000" in result.out
@@ -164,3 +182,8 @@ def test_a_comma_in_a_column_name_is_escaped(bloom: Bloom, tmp_path: Path) -> No
     pq.write_table(pa.table({"a,b": [1, 2], "c": [3, 4]}), path)
     assert bloom("add", path, "-c", r"a\,b,c", "-o", out).code == 0
     assert {f.column for f in bloomcli.inspect(out).filters} == {"a,b", "c"}
+    unescaped = bloom("add", path, "-c", "a,b", "-n")
+    assert (unescaped.code, "no column 'a'" in unescaped.err) == (2, True)
+    assert r"in --columns: 'a\,b'" in unescaped.err
+    for command in ("add", "inspect", "validate", "remove", "fold"):
+        assert r"\, is a comma within a name" in " ".join(bloom(command, "--help").out.split())

@@ -18,6 +18,8 @@ from support import datasets
 from support.cli import Bloom
 
 import bloomcli
+from bloomcli.cli.gate_options import FORMS
+from bloomcli.commands.task import LINKED
 
 COMMANDS: dict[str, tuple[list[str], list[str]]] = {
     "inspect": ([], []),
@@ -78,7 +80,7 @@ def test_every_command_takes_lists(
     listed.write_text(text)
     expected = ["001.parquet", "004.parquet", "000.parquet"]
     assert names(call(bloom, command, "--files-from", listed)) == expected
-    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert names(call(bloom, command, "--files-from", "-")) == expected
 
 
@@ -99,6 +101,36 @@ def test_names_in_a_list_may_be_no_valid_text(bloom: Bloom, lake: Path, tmp_path
     assert result.code == 0
     assert result.json["done"] == 1
     assert bloom("inspect", "--files-from", listed).code == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii", "latin-1"])
+@pytest.mark.parametrize(
+    "args",
+    [
+        *(["inspect", "--files-from", "-", "-f", form] for form in ("text", "json", "csv")),
+        *(["validate", "--files-from", "-", "--require", "name", "-f", form] for form in FORMS),
+    ],
+    ids=lambda args: f"{args[0]}-{args[-1]}",
+)
+def test_names_that_the_locale_cannot_spell_are_written_in_every_form(
+    lake: Path, tmp_path: Path, encoding: str, args: list[str]
+) -> None:
+    odd = [os.fsencode(tmp_path) + name for name in (b"/\xff.parquet", "/\u2603.parquet".encode())]
+    for name in odd:
+        os.link(lake / "part=0" / "000.parquet", name)
+    done = subprocess.run(
+        [sys.executable, "-m", "bloomcli", *args],
+        input=b"".join(name + b"\n" for name in odd),
+        cwd=ROOT,
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        capture_output=True,
+    )
+    assert (done.returncode, done.stderr) == (1 if args[0] == "validate" else 0, b"")
+    if args[-1] == "csv":
+        assert b"/\xff.parquet," in done.stdout
+        assert (b"/\xe2\x98\x83.parquet," if encoding == "utf-8:strict" else b"/\\u2603.parquet,") in done.stdout
+    elif args[-1] == "text":
+        assert b"/\\udcff.parquet" in done.stdout
 
 
 def test_a_list_on_standard_input_works_through_a_pipe(lake: Path) -> None:
@@ -168,6 +200,19 @@ def test_options_of_add_reach_the_files(bloom: Bloom, tmp_path: Path) -> None:
     assert bloom("add", lake, "-c", "id", "--in-place", "--force").code == 0
 
 
+def test_a_rate_is_held_against_filters_that_are_there_only_where_it_is_given(bloom: Bloom, tmp_path: Path) -> None:
+    lake = datasets.plain(tmp_path / "lake", 2)
+    assert bloom("add", lake, "-c", "id", "--fpp", "0.5", "--in-place").code == 0
+    assert bloom("add", lake, "-c", "id", "--in-place", "-f", "json").json["skipped"] == 2
+    for form in ("0.01", "1%"):
+        result = bloom("add", lake, "-c", "id", "--fpp", form, "--in-place")
+        assert result.code == 2
+        assert "its false-positive rate is" in result.out
+        assert "--replace" in result.out
+    assert bloom("add", lake, "-c", "id", "--fpp", "1%", "--replace", "--in-place").code == 0
+    assert bloom("add", lake, "-c", "id", "--fpp", "1%", "--in-place", "-f", "json").json["skipped"] == 2
+
+
 def test_the_draft_of_mosaic_has_to_be_asked_for_of_datasets_too(bloom: Bloom, tmp_path: Path) -> None:
     need(find_spec("mosaic") is not None, "the paimon-mosaic package")
     from support import mosaicfiles
@@ -193,6 +238,34 @@ def test_exit_codes_are_the_gravest_files(bloom: Bloom, lake: Path, fixtures: Pa
     assert result.code == 3
     assert "no such file" in result.out
     assert result.err == ""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_cannot_be_listed_is_a_failed_row_and_linked_directories_are_told(
+    bloom: Bloom, lake: Path, command: str
+) -> None:
+    (lake / "part=0" / "up").symlink_to(lake)
+    result = bloom(command, "--files-from", listing(lake, "part=0", "nothing*"), *options(command), "-f", "json")
+    assert (result.code, result.err) == (3, "")
+    rows = {Path(row["path"]).name: row for row in result.json["rows"]}
+    assert rows.keys() == {"000.parquet", "003.parquet", "up", "nothing*"}
+    assert (rows["nothing*"]["status"], rows["nothing*"]["hint"]) == ("failed", "check it, and quote it")
+    assert "the pattern matches no file" in rows["nothing*"]["error"]
+    assert (rows["up"]["status"], rows["up"]["reason"]) == ("skipped", LINKED)
+    assert "failed" not in {rows["000.parquet"]["status"], rows["003.parquet"]["status"]}
+
+
+def listing(lake: Path, *names: str) -> Path:
+    """A list that names these."""
+    path = lake.with_name("list")
+    path.write_text("".join(f"{lake / name}\n" for name in names))
+    return path
+
+
+def options(command: str) -> list[str]:
+    """What a command needs besides files."""
+    before, after = COMMANDS[command]
+    return [*before, *after]
 
 
 def test_probe_exits_with_1_only_where_every_file_says_absent(bloom: Bloom, lake: Path) -> None:
@@ -239,11 +312,16 @@ def test_fail_fast_stops_at_the_first_failure(bloom: Bloom, tmp_path: Path, jobs
         (["inspect", "{lake}", "--engine", "dask"], 2, "--engine"),
         (["inspect", "{lake}", "--conf", "spark.x"], 2, "is not KEY=VALUE"),
         (["add", "{lake}", "-c", "id"], 2, "nowhere to write to"),
+        (["add", "{lake}", "-c", ",", "-o", "{lake}/out"], 2, "no columns to add filters for"),
         (["remove", "{lake}"], 2, "nowhere to write to"),
         (["fold", "{lake}"], 2, "nowhere to write to"),
         (["add", "{lake}", "-c", "id", "-o", "{lake}/out", "--in-place"], 2, "exclude each other"),
         (["add", "{lake}", "-c", "id", "-o", "{lake}"], 2, "the output is the input"),
         (["add", "{lake}", "-c", "id", "-o", "s3://bucket/x"], 2, "this machine only"),
+        (["add", "{lake}/a/x.parquet", "-c", "id", "-o", "s3://bucket/x"], 2, "this machine only"),
+        (["add", "{lake}", "-c", "id", "-o", "file://elsewhere/x"], 2, "this machine only"),
+        (["inspect", "{lake}", "--all"], 2, "--all is for one file"),
+        (["probe", "{lake}", "-c", "id", "3", "--explain"], 2, "--explain is for one file"),
         (["add", "{lake}/a", "{lake}/b", "-c", "id", "-o", "{lake}/out"], 2, "would both become"),
         (["inspect", "gopher://x/y/"], 4, "can't be listed here"),
         (["inspect", "{lake}/" + "x" * 300], 3, "file name too long"),
@@ -264,6 +342,17 @@ def test_what_cannot_be_meant_is_said_before_any_file_is_touched(
     assert result.out == ""
     assert "a bug" not in result.err
     assert datasets.digests(tmp_path) == before
+
+
+@pytest.mark.parametrize("start", ["file:", "file://", "file://localhost"])
+def test_outputs_may_be_file_uris(bloom: Bloom, lake: Path, tmp_path: Path, start: str) -> None:
+    target = tmp_path / "a#1"
+    one = lake / "part=1" / "001.parquet"
+    assert bloom("add", one, "-c", "name", "-o", f"{start}{target}").code == 0
+    assert bloomcli.validate(target, require="name").ok
+    target.unlink()
+    assert bloom("add", lake, "-c", "name", "-o", f"{start}{target}").code == 0
+    assert len(list(target.rglob("*.parquet"))) == 6
 
 
 # --- as people see it

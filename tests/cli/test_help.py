@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 
 import click
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.cli import Bloom
 
@@ -78,7 +80,7 @@ def test_version(bloom: Bloom) -> None:
     assert bloom("--version").out == f"bloom {__version__}\n"
 
 
-def test_column_names_complete_from_the_file(plain: Path) -> None:
+def test_column_names_complete_from_the_file(plain: Path, tmp_path: Path) -> None:
     def completions(*words: str) -> list[str]:
         done = subprocess.run(
             [sys.executable, "-c", "import sys; from bloomcli.cli import run; sys.exit(run())"],
@@ -97,3 +99,7 @@ def test_column_names_complete_from_the_file(plain: Path) -> None:
     assert completions("inspect", str(plain), "--columns", "user.") == ["user.email", "user.name"]
     assert completions("inspect", str(plain), "--columns", "id,s") == ["id,status", "id,score"]
     assert completions("inspect", "/nowhere", "--columns", "i") == []
+    odd = tmp_path / "odd.parquet"
+    pq.write_table(pa.table({"a,b": [1], "a,c": [2], "id": [3]}), odd)
+    assert completions("inspect", str(odd), "--columns", r"id,a\,") == [r"id,a\,b", r"id,a\,c"]
+    assert completions("probe", str(odd), "--column", "a,") == ["a,b", "a,c"]

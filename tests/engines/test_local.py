@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -151,6 +151,23 @@ def test_fewer_files_than_jobs_leave_cores_for_the_inside_of_the_files(
     assert seen == [6]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "jobs", "threads"),
+    [
+        ([100], 6, [6]),
+        ([100, 100], 6, [3, 3]),
+        ([100] * 8, 4, [1] * 8),
+        ([900, *[10] * 10], 4, [4, *[1] * 10]),
+        ([450, 450, *[10] * 10], 4, [2, 2, *[1] * 10]),
+        ([-1, 0, 0], 2, [1, 1, 1]),
+    ],
+)
+def test_a_file_that_outweighs_the_others_gets_its_share_of_the_cores(
+    sizes: list[int], jobs: int, threads: list[int]
+) -> None:
+    assert local._threads(sizes, jobs, min(jobs, len(sizes))) == threads
+
+
 def test_nothing_to_do_is_an_empty_report() -> None:
     report = local.run([])
     assert (report.rows, report.exit_code) == ((), 0)
@@ -224,7 +241,8 @@ def test_a_file_whose_worker_is_always_killed_is_a_row_and_the_rest_is_done(
     (failed,) = (r for r in report.rows if r.status is Status.FAILED)
     assert failed.path == str(poison)
     assert "was killed, twice" in str(failed.error)
-    assert (report.files, report.done, report.exit_code) == (13, 12, 3)
+    # those that a killed worker had in hand, and had done, are found done
+    assert (report.files, report.done + report.skipped, report.exit_code) == (13, 12, 3)
     assert poison.read_bytes() == before
     assert datasets.temporary(lake) == []
 
@@ -294,21 +312,91 @@ def test_what_cannot_be_imported_is_told_by_each_file(tmp_path: Path, monkeypatc
     for name in ("a.parquet", "b.parquet", "c.orc"):
         datasets.write(tmp_path / name)
     monkeypatch.setitem(sys.modules, "bloomcli.formats.parquet.file", None)
-    # Only forked workers find it so; other tests may have left a thread running, and then workers are spawned.
-    monkeypatch.setattr(local, "_context", lambda: multiprocessing.get_context("fork"))
+    # Only forked workers find it so; other tests may have left a thread running, and then none are forked here.
+    monkeypatch.setattr(local, "_can_fork", lambda: True)
     report = run(tmp_path, "inspect", {}, jobs=2)
     assert [r.status for r in report.rows] == [Status.FAILED, Status.FAILED, Status.DONE]
     assert all("import of bloomcli.formats.parquet.file" in str(r.error) for r in report.rows[:2])
 
 
-def test_workers_start_without_fork_where_threads_run(tmp_path: Path) -> None:
-    datasets.plain(tmp_path, 3)
+Below = Callable[[], list[int]]
+"""Gives the processes below this one that the test has started: a Spark session of other tests has some too."""
+
+
+@pytest.fixture
+def threaded() -> Iterator[Below]:
+    """This process can't be forked: another thread runs."""
+    before = set(children(os.getpid()))
     release = threading.Event()
     thread = threading.Thread(target=release.wait)
     thread.start()
-    try:
-        assert local._context().get_start_method() == "spawn"
-        assert run(tmp_path, "inspect", {}, jobs=2).done == 3
-    finally:
-        release.set()
-        thread.join()
+    yield lambda: [pid for pid in children(os.getpid()) if pid not in before]
+    release.set()
+    thread.join()
+
+
+def test_where_threads_run_a_python_beside_this_one_does_the_same(tmp_path: Path, threaded: Below) -> None:
+    lake, other = (datasets.mixed(tmp_path / name) for name in ("lake", "other"))
+    told: list[FileRow] = []
+    report = run(lake, "add", ID, in_place=True, jobs=2, on_row=told.append)
+    assert brief(report, lake) == brief(run(other, "add", ID, in_place=True, jobs=1), other)
+    assert sorted(r.path for r in told) == sorted(r.path for r in report.rows)
+    assert datasets.digests(lake) == datasets.digests(other)
+    stopped = run(lake, "validate", {"require": ("nosuch",)}, jobs=2, fail_fast=True)
+    assert 1 <= stopped.failed <= stopped.files < report.files
+    assert threaded() == []
+
+
+def test_where_threads_run_a_run_that_is_given_up_leaves_no_process_and_no_file(
+    tmp_path: Path, threaded: Below
+) -> None:
+    need(Path("/proc/self/stat").is_file(), "/proc, to see processes")
+    datasets.plain(tmp_path, 30)
+
+    def broken(row: FileRow) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, "add", ID, in_place=True, jobs=2, on_row=broken)
+    assert datasets.temporary(tmp_path) == []
+    assert threaded() == []
+
+
+def test_where_threads_run_and_the_python_beside_is_killed_what_it_had_not_done_failed(
+    tmp_path: Path, threaded: Below
+) -> None:
+    need(Path("/proc/self/stat").is_file(), "/proc, to see processes")
+    lake = datasets.plain(tmp_path / "lake", 40)
+
+    def kill(row: FileRow) -> None:
+        parents = [pid for pid in threaded() if children(pid)]
+        if parents:
+            os.kill(parents[0], signal.SIGKILL)
+
+    report = run(lake, "add", ID, in_place=True, jobs=2, on_row=kill)
+    assert (report.files, report.exit_code) == (40, 3)
+    assert 1 <= report.failed < 40
+    assert all("was killed" in str(r.error) for r in report.rows if r.status is Status.FAILED)
+
+
+SCRIPT = """
+import sys, threading
+import bloomcli
+print("once")
+threading.Thread(target=lambda: threading.Event().wait(60), daemon=True).start()
+report = bloomcli.gate(sys.argv[1], jobs=2)
+print(report.exit_code, report.files, [r.error for r in report.rows if r.error])
+"""
+
+
+def test_a_script_without_a_guard_is_not_run_again_by_workers(tmp_path: Path) -> None:
+    datasets.plain(tmp_path / "lake", 5)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py", tmp_path / "lake"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("once\n0 5 []\n", "")

@@ -25,6 +25,7 @@ FILES, ROWS = 24, 60_000
 BLOOM = (
     "import signal, sys\n"
     "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored\n"
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
     "from bloomcli.cli import run\n"
     "sys.exit(run(sys.argv[1:]))\n"
 )
@@ -146,6 +147,8 @@ def test_a_whole_process_group_that_is_killed_leaves_temporary_files_which_the_n
         (signal.SIGINT, False, 130),
         (signal.SIGTERM, True, 143),
         (signal.SIGTERM, False, 143),
+        (signal.SIGHUP, True, 129),
+        (signal.SIGHUP, False, 129),
     ],
 )
 def test_a_run_that_is_stopped_tidies_up(
@@ -171,7 +174,7 @@ def test_a_run_that_is_stopped_tidies_up(
     ends_as_undisturbed(lake, made, target, undisturbed)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_run_with_one_job_is_stopped_alike(
     origin: Path, undisturbed: dict[str, str], tmp_path: Path, number: signal.Signals, code: int
 ) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
@@ -62,3 +63,51 @@ def test_memory_does_not_grow_with_the_row_group(command: str, tmp_path: Path) -
         peaks.append(peak)
     assert peaks[1] < peaks[0] + 12 * MIB, peaks
     assert peaks[1] < 40 * MIB, peaks
+
+
+def write_orc(path: Path, rows: int) -> Path:
+    """One stripe of `rows` rows: random integers and random 36-byte strings, and a column that nobody asks for."""
+    random = np.random.default_rng(7)
+    text = random.integers(97, 122, (rows, 36), np.uint8).tobytes()
+    strings = pa.StringArray.from_buffers(
+        rows, pa.py_buffer(np.arange(0, 36 * rows + 1, 36, np.int32)), pa.py_buffer(text)
+    )
+    money = pa.array(random.integers(0, 10**9, rows)).cast(pa.decimal128(19, 0))
+    table = pa.table({"i": random.integers(-(1 << 60), 1 << 60, rows), "s": strings, "d": money})
+    orc.write_table(table, path, stripe_size=1 << 30, compression="zstd", dictionary_key_size_threshold=0)
+    assert orc.ORCFile(path).nstripes == 1
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["add", "validate"])
+def test_memory_does_not_grow_with_an_orc_stripe_whose_columns_are_read_from_their_streams(
+    command: str, tmp_path: Path
+) -> None:
+    small, large = write_orc(tmp_path / "small.orc", 200_000), write_orc(tmp_path / "large.orc", 2_000_000)
+    assert large.stat().st_size > 50 * MIB
+    peaks, filters = [], []
+    for path in (small, large):
+        out = path.with_suffix(".out")
+        peak = growth("add", path, "-c", "i,s", "-o", out, "--threads", "2")
+        if command == "validate":
+            peak = growth("validate", out, "--deep", "--columns", "i,s")
+        peaks.append(peak)
+        filters.append(out.stat().st_size - path.stat().st_size)
+    assert peaks[1] - peaks[0] < 2.5 * (filters[1] - filters[0]) + 12 * MIB, (peaks, filters)
+    assert peaks[1] < 60 * MIB, (peaks, filters)
+
+
+@pytest.mark.slow
+def test_memory_is_bounded_by_the_stripes_of_columns_that_pyarrow_decodes(tmp_path: Path) -> None:
+    """Ten stripes take as much as one does; a stripe of the column is 16 bytes a row."""
+    stripes = []
+    for name, count in (("one", 1), ("ten", 10)):
+        path = tmp_path / f"{name}.orc"
+        money = pa.array(np.random.default_rng(7).integers(0, 10**9, 500_000)).cast(pa.decimal128(19, 0))
+        with orc.ORCWriter(path, stripe_size=1, batch_size=500_000, compression="uncompressed") as writer:
+            for _ in range(count):
+                writer.write(pa.table({"d": money}))
+        assert orc.ORCFile(path).nstripes == count
+        stripes.append(growth("add", path, "-c", "d", "-o", path.with_suffix(".out"), "--threads", "1"))
+    assert stripes[1] < stripes[0] + 24 * MIB, stripes

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT
 from support import datasets
+from support.processes import wait_until
 from support.spark_scan import scan
 
 from bloomcli import spark as bloom_spark
@@ -133,6 +137,45 @@ def test_temporary_files_of_runs_that_were_killed_are_removed(session: SparkSess
     assert not left.exists()
 
 
+def test_ctrl_c_cancels_the_job_and_the_session_goes_on(session: SparkSession, tmp_path: Path) -> None:
+    context = session.sparkContext
+    done = tmp_path / "done"
+    done.mkdir()
+
+    def slowly(number: int) -> None:
+        time.sleep(0.3)
+        (done / str(number)).touch()
+
+    def interrupt() -> None:
+        wait_until(lambda: any(done.iterdir()))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    described = context.getLocalProperty("spark.job.description")
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt), spark._job(context, "slow"):
+        context.parallelize(range(200), 100).foreach(slowly)
+    thread.join()
+    assert wait_until(lambda: not context.statusTracker().getActiveJobsIds(), 10)
+    assert len(list(done.iterdir())) < 50
+    assert context.getLocalProperty("spark.job.description") == described
+    datasets.write(tmp_path / "a.parquet")
+    assert spark.run("inspect", [str(tmp_path / "a.parquet")], {}, session=session).done == 1
+
+
+def test_one_name_or_value_is_meant_as_one(session: SparkSession, tmp_path: Path) -> None:
+    path = datasets.write(tmp_path / "a.parquet")
+    added = bloom_spark.add(session, path, "id", in_place=True).first()
+    assert added is not None
+    assert (added.status, added.columns) == ("done", 1)
+    assert bloom_spark.validate(session, path, columns="id", require="id").first().status == "done"  # type: ignore[union-attr]
+    for values in (5, "5", [5]):
+        (total,) = bloom_spark.probe(session, path, values, column="id").selectExpr("inline(totals)").collect()
+        assert total.value == "5"
+    with pytest.raises(UsageError, match="not bytes"):
+        bloom_spark.probe(session, path, [b"5"], column="id")  # type: ignore[list-item]
+
+
 def test_a_file_that_takes_its_worker_down_is_a_row(session: SparkSession, tmp_path: Path) -> None:
     files = [datasets.write(tmp_path / f"{i}.parquet", seed=i) for i in range(4)]
     tasks = task.plan("inspect", expand([str(f) for f in files]), {})
@@ -191,9 +234,12 @@ def test_library_functions_give_frames_of_rows_that_are_there(session: SparkSess
     assert frame.columns == list(FileRow.__dataclass_fields__)
     assert frame.groupBy("status").count().orderBy("status").collect() == [
         ("done", len(datasets.GOOD)),
-        ("failed", len(datasets.BROKEN)),
-        ("skipped", len(datasets.FILTERED) + len(datasets.OTHER)),
+        ("failed", len(datasets.BROKEN) + 1),
+        ("skipped", len(datasets.FILTERED) + len(datasets.OTHER) - 1),
     ]
+    (missed,) = frame.where("path like '%done.parquet'").select("error", "hint").collect()
+    assert "its false-positive rate is" in missed.error
+    assert "--replace" in missed.hint
     assert frame.where("status = 'done'").count() == len(datasets.GOOD), "it is done once, not at each use"
     worst = frame.selectExpr("max(max_fpp)").first()
     assert worst is not None

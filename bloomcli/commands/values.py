@@ -1,0 +1,45 @@
+"""Values to probe as callers of the library have them, to the texts that a person would type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+from numbers import Integral
+from typing import TypeAlias
+from uuid import UUID
+
+from bloomcli.commands.arguments import several
+from bloomcli.errors import UsageError
+
+Value: TypeAlias = str | int | float | Decimal | date | UUID
+"""A value to probe, which as text has one usual form."""
+
+
+def texts(given: Value | Iterable[Value]) -> tuple[str, ...]:
+    """Texts as they are; numbers, dates, times and UUIDs in their usual form.
+
+    Raises:
+        UsageError: a value that has no one such form.
+    """
+    return tuple(map(_text, several(given)))
+
+
+def _text(value: object) -> str:
+    match value:
+        case str():
+            return value
+        case bool():  # an integer to Python only
+            pass
+        case float():
+            return repr(float(value))
+        case date():  # a datetime is one
+            return value.isoformat()
+        case Decimal() | UUID():
+            return str(value)
+        case Integral():  # NumPy's too
+            return str(int(value))
+    raise UsageError(
+        f"a value to probe is text, a number, a date or a UUID, not {type(value).__name__}",
+        hint="give it as text: true, 0x0fff for binary",
+    )
