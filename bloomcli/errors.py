@@ -18,7 +18,10 @@ Anything else that escapes from bloomcli is a bug.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from bloomcli.model import Finding
 
 
 class BloomError(Exception):
@@ -30,6 +33,7 @@ class BloomError(Exception):
         offset: byte offset in that file where the trouble shows, when there is one.
         field: field path within the file's metadata, such as ``row_groups[3].columns[1]``.
         hint: what the user can do about it.
+        findings: what `validate` had found in the file until then.
     """
 
     exit_code: ClassVar[int] = 3
@@ -49,6 +53,7 @@ class BloomError(Exception):
         self.offset = offset
         self.field = field
         self.hint = hint
+        self.findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
         where = ""

@@ -44,6 +44,15 @@ ORC_BLOCK_MAX_BYTES: Final = 1 << 23
 ORC_TYPES_MAX: Final = 1 << 20
 """Most types (columns at any level) of an ORC file."""
 
+ORC_DECIMAL_DIGITS: Final = 38
+"""Most digits of an ORC decimal. ORC C++, which pyarrow reads with, ends the process at a type with more."""
+
+ORC_CHAR_MAX: Final = 1 << 20
+"""Longest ORC char that values are padded to: Hive stops at 255, and the file may say 4 billion."""
+
+ORC_ARROW_ROWS_MAX: Final = 1 << 27
+"""Most rows of an ORC stripe that pyarrow reads: it makes room for all of them at once, 16 bytes a decimal."""
+
 MOSAIC_SCHEMA_MAX_BYTES: Final = 64 << 20
 """Largest Mosaic schema block, uncompressed, and most bytes of all its column names together: names are
 written as "so many bytes of the one before", so a small block could claim any amount."""

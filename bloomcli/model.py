@@ -57,6 +57,8 @@ class Column:
     max_repetition_level: int = 0
     type_name: str | None = None
     """The type as a person knows it, where that is neither the logical nor the physical one."""
+    unfilterable: str | None = None
+    """Of a leaf that filters may be asked for: what it is, where it can't have one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,9 @@ class ColumnChunk:
     min_value: bytes | None = None
     max_value: bytes | None = None
     """PLAIN-encoded bounds from the statistics, None where they aren't there or can't be trusted."""
+    min_exact: bool | None = None
+    max_exact: bool | None = None
+    """Whether the statistics call a bound a value of the chunk; None where they don't say."""
     only_dictionary_encoded: bool = False
     """Encoding stats say that every data page is dictionary-encoded."""
     encrypted: bool = False
@@ -295,11 +300,14 @@ class FilterChange:
     misses_target: bool = False
     """The cap or the format's ceiling kept the filter from meeting the target."""
     source: str | None = None
-    """``dictionary``: the dictionary page alone was read; ``pages``: the column was decoded."""
+    """``dictionary``: the values are those of the dictionary to which data pages refer, and no more of these was
+    read than shows it; ``pages``: the column was decoded."""
     stripe: int | None = None
     """ORC: the stripe; the change is then about all its row groups' filters, and sizes are of one."""
     filters: int = 1
     """Filters that the change is about."""
+    reason: str | None = None
+    """Why nothing is done (``keep``, of no filters): a glob means the column, and it can't have a filter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,7 +324,7 @@ class ChangeReport:
     bytes_after: int
     """In a dry run an upper bound."""
     bytes_decoded: int
-    """Compressed bytes of column chunks that were (would be) read and decoded."""
+    """Compressed bytes of column chunks that were read and decoded. In a dry run an upper bound."""
     bytes_copied: int
     seconds: float
     changes: tuple[FilterChange, ...]
@@ -345,6 +353,9 @@ class Finding:
     """Why the policy switches the rule off here; the finding then doesn't count."""
     known: bool = False
     """It is in the baseline; the finding then doesn't count."""
+    places: str | None = None
+    """Of a finding about several places: all of them. Row groups such as ``0-3,7``, in ORC those of each stripe,
+    ``0:0-3 2:1``, or, where no row group is named, stripes. `row_group` and `stripe` are the first's."""
 
     @property
     def counts(self) -> bool:
@@ -361,7 +372,7 @@ class ValidateReport:
     """Row groups whose values were looked up by ``--deep``; 0 without it."""
     filters_checked: int
     values_checked: int
-    """Values looked up by ``--deep``; 0 without it."""
+    """Values looked up by ``--deep``, those of a dictionary once each; 0 without it."""
     deep: bool
     findings: tuple[Finding, ...]
     seconds: float

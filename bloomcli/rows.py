@@ -45,6 +45,8 @@ class SurveyReport:
     file_bytes: int
     seen: tuple[ColumnSeen, ...]
     """Columns with a filter; of a file without rows all, for none of them lacks one."""
+    findings: tuple[Finding, ...] = ()
+    """What makes `validate` fail without any limit: the file's policy can't help that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +158,9 @@ class GateReport:
     deep: bool = False
     sample: Sample | None = None
     files_found: int
-    """Files that were named or found, looked at or not."""
+    """Files that were named or found and not excluded, looked at or not."""
+    excluded: int = 0
+    """Files that were named or found and that the policy excludes: none of them was looked at."""
     findings: tuple[Finding, ...]
     """The most severe first, then by rule and path; switched-off and known ones too. Each has its path."""
     rows: tuple[FileRow, ...]
@@ -219,7 +223,10 @@ class GateReport:
 
     @property
     def complete(self) -> bool:
-        """Every file was looked at and, with ``--deep``, every row group: no sampling left any out."""
+        """Every file was looked at and, with ``--deep``, every row group: no sampling left any out.
+
+        Files that the policy excludes are not meant to be looked at: see `excluded`.
+        """
         return self.files_found == len(self.rows) and (
             self.sample is None or self.sample.row_groups is None or self.row_groups == self.row_groups_read
         )

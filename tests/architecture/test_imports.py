@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("errors", "model", "limits", "rows"),
     ("rules",),
-    ("source", "copying", "hashes", "kernels", "filters", "listing"),
+    ("source", "copying", "hashes", "kernels", "filters", "listing", "sidecar", "temporary", "signals", "civil"),
     ("literals",),
     ("formats",),
     ("checks",),

@@ -33,13 +33,14 @@ def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert not [n for n in names if n.endswith((".c", ".pyx", ".pxi")) or n.startswith("tests")]
     assert sum(n.startswith("bloomcli/kernels.") and n.endswith((".so", ".pyd")) for n in names) == 1
-    assert {"bloomcli/py.typed", "bloomcli/kernels.pyi", "bloomcli/formats/parquet/parquet.thrift"} <= set(names)
+    data = {f"bloomcli/formats/{name}" for name in ("parquet/parquet.thrift", "orc/orc.desc", "orc/zones.txt")}
+    assert data | {"bloomcli/py.typed", "bloomcli/kernels.pyi"} <= set(names)
     pages = {f"bloomcli/rules/pages/{id_}.md" for id_ in RULES}
     assert pages <= set(names)
     subprocess.run([sys.executable, "setup.py", "-q", "sdist", "-d", tmp_path], check=True, cwd=source)
     with tarfile.open(next(tmp_path.glob("bloomcli-*.tar.gz"))) as sdist:
         packed = {name.partition("/")[2] for name in sdist.getnames()}
-    assert pages | {"bloomcli/kernels.pyx", "bloomcli/formats/orc/orc.proto"} <= packed
+    assert pages | data | {"bloomcli/kernels.pyx", "bloomcli/formats/orc/orc.proto"} <= packed
     folder = tmp_path / "venv"
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"

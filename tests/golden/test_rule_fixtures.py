@@ -75,6 +75,7 @@ WHERE: Final[dict[tuple[str, str], Where]] = {
     ("filter-draft", ALONE): {(None, None, "(filter)")},
     ("filter-untrusted", "orc"): {(s, None, c) for s in (0, 1) for c in ("id", "name")},
     ("filter-encrypted", "orc"): {(0, None, "name"), (1, None, "name")},
+    ("filter-not-checked", "orc"): {(0, None, "name.0"), (1, None, "name.0")},
     ("filter-column", "orc"): {(1, None, "column 9")},
     ("filter-column", "mosaic"): {(None, 1, "column 9")},
     ("filter-type", "mosaic"): {(None, 1, "when")},
@@ -100,7 +101,7 @@ WITHOUT_OFFSET: Final = {"filter-required", *(r for r in RULES if r.startswith((
 """Of a column, not of a filter."""
 INTO_HEADER: Final = {"filter-algorithm": 1, "filter-hash": 2, "filter-compression": 3}
 """Mosaic: the byte of the header that is told."""
-COLUMNS: Final = {"id": 0, "when": 2, "column 9": 9}
+COLUMNS: Final = {"id": 0, "when": 2, "name.0": 2, "column 9": 9}
 """By position; the others are second."""
 
 WITH_STATISTICS: Final = {"filter-all-zero", "profit-constant", "profit-sorted"}
@@ -170,7 +171,14 @@ def test_what_has_to_be_asked_for_is_not_told_without(rule: str) -> None:
         assert bloomcli.validate(path(rule, f"broken.{ending}"), deep=True).findings == ()
 
 
-@pytest.mark.parametrize("rule", sorted(DEEP | LATER))
+def test_a_missing_bound_is_told_without_reading_values_as_the_statistics_have_it() -> None:
+    for ending in endings("value-missing"):
+        said = check("value-missing", f"broken.{ending}", deep=False)
+        assert {f.id for f in said} == ({"value-missing"} if ending != "mosaic" else set())
+        assert all("row group's own statistics" in f.message for f in said)
+
+
+@pytest.mark.parametrize("rule", sorted((DEEP - {"value-missing"}) | LATER))
 def test_what_only_values_show_is_not_told_or_but_noted_without_deep(rule: str) -> None:
     for ending in endings(rule):
         found = [(f.id, f.severity) for f in check(rule, f"broken.{ending}", deep=False)]

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import blooms
-from support.tables import CASES, MAP, packed, write
+from support.tables import CASES, COMPRESSIONS, MAP, packed, write
 
 import bloomcli
+from bloomcli.filters.split_block import SplitBlockFilter
 
 pytestmark = pytest.mark.interop
 
@@ -74,3 +75,48 @@ def test_of_a_zero_we_hold_both_signs_and_arrow_only_the_stored_one(
     other = packed(form)(math.copysign(0.0, -math.copysign(1, zero)))
     assert theirs == blooms.build(plain, len(theirs))
     assert bloomcli.dump(tmp_path / "ours.parquet").bitset == blooms.build([*plain, other], len(theirs))
+
+
+def categories(values: pa.Array) -> list[pa.Array]:
+    """Indices into an array's entries, of which the last 900 are never used: flat with nulls, and in lists."""
+    indices = [None if at % 5 == 0 else (at * at) % (3 + at // 10) for at in range(300)]
+    flat = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int16()), values)
+    offsets = pa.array([0, 0, 5, *range(6, 300, 7), 300], pa.int32())
+    mask = pa.array([at % 4 == 0 for at in range(len(offsets) - 1)])
+    return [flat, pa.ListArray.from_arrays(offsets, flat), pa.ListArray.from_arrays(offsets, flat, mask=mask)]
+
+
+CATEGORIES = {
+    "string": pa.array([f"entry {i}" for i in range(1000)]),
+    "binary": pa.array([bytes([i % 256, i // 256]) for i in range(1000)]),
+    "int64": pa.array([i * 7919 for i in range(1000)]),
+    "float64": pa.array([i / 3 + 1 for i in range(1000)]),
+}
+
+
+@pytest.mark.parametrize("page_version", [1, 2])
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_a_dictionary_arrays_unused_entries_are_in_neither_filter(
+    name: str, compression: str, page_version: int, tmp_path: Path
+) -> None:
+    for array in categories(CATEGORIES[name]):
+        layout = {"rows": 17, "page_version": page_version, "compression": compression, "data_page_size": 40}
+        bare = write(tmp_path / "bare.parquet", {"c": array}, write_batch_size=8, **layout)
+        (leaf,) = leaves(bare)
+        arrow = write(tmp_path / "arrow.parquet", {"c": array}, blooms={leaf: {"ndv": 90, "fpp": 0.001}}, **layout)
+        bloomcli.add(bare, [leaf], output=tmp_path / "ours.parquet", overwrite=True, ndv=10_000)
+        groups = pq.read_metadata(bare).num_row_groups
+        assert groups > 2
+        seen = set()
+        for group in range(groups):
+            ours, theirs = (bloomcli.dump(tmp_path / f"{who}.parquet", row_group=group) for who in ("ours", "arrow"))
+            bits = SplitBlockFilter(ours.bitset)
+            while bits.nbytes > len(theirs.bitset):
+                bits = bits.fold()
+            assert bits.bitset == theirs.bitset
+            seen.add(theirs.bitset)
+        assert len(seen) > 2
+        for path in (arrow, tmp_path / "ours.parquet"):
+            report = bloomcli.validate(path, deep=True)
+            assert (report.ok, report.findings) == (True, ())

@@ -132,4 +132,5 @@ def reports(draw: st.DrawFn) -> GateReport:
         policy=draw(texts),
         baseline=draw(texts),
         gone=draw(st.integers(0, 2)),
+        excluded=draw(st.integers(0, 2)),
     )

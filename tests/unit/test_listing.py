@@ -151,21 +151,37 @@ def test_a_pattern_that_matches_nothing_is_an_error(lake: Path) -> None:
         expand([str(lake / "year=2024/_S?")])
 
 
+@pytest.mark.parametrize(
+    ("path", "said"), [("nothing*", "the pattern matches no file"), ("gopher://x/y/", "can't be listed here")]
+)
+def test_what_cannot_be_listed_does_not_stop_the_rest(lake: Path, path: str, said: str) -> None:
+    path = path if ":" in path else str(lake / path)
+    found = expand([str(lake / "a.parquet"), path, str(lake / "year=2023")])
+    assert [i.relative for i in found if i.problem is None] == ["a.parquet", "year=2023/e.parquet"]
+    (bad,) = (i for i in found if i.problem is not None)
+    assert (bad.path, bad.walked) == (path, False)
+    assert said in str(bad.problem)
+    with pytest.raises(type(bad.problem), match=said):  # type: ignore[arg-type]
+        expand([path, path])
+
+
 def test_an_empty_directory_gives_nothing(tmp_path: Path) -> None:
     assert expand([str(tmp_path)]) == []
 
 
-def test_links_to_files_are_files_and_links_to_directories_are_not_followed(tmp_path: Path) -> None:
+def test_links_to_files_are_files_and_links_to_directories_are_told_not_followed(tmp_path: Path) -> None:
     root = touch(tmp_path / "root", "a.parquet")
     outside = touch(tmp_path / "outside", "b.parquet")
     (root / "link.parquet").symlink_to(outside / "b.parquet")
     (root / "up").symlink_to(tmp_path)
     (root / "dead.parquet").symlink_to(tmp_path / "nowhere")
-    assert {item.relative: item.size for item in expand([str(root)])} == {
+    found = expand([str(root)])
+    assert {item.relative: item.size for item in found if not item.linked} == {
         "a.parquet": 3,
         "dead.parquet": -1,
         "link.parquet": 3,
     }
+    assert [item.path for item in found if item.linked] == [str(root / "up")]
     assert relatives(root / "up" / "outside") == ["b.parquet"]
 
 
@@ -180,8 +196,9 @@ def test_a_directory_that_cannot_be_read_is_an_error_and_not_an_empty_one(tmp_pa
         "from bloomcli.errors import UnreadableError\n"
         "assert not is_dataset([sys.argv[1] + '/closed/b.parquet'])\n"
         "print([i.size for i in expand([sys.argv[1] + '/closed/b.parquet'])])\n"
-        "try: expand([sys.argv[1]])\n"
-        "except UnreadableError as error: print(error)\n"
+        "for path in sys.argv[1], sys.argv[1] + '/closed':\n"
+        "    try: print([(i.relative, str(i.problem)) for i in expand([path])])\n"
+        "    except UnreadableError as error: print(error)\n"
     )
     for folder in (root, *root.parents[:3]):
         if folder.stat().st_uid == os.geteuid() and folder != Path("/tmp"):
@@ -191,7 +208,8 @@ def test_a_directory_that_cannot_be_read_is_an_error_and_not_an_empty_one(tmp_pa
     finally:
         (root / "closed").chmod(0o755)
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["[-1]", f"{root}/closed: the directory can't be read: permission denied"]
+    said = f"{root}/closed: the directory can't be read: permission denied"
+    assert done.stdout.splitlines() == ["[-1]", str([("closed", said), ("open/a.parquet", "None")]), said]
 
 
 def test_file_uris_are_local_paths_directories_and_patterns_too(tmp_path: Path) -> None:
@@ -204,6 +222,25 @@ def test_file_uris_are_local_paths_directories_and_patterns_too(tmp_path: Path) 
     assert relatives(f"{uri}/*.parquet") == ["x.parquet"]
     assert expand([f"file://localhost{root}/x.parquet"]) == expand([str(root / "x.parquet")])
     assert local_path(f"file:{root}") == str(root)
+
+
+@pytest.mark.parametrize("start", ["file:", "file://", "file://localhost"])
+@pytest.mark.parametrize("name", ["x#1.parquet", "x?2", "p=a%3Ab", "a b", "100%"])
+def test_what_follows_the_scheme_of_a_file_uri_is_the_name_as_it_is(tmp_path: Path, start: str, name: str) -> None:
+    touch(tmp_path, name, "x", "p=a:b")
+    assert local_path(f"{start}{tmp_path}/{name}") == str(tmp_path / name)
+    assert [i.path for i in expand([f"{start}{tmp_path}/{name}"])] == [str(tmp_path / name)]
+
+
+def test_a_file_uri_is_decoded_only_where_no_file_has_the_name_as_it_is(tmp_path: Path) -> None:
+    touch(tmp_path, "a b/x#1.parquet", "p=a%3Ab/f.parquet")
+    uri = f"file:{tmp_path}"
+    assert local_path((tmp_path / "a b/x#1.parquet").as_uri()) == str(tmp_path / "a b/x#1.parquet")
+    assert relatives(f"{uri}/p=a%3Ab/*.parquet") == ["p=a%3Ab/f.parquet"]
+    assert relatives(f"{uri}/*%3A*") == ["p=a%3Ab/f.parquet"]
+    assert local_path(f"{uri}/new%20name") == f"{tmp_path}/new%20name"
+    touch(tmp_path, "a%20b/x#1.parquet")
+    assert local_path(f"{uri}/a%20b/x#1.parquet") == f"{tmp_path}/a%20b/x#1.parquet"
 
 
 def test_a_file_uri_of_another_machine_stays_what_it_is() -> None:
