@@ -14,6 +14,7 @@ from support import footers, thrift
 from support.sources import CountingSource
 from support.tables import CASES, COMPRESSIONS, ENCODINGS, EPOCH, MAP, Case, hashes, int96, packed, write
 
+import bloomcli
 from bloomcli.formats.parquet.footer import Footer, read_footer
 from bloomcli.formats.parquet.values import HashedPage, hashed_pages, zero_hashes
 from bloomcli.hashes import parquet_draft
@@ -208,6 +209,25 @@ def test_with_the_entries_that_no_index_refers_to_only_the_dictionary_is_read(tm
         pages = list(hashed_pages(source, chunk, footer.start, unreferenced=True))
         assert source.reads == [(chunk.data_offset, chunk.dictionary_bytes)]
     assert listed(pages) == [next(iter(hashes([v.encode()]))) for v in entries]
+
+
+def test_of_a_writer_that_leaves_no_unused_entries_add_reads_the_dictionary_alone(tmp_path: Path) -> None:
+    def by_parquet_java(metadata: thrift.Fields) -> None:
+        metadata[6] = (thrift.BINARY, b"parquet-mr version 1.17.0 (build 0)")
+
+    entries = [f"{i:030}" for i in range(40)]
+    arrow = write(tmp_path / "arrow", column(pa.array(entries * 30)), dictionary=True)
+    java = tmp_path / "java"
+    java.write_bytes(footers.edited(arrow.read_bytes(), by_parquet_java))
+    with CountingSource(arrow) as source:
+        footer = read_footer(source)
+        chunk = footer.chunk(next(footer.chunk_places()))
+    reports = [bloomcli.add(p, ["c"], output=p.with_suffix(".out")) for p in (arrow, java)]
+    assert reports[1].bytes_decoded == chunk.dictionary_bytes
+    assert reports[0].bytes_decoded > reports[1].bytes_decoded
+    bits = [bloomcli.dump(p.with_suffix(".out")).bitset for p in (arrow, java)]
+    assert bits[0] == bits[1]
+    assert bloomcli.validate(java.with_suffix(".out"), deep=True).findings == ()
 
 
 @pytest.mark.parametrize("stats", [True, False], ids=["encoding stats", "no encoding stats"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import need
 from pyarrow import orc
-from support import datasets, orcfiles
+from support import datasets, footers, orcfiles
 
 import bloomcli
 from bloomcli import spark as bloom_spark
@@ -235,6 +235,22 @@ def test_filters_of_a_draft_do_only_where_they_are_asked_for(tmp_path: Path, var
     assert "readers must not use it" in str(row.error)
     assert one(path, "add", {**ID, "variant": variant}, in_place=True).status is Status.SKIPPED
     assert "is asked for" in str(one(path, "add", {**ID, "variant": "parquet"}, in_place=True).error)
+
+
+def test_a_filter_of_other_data_fails_the_file(tmp_path: Path) -> None:
+    """The statistics' bounds aren't in it."""
+    path = write(tmp_path / "a.parquet")
+    bloomcli.add(path, ["id"], in_place=True)
+    first, second = bloomcli.inspect(path).filters
+    data = path.read_bytes()
+    for fact, other in ((first, second), (second, first)):
+        data = footers.edited(data, footers.set_filter(fact.row_group, 0, other.offset, other.length))
+    path.write_bytes(data)
+    row = one(path, "add", ID, in_place=True)
+    assert (row.status, row.exit_code) == (Status.FAILED, 2)
+    assert "the filter is wrong" in str(row.error)
+    assert one(path, "add", {**ID, "replace": True}, in_place=True).status is Status.DONE
+    assert bloomcli.validate(path, deep=True).findings == ()
 
 
 def test_untrusted_filters_of_orc_are_none_to_pass_over(tmp_path: Path) -> None:

@@ -249,7 +249,10 @@ class AddDraft(_Change):
         count = decoded = 0
         zero = False
         current = self.variant == CURRENT
-        for page in values.hashed_pages(self.file.source, chunk, self.file.footer.start):
+        file = self.file
+        for page in values.hashed_pages(
+            file.source, chunk, file.footer.start, unreferenced=file.dictionaries_hold_values_only
+        ):
             if self._stopped:
                 break
             if bits is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bloomcli.formats.lookup import WRONG
+from bloomcli.formats.parquet import bounds
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, FilterProblem, LoadedFilter
 from bloomcli.model import ColumnChunk, FilterFacts
 
@@ -34,8 +36,14 @@ def facts(chunk: ColumnChunk, loaded: LoadedFilter) -> FilterFacts:
         fpp=bits.fpp,
         bits_per_value=bits.nbytes * 8 / ndv if ndv else None,
         variant=loaded.header.variant,
-        untrusted=DRAFT_REASON if loaded.header.draft else None,
+        untrusted=_untrusted(chunk, loaded),
     )
+
+
+def _untrusted(chunk: ColumnChunk, loaded: LoadedFilter) -> str | None:
+    if loaded.header.draft:
+        return DRAFT_REASON
+    return WRONG if loaded.bits.set_bits and any(True for _ in bounds.lost(chunk, loaded.bits)) else None
 
 
 def problem_facts(chunk: ColumnChunk, problem: FilterProblem) -> FilterFacts:

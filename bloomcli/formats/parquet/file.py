@@ -35,6 +35,15 @@ class ParquetFile:
         self.created_by = self.footer.created_by
 
     @property
+    def dictionaries_hold_values_only(self) -> bool:
+        """Whether every entry of a dictionary is a value of its chunk, so that data pages need not tell.
+
+        parquet-java adds an entry as a value is written. Arrow and DuckDB write dictionaries that an array or
+        a type has, of which a row group may have few; of other writers it isn't known.
+        """
+        return (self.created_by or "").startswith("parquet-mr ")
+
+    @property
     def columns(self) -> Sequence[Column]:
         """Leaf columns in schema order."""
         return self.footer.columns

@@ -191,7 +191,9 @@ def hashed_pages(
 
     Dictionary-encoded pages are looked into until every entry of the dictionary was referred to; where the
     encoding stats say that there are no other pages, the rest isn't read. With `unreferenced` they aren't looked
-    into at all, and all entries are given: values, and such as aren't. Raises CorruptFile, UnsupportedError.
+    into at all, and all entries are given: values, and such as aren't, if the writer leaves any.
+
+    Raises CorruptFile, UnsupportedError.
     """
     if chunk.num_values == 0:
         return
