@@ -47,6 +47,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark's own
-        session = start_spark(tmp_path_factory.mktemp("spark"))
+        session = start_spark(tmp_path_factory.mktemp("spark"), short=True)
     yield session
     session.stop()

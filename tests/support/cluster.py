@@ -53,7 +53,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
     import pyspark
 
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK", "SPARK", "PYTHON"))} | {
-        "JAVA_HOME": str(java_home(folder)),
+        "JAVA_HOME": str(java_home(folder, short=True)),
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(folder / "local"),
