@@ -103,6 +103,7 @@ def test_names_in_a_list_may_be_no_valid_text(bloom: Bloom, lake: Path, tmp_path
     assert bloom("inspect", "--files-from", listed).code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii", "latin-1"])
 @pytest.mark.parametrize(
     "args",

@@ -98,6 +98,7 @@ def test_ctrl_c_is_130(bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatc
     assert bloom("inspect", plain).code == 130
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     columns = {f"c{i}": [1, 2, 3] for i in range(300)}
     path, out = tmp_path / "wide.parquet", tmp_path / "out.parquet"
@@ -109,6 +110,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [["probe", "-c", "id", "7"], ["inspect"], ["validate"], ["inspect", "-f", "json"]])
 def test_a_closed_pipe_is_no_answer(filtered: Path, args: list[str]) -> None:
     """1 would say that a value is absent, or that there is a finding."""
@@ -126,6 +128,7 @@ def test_a_closed_pipe_is_no_answer(filtered: Path, args: list[str]) -> None:
     assert process.returncode == 141
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device that is always full")
 @pytest.mark.parametrize(("args", "form"), [("inspect", "text"), ("inspect", "json"), ("validate", "junit")])
 def test_a_full_disk_under_the_output_is_an_error_and_no_bug(filtered: Path, args: str, form: str) -> None:

@@ -17,6 +17,8 @@ from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model import Severity
 from bloomcli.rows import GateReport, Status
 
+pytestmark = pytest.mark.slow
+
 POLICY = """
 require = ["id"]
 max-fpp = 0.05

@@ -17,6 +17,8 @@ from bloomcli.commands import task
 from bloomcli.commands.task import Task
 from bloomcli.rows import Status
 
+pytestmark = pytest.mark.slow
+
 COMMANDS: dict[str, dict[str, Any]] = {
     "inspect": {},
     "probe": {"values": ["3"], "column": "id"},

@@ -15,6 +15,8 @@ from support.replacing import NEW, OLD, names, replace
 from bloomcli.errors import WriteError
 from bloomcli.signals import STOPS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:

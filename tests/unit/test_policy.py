@@ -261,6 +261,7 @@ def test_a_changed_policy_forgets_what_the_old_one_found() -> None:
     assert replace(POLICY, whole=Part(max_fpp=0.3)).for_file("/a.orc").max_fpp == 0.3
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_files_take_seconds() -> None:
     files = tuple(Part(paths=(f"table{i}/**", f"*.x{i}"), max_fpp=0.01) for i in range(5))
     policy = Policy(base=BASE, files=files, exclude=("**/tmp/**",))
