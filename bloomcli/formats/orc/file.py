@@ -81,9 +81,10 @@ class OrcFile:
         """Every filter stream of these columns, stripe by stripe."""
         for stripe in self.footer.stripes:
             streams = self.stripe_footer(stripe)
-            for stream in streams.streams:
-                if stream.kind in KINDS and (columns is None or stream.column in columns):
-                    yield streams, stream
+            asked = streams.streams
+            if columns is not None:
+                asked = tuple(sorted((s for c in columns for s in streams.of_column(c)), key=lambda s: s.position))
+            yield from ((streams, stream) for stream in asked if stream.kind in KINDS)
 
     def load(self, streams: StripeFooter, stream: Stream) -> LoadedStream:
         """A stream's filters; raises FilterProblem."""

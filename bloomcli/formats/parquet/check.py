@@ -41,7 +41,7 @@ _NO_FILTER: Final = -1
 
 def examine(file: ParquetFile, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
     """The filters; and headers, lengths, offsets, overlaps, and the wrong filters that known writers leave."""
-    for place, offset, length in file.claims(columns):
+    for place, offset, length in file.footer.filter_claims(columns):
         chunk = file.footer.chunk(place)
         if chunk.bloom_filter_offset is None:
             yield from _nowhere(chunk, offset, length)

@@ -62,16 +62,10 @@ class ParquetFile:
         del facts
         return ()
 
-    def claims(self, columns: set[int] | None) -> Iterator[tuple[ChunkPlace, int | None, int | None]]:
-        """(chunk, bloom_filter_offset, bloom_filter_length) of chunks whose metadata has either, as written."""
-        for place in self.footer.chunk_places(columns):
-            offset, length = self.footer.filter_claim(place)
-            if offset is not None or length is not None:
-                yield place, offset, length
-
     def places(self, columns: set[int] | None) -> Iterator[ChunkPlace]:
         """Chunks whose metadata names a filter."""
-        return (place for place, offset, _ in self.claims(columns) if offset is not None and offset > 0)
+        claims = self.footer.filter_claims(columns)
+        return (place for place, offset, _ in claims if offset is not None and offset > 0)
 
     def filtered_columns(self) -> set[int]:
         """Ordinals of the columns that have a filter in any row group."""

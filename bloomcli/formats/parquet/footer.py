@@ -69,6 +69,7 @@ class Footer:
                 raise self.place.fault(f"FileMetaData has no {field}", 0, field)
         self.rows = self.top.required_int("num_rows")
         self._groups = self.top.list_starts("row_groups")
+        self._row_groups: dict[int, RowGroup] = {}
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -100,10 +101,13 @@ class Footer:
         return Struct("RowGroup", self.raw, self._groups[index], self.place.at(f"row_groups[{index}]"))
 
     def row_group(self, index: int) -> RowGroup:
-        """One row group's figures and where its chunks' metadata start."""
-        group = self.group_struct(index)
-        starts = group.list_starts("columns")
-        return RowGroup(index, group.required_int("num_rows"), tuple(starts[:-1]))
+        """One row group's figures and where its chunks' metadata start; walked once, as each column asks."""
+        found = self._row_groups.get(index)
+        if found is None:
+            group = self.group_struct(index)
+            starts = group.list_starts("columns")
+            found = self._row_groups[index] = RowGroup(index, group.required_int("num_rows"), tuple(starts[:-1]))
+        return found
 
     def chunk_places(self, columns: set[int] | None = None) -> Iterator[ChunkPlace]:
         """Every chunk's metadata in file order, of all columns or of those named by leaf ordinal."""
@@ -115,9 +119,17 @@ class Footer:
                     self._groups[index],
                     f"row_groups[{index}].columns",
                 )
-            for ordinal, start in enumerate(group.chunks):
-                if columns is None or ordinal in columns:
-                    yield ChunkPlace(index, ordinal, start)
+            ordinals = range(len(group.chunks))
+            for ordinal in ordinals if columns is None else sorted(columns):
+                if ordinal in ordinals:
+                    yield ChunkPlace(index, ordinal, group.chunks[ordinal])
+
+    def filter_claims(self, columns: set[int] | None) -> Iterator[tuple[ChunkPlace, int | None, int | None]]:
+        """(chunk, bloom_filter_offset, bloom_filter_length) of chunks whose metadata has either, as written."""
+        for place in self.chunk_places(columns):
+            offset, length = self.filter_claim(place)
+            if offset is not None or length is not None:
+                yield place, offset, length
 
     def chunk_struct(self, place: ChunkPlace) -> Struct:
         """One ColumnChunk, walked."""

@@ -19,7 +19,6 @@ stay behind, unused: pages can't move.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, NamedTuple
@@ -293,24 +292,16 @@ def check(old: Footer, raw: bytes, touched: set[ChunkPlace], moved: bool) -> Foo
 
 def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:
     """Whether two files are the same but for filters of these columns (None: all), as far as their footers tell."""
-    mine, theirs = ({place for place, _ in _filtered(footer, columns)} for footer in (one, other))
+    mine, theirs = ({place for place, _, _ in footer.filter_claims(columns)} for footer in (one, other))
     if strip(one, mine) == strip(other, theirs):
         return True
 
     def others(footer: Footer) -> list[tuple[int, int, int | None]]:
         rest = () if columns is None else set(range(footer.column_count)) - columns
-        return [(place.row_group, place.column, length) for place, length in _filtered(footer, set(rest))]
+        return [(place.row_group, place.column, length) for place, _, length in footer.filter_claims(set(rest))]
 
     # where filters were cut out, what lay behind them has moved
     return others(one) == others(other) and _strip_movable(one) == _strip_movable(other)
-
-
-def _filtered(footer: Footer, columns: set[int] | None) -> Iterator[tuple[ChunkPlace, int | None]]:
-    """Chunks of these columns (None: all) whose metadata has a filter field, and the length it gives."""
-    for place in footer.chunk_places(columns):
-        offset, length = footer.filter_claim(place)
-        if offset is not None or length is not None:
-            yield place, length
 
 
 def _strip_movable(footer: Footer) -> bytes:
