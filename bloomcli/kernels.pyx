@@ -19,18 +19,11 @@ cdef extern from *:
     """
     #if defined(__GNUC__) || defined(__clang__)
     #define BLOOM_PREFETCH(p) __builtin_prefetch((p), 1)
-    #define BLOOM_POPCOUNT(x) ((unsigned int)__builtin_popcount(x))
     #else
     #define BLOOM_PREFETCH(p) ((void)(p))
-    static unsigned int BLOOM_POPCOUNT(unsigned int x) {
-        x = x - ((x >> 1) & 0x55555555u);
-        x = (x & 0x33333333u) + ((x >> 2) & 0x33333333u);
-        return (((x + (x >> 4)) & 0x0F0F0F0Fu) * 0x01010101u) >> 24;
-    }
     #endif
     """
     void BLOOM_PREFETCH(const void* p) noexcept nogil
-    unsigned int BLOOM_POPCOUNT(unsigned int x) noexcept nogil
 
 # XXH64, seed 0. Source: the xxHash specification (doc/xxhash_spec.md), XXH64.
 
@@ -320,27 +313,6 @@ def sbbf_check(const unsigned char[::1] bitset not None, const unsigned char[::1
     return absent
 
 
-def sbbf_stats(const unsigned char[::1] bitset not None):
-    """(set bits, false-positive probability of a random hash).
-
-    Exact for the bits that are there: the mean over blocks of the product over the 8 words of popcount/32.
-    """
-    cdef Py_ssize_t z = _blocks(bitset.shape[0]), b, j
-    cdef const unsigned char* bits = &bitset[0]
-    cdef uint64_t total = 0
-    cdef double fpp = 0, product
-    cdef unsigned int ones
-    with nogil:
-        for b in range(z):
-            product = 1
-            for j in range(8):
-                ones = BLOOM_POPCOUNT(_load32(bits + b * 32 + j * 4))
-                total += ones
-                product *= ones
-            fpp += product
-    return total, fpp / (<double>(1ULL << 40)) / z
-
-
 def sbbf_fold(const unsigned char[::1] bitset not None):
     """The filter with half the blocks: block i is the OR of blocks 2i and 2i+1."""
     cdef Py_ssize_t z = _blocks(bitset.shape[0]), b, j
@@ -359,6 +331,7 @@ def sbbf_fold(const unsigned char[::1] bitset not None):
     return result
 
 
+include "kernels_bits.pxi"
 include "kernels_compact.pxi"
 include "kernels_pages.pxi"
 include "kernels_crc.pxi"

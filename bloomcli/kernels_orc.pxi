@@ -293,18 +293,3 @@ def km_check(const unsigned char[::1] bitset not None, const unsigned char[::1] 
             out[n] = hit
             absent += 1 - hit
     return absent
-
-
-def count_bits(const unsigned char[::1] data not None):
-    """How many bits are set."""
-    cdef Py_ssize_t i, size = data.shape[0]
-    cdef uint64_t total = 0
-    if size == 0:
-        return 0
-    cdef const unsigned char* p = &data[0]
-    with nogil:
-        for i in range(size // 4):
-            total += BLOOM_POPCOUNT(_load32(p + i * 4))
-        for i in range(size - size % 4, size):
-            total += BLOOM_POPCOUNT(p[i])
-    return total

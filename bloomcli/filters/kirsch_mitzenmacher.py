@@ -48,7 +48,7 @@ def rate_asked_for(values: int, bits: int) -> float:
 class KirschMitzenmacherFilter:
     """m bits, k hash functions, and everything that can be asked of them."""
 
-    __slots__ = ("bitset", "k")
+    __slots__ = ("_ones", "bitset", "k")
 
     def __init__(self, bitset: bytes | bytearray, k: int) -> None:
         if not bitset or len(bitset) % 8:
@@ -57,6 +57,7 @@ class KirschMitzenmacherFilter:
             raise ValueError(f"a filter has a hash function at least, not {k}")
         self.bitset = bitset
         self.k = k
+        self._ones: int | None = None
 
     @classmethod
     def empty(cls, bits: int, k: int) -> KirschMitzenmacherFilter:
@@ -76,6 +77,7 @@ class KirschMitzenmacherFilter:
         """Insert `count` hashes: uint64s, little-endian, 8 bytes each."""
         if not isinstance(self.bitset, bytearray):
             self.bitset = bytearray(self.bitset)
+        self._ones = None
         kernels.km_insert(self.bitset, hashes, count, self.k)
 
     def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray) -> int:
@@ -84,7 +86,7 @@ class KirschMitzenmacherFilter:
 
     def check(self, value: int) -> bool:
         """False: this hash was never inserted. True: maybe."""
-        return all(self.trail(value)[1])
+        return not self.check_hashes(value.to_bytes(8, "little"), 1, bytearray(1))
 
     def trail(self, value: int) -> tuple[tuple[int, ...], tuple[bool, ...]]:
         """Where a hash lands: (the bit of each of the k functions, whether each is set)."""
@@ -100,7 +102,9 @@ class KirschMitzenmacherFilter:
     @property
     def set_bits(self) -> int:
         """How many bits are set."""
-        return kernels.count_bits(self.bitset)
+        if self._ones is None:
+            self._ones = kernels.count_bits(self.bitset)
+        return self._ones
 
     @property
     def fill(self) -> float:

@@ -93,8 +93,7 @@ class SplitBlockFilter:
 
     def check(self, value: int) -> bool:
         """False: this hash was never inserted. True: maybe."""
-        _, _, present = self.trail(value)
-        return all(present)
+        return not self.check_hashes(value.to_bytes(8, "little"), 1, bytearray(1))
 
     def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray | memoryview) -> int:
         """Look up `count` hashes; out[i] becomes 1 for "maybe", 0 for "absent". Returns how many are absent."""

@@ -216,6 +216,7 @@ def test_set_bits_and_rate_are_the_formulas(values: int) -> None:
     set_bits, fpp = kernels.sbbf_stats(bitset)
     assert set_bits == reference.stats(bitset)[0]
     assert fpp == pytest.approx(reference.stats(bitset)[1], rel=1e-12)
+    assert kernels.plain_stats(bitset) == (set_bits, set_bits, fpp)
 
 
 def test_a_full_filter_says_maybe_to_everything() -> None:
@@ -238,6 +239,7 @@ def test_a_bitset_that_is_not_whole_blocks_is_refused(size: int) -> None:
         lambda: kernels.sbbf_insert(bitset, bytes(8), 1),
         lambda: kernels.sbbf_check(bitset, bytes(8), 1, bytearray(1)),
         lambda: kernels.sbbf_stats(bitset),
+        lambda: kernels.plain_stats(bitset),
         lambda: kernels.sbbf_fold(bitset),
     ]
     for call in calls:
