@@ -6,7 +6,7 @@ import struct
 from array import array
 from collections.abc import Container, Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
@@ -24,7 +24,7 @@ from bloomcli.formats.lookup import (
 from bloomcli.formats.parquet import bounds, layout, values
 from bloomcli.formats.parquet.describe import facts, present_values, problem_facts
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
-from bloomcli.formats.parquet.variants import write_header
+from bloomcli.formats.parquet.variants import is_usual
 from bloomcli.literals import render
 from bloomcli.model import Column, ColumnChunk, FilterFacts, Finding, Severity
 
@@ -116,8 +116,7 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
     for which, bound in bounds.lost(chunk, loaded.bits) if loaded.bits.set_bits else ():
         lost = finding("value-missing", Severity.ERROR, lost_bound(which), HINT_REPLACE)
         yield replace(lost, missing=(render(bound, chunk.column),))
-    usual = _usual_header(loaded.header.num_bytes)
-    if loaded.header_raw[: len(usual) - 1] + loaded.header_raw[-1:] != usual:
+    if not is_usual(loaded.header_raw):
         yield finding(
             "filter-header",
             Severity.WARNING,
@@ -138,11 +137,6 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
             "bloom_filter_length isn't written: readers need two reads, parquet-java 1.14.0 to 1.15.2 may lose rows",
             HINT_REPLACE,
         )
-
-
-@cache
-def _usual_header(num_bytes: int) -> bytes:
-    return write_header(num_bytes)
 
 
 def _overlaps(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:

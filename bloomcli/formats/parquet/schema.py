@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
@@ -26,6 +27,8 @@ _PHYSICAL: Final = {
     "TIMESTAMP": ("INT64",),
 }
 _LENGTHS: Final = {"FLOAT16": 2, "UUID": 16, "INTERVAL": 12}
+
+T = TypeVar("T")
 
 
 class Logical(NamedTuple):
@@ -149,18 +152,33 @@ def _logical(element: Struct) -> Logical:
 
 @lru_cache(maxsize=1024)
 def _from_union(raw: bytes) -> Logical:
-    union = Struct("LogicalType", raw, 0, Place("", 0, "")).decode()
-    name, value = next(((n, v) for n, v in vars(union).items() if v is not None), ("", union))
-    if not name:
+    union = Struct("LogicalType", raw, 0, Place("", 0, ""))
+    name = union.member()
+    if name is None:
         return Logical()  # a member newer than the IDL: the converted type, if any, still holds
     if name == "DECIMAL":
-        return _decimal(value.scale, value.precision)
+        value = _value(union, name, "DecimalType")
+        return _decimal(_required(value, "scale", value.integer), _required(value, "precision", value.integer))
     if name == "INTEGER":
-        return _integer(value.bitWidth, value.isSigned)
+        value = _value(union, name, "IntType")
+        return _integer(_required(value, "bitWidth", value.byte), _required(value, "isSigned", value.truth))
     if name in {"TIME", "TIMESTAMP"}:
-        unit = next((n for n, v in vars(value.unit).items() if v is not None), None)
-        return Logical() if unit is None else _time(name, unit, value.isAdjustedToUTC)
+        value = _value(union, name, "TimeType")
+        utc = _required(value, "isAdjustedToUTC", value.truth)
+        unit = _value(value, "unit", "TimeUnit").member()
+        return Logical() if unit is None else _time(name, unit, utc)
     return Logical(name)
+
+
+def _value(struct: Struct, field: str, name: str) -> Struct:
+    return _required(struct, field, lambda field: struct.struct(field, name))
+
+
+def _required(struct: Struct, field: str, read: Callable[[str], T | None]) -> T:
+    found = read(field)
+    if found is None:
+        raise struct.place.fault(f"{struct.name} lacks its required field {field}", struct.start, field)
+    return found
 
 
 def _from_converted(name: str, scale: int, precision: int) -> Logical:

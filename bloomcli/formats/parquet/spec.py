@@ -1,34 +1,27 @@
-"""Parquet's metadata structures: thriftpy2 reads them, by the IDL that is shipped beside this file.
+"""Parquet's metadata structures, walked in compiled code by the IDL that is shipped beside this file.
 
-Two tools, one description. `decode` gives a structure as an object. `Struct` walks it in compiled
-code and says where each field lies, by its name in the IDL; that is how the splice finds the bytes
-that it patches, and why a footer of 20,000 column chunks opens at once. The walk also checks every
-length and the nesting, and `decode` only ever gets bytes that were walked.
+`Struct` says where each field lies, by its name in the IDL; that is how the splice finds the bytes that it patches,
+and why a footer of 20,000 column chunks opens at once. The walk also checks every length and the nesting. The names
+come from `idl`, which thriftpy2 makes of the IDL: it takes longer to start than all else that `inspect` does.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
-from typing import Any, Final, NamedTuple
-
-import thriftpy2
-from thriftpy2.protocol.compact import TCompactProtocol
-from thriftpy2.thrift import TType
-from thriftpy2.transport import TMemoryBuffer
+from typing import Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
+from bloomcli.formats.parquet import idl
 
 MAGIC: Final = b"PAR1"
 MAGIC_ENCRYPTED: Final = b"PARE"
 FOOTER_TAIL_BYTES: Final = 8
 
-idl: Final = thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
-
 # wire types of the compact protocol, by the names that its specification gives them
 BOOLEAN_TRUE: Final = 1
 _BOOLEAN_FALSE: Final = 2
+_I8: Final = 3
 I32: Final = 5
 I64: Final = 6
 BINARY: Final = 8
@@ -55,14 +48,13 @@ _KIND_NAMES: Final = {
 @cache
 def field_ids(struct: str) -> dict[str, int]:
     """Field ids of a structure, by name."""
-    spec = getattr(idl, struct).thrift_spec
-    return {entry[1]: number for number, entry in spec.items()}
+    return {field: number for field, (number, _) in idl.FIELDS[struct].items()}
 
 
 @cache
 def integer_kind(struct: str, field: str) -> int:
     """The wire type of an integer field, by the IDL."""
-    return I64 if getattr(idl, struct).thrift_spec[field_ids(struct)[field]][0] == TType.I64 else I32
+    return I64 if idl.FIELDS[struct][field][1] == "i64" else I32
 
 
 @cache
@@ -74,12 +66,7 @@ def _integer_field(struct: str, field: str) -> tuple[int, int]:
 @cache
 def enum_name(enum: str, value: int) -> str:
     """An enum value's name, or ``CODE 17`` where the IDL has none."""
-    return str(getattr(idl, enum)._VALUES_TO_NAMES.get(value, f"CODE {value}"))
-
-
-def enum_value(enum: str, name: str) -> int:
-    """An enum value by its name."""
-    return int(getattr(idl, enum)._NAMES_TO_VALUES[name])
+    return next((name for name, known in idl.ENUMS[enum].items() if known == value), f"CODE {value}")
 
 
 class Span(NamedTuple):
@@ -143,7 +130,7 @@ class Struct:
         return span
 
     def integer(self, field: str) -> int | None:
-        """An integer field; None when it isn't there. Of the IDL's width only, as `decode` takes it."""
+        """An integer field; None when it isn't there. Of the IDL's width only, as other readers take it."""
         number, kind = _integer_field(self.name, field)
         found = self.spans.get(number)
         if found is None:
@@ -191,6 +178,19 @@ class Struct:
             raise self.place.fault(f"{field} is not a list of structures", span.start, field)
         return starts
 
+    def byte(self, field: str) -> int | None:
+        """A field of one byte, signed; None when it isn't there."""
+        span = self._typed(field, _I8)
+        return None if span is None else int.from_bytes(self.data[span.start : span.end], "little", signed=True)
+
+    def member(self) -> str | None:
+        """Of a union: the first member of the IDL that is set; None where none is, or one newer than the IDL."""
+        return next((name for name in field_ids(self.name) if self._has_struct(name)), None)
+
+    def _has_struct(self, field: str) -> bool:
+        span = self.span(field)
+        return span is not None and span.kind == STRUCT
+
     def struct(self, field: str, name: str) -> Struct | None:
         """A field that is a structure, walked."""
         span = self._typed(field, STRUCT)
@@ -200,31 +200,3 @@ class Struct:
         """The encoded bytes of a field's value; None when it isn't there."""
         span = self.span(field)
         return None if span is None else self.data[span.start : span.end]
-
-    def decode(self) -> Any:
-        """The whole structure as thriftpy2's object."""
-        return decode(self.name, self.data[self.start : self.end], self.place, self.start)
-
-
-def decode(name: str, data: bytes, place: Place, at: int = 0) -> Any:
-    """Decode one structure that was walked before. `at` is its position in the place's buffer."""
-    obj = getattr(idl, name)()
-    try:
-        obj.read(TCompactProtocol(TMemoryBuffer(data), decode_response=False))
-    except Exception as error:  # noqa: BLE001  thriftpy2 raises whatever its bytes lead it to
-        raise place.fault(f"{name} can't be decoded ({error})", at) from None
-    _require_all(obj, name, place, at)
-    return obj
-
-
-def _require_all(obj: Any, name: str, place: Place, at: int) -> None:
-    """Raise where a required field is missing, in the structure itself or in one below it."""
-    for entry in obj.thrift_spec.values():
-        field, value = entry[1], getattr(obj, entry[1])
-        if value is None:
-            if entry[-1]:
-                raise place.fault(f"{name} lacks its required field {field}", at, field)
-            continue
-        for below in value if isinstance(value, list) else (value,):
-            if hasattr(below, "thrift_spec"):
-                _require_all(below, type(below).__name__, place, at)

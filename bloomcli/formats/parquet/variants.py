@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from bloomcli import kernels
@@ -32,14 +34,16 @@ _NO_COMPRESSION: Final = "UNCOMPRESSED"
 _TWELVE: Final = 12
 _BLOCK: Final = 32
 
-_USUAL: Final = re.compile(
-    rb"\x15[\x80-\xff]{0,3}[\x00-\x7f]"  # field 1, numBytes, of at most four bytes
+_KNOWN: Final = (
+    rb"\x15(?:[\x80-\xff]{1,4}[\x01-\x7f]|[\x00-\x7f])"  # field 1, numBytes, in as few bytes as it takes
     rb"\x1c\x1c\x00\x00"  # field 2, the algorithm: its member 1, empty
     rb"\x1c\x1c\x00\x00"  # field 3, the hash
     rb"\x1c\x1c\x00\x00"  # field 4, the compression
-    rb"\x00"
 )
+_USUAL: Final = re.compile(_KNOWN + rb"\x00")
 """Today's header as every writer encodes it. Other encodings of the same are walked."""
+_NEWER: Final = re.compile(_KNOWN + rb".*\x00", re.DOTALL)
+"""The same with fields behind those that are known today."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +101,11 @@ def parse_header(data: bytes, place: Place) -> FilterHeader:
     return _thrift(Struct("BloomFilterHeader", data, 0, place), None, HEADER)
 
 
+def is_usual(raw: bytes) -> bool:
+    """Whether a walked header of today's variant is as every writer encodes it, but for fields newer than these."""
+    return _NEWER.fullmatch(raw) is not None
+
+
 def _thrift(walked: Struct, end: int | None, draft: str) -> FilterHeader:
     compression = _member(walked, "compression", "BloomFilterCompression")
     is_draft = compression == "missing" or draft == PAGE
@@ -127,7 +136,7 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
     """The header of a bitset of `num_bytes`, 12 to 32 bytes."""
     if variant == TWELVE_BYTES:
         return num_bytes.to_bytes(4, "little") + bytes(8)
-    idl = spec.idl
+    idl = _idl()
     header = idl.BloomFilterHeader(
         numBytes=num_bytes,
         algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
@@ -137,12 +146,20 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
         header.compression = idl.BloomFilterCompression(UNCOMPRESSED=idl.Empty())
     if variant == PAGE:
         header = idl.PageHeader(
-            type=spec.enum_value("PageType", "BLOOM_FILTER_PAGE"),
+            type=idl.PageType.BLOOM_FILTER_PAGE,
             uncompressed_page_size=num_bytes,
             compressed_page_size=num_bytes,
             bloom_filter_page_header=header,
         )
     return _encoded(header)
+
+
+@cache
+def _idl() -> Any:
+    """The IDL's structures as thriftpy2's classes. It takes a while: only what writes needs them."""
+    import thriftpy2
+
+    return thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
 
 
 def _encoded(structure: Any) -> bytes:

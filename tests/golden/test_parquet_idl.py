@@ -1,0 +1,79 @@
+"""Parquet's metadata as thriftpy2 decodes it, by the IDL: what the tables and the compiled walk say is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import parquet_idl
+from support.golden import FIXTURES
+from thriftpy2.protocol.compact import TCompactProtocol
+from thriftpy2.transport import TMemoryBuffer
+
+from bloomcli.formats.parquet import idl, spec, variants
+from bloomcli.formats.parquet.footer import read_footer
+from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.source import open_source
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+ENCRYPTED_FOOTER = b"PARE"
+
+
+def files() -> Iterator[Path]:
+    for folder in (FIXTURES, CORPUS):
+        for path in sorted(folder.rglob("*.parquet")):
+            if path.read_bytes()[-4:] != ENCRYPTED_FOOTER:
+                yield path
+
+
+def compare(walked: Struct, decoded: Any) -> int:
+    """Compare a structure field by field; returns how many values there were."""
+    seen = 0
+    for name, (_, kind) in idl.FIELDS[walked.name].items():
+        value = getattr(decoded, name)
+        if kind.startswith("list<"):
+            if kind.removeprefix("list<").removesuffix(">") in idl.FIELDS:
+                starts = walked.list_starts(name)
+                below = [Struct(kind[5:-1], walked.data, start, walked.place) for start in starts[:-1]]
+                assert len(below) == len(value or ())
+                seen += sum(map(compare, below, value or ()))
+            continue
+        if kind in idl.FIELDS:
+            nested = walked.struct(name, kind)
+            assert (nested is None) == (value is None)
+            seen += 0 if nested is None else compare(nested, value)
+            continue
+        read = {"binary": walked.binary, "bool": walked.truth, "i8": walked.byte}.get(kind, walked.integer)
+        assert read(name) == value, f"{walked.name}.{name}"
+        seen += value is not None
+    return seen
+
+
+def test_the_tables_are_those_of_the_idl() -> None:
+    assert (parquet_idl.FOLDER / "idl.py").read_text() == parquet_idl.tables()
+
+
+@pytest.mark.parametrize("path", list(files()), ids=lambda path: path.name)
+def test_thriftpy2_decodes_the_same_footer(path: Path) -> None:
+    with open_source(path) as source:
+        footer = read_footer(source)
+    decoded = parquet_idl.module().FileMetaData()
+    decoded.read(TCompactProtocol(TMemoryBuffer(footer.raw), decode_response=False))
+    assert compare(Struct("FileMetaData", footer.raw, 0, Place("", 0, "")), decoded) > 5
+    assert footer.rows == decoded.num_rows
+
+
+@pytest.mark.parametrize("variant", [variants.CURRENT, variants.HEADER, variants.PAGE])
+def test_thriftpy2_decodes_the_headers_that_are_written(variant: str) -> None:
+    raw = variants.write_header(1 << 20, variant)
+    name = "PageHeader" if variant == variants.PAGE else "BloomFilterHeader"
+    decoded = getattr(parquet_idl.module(), name)()
+    decoded.read(TCompactProtocol(TMemoryBuffer(raw), decode_response=False))
+    assert compare(Struct(name, raw, 0, Place("", 0, "")), decoded) >= 1
+
+
+def test_a_value_that_the_idl_has_no_name_for_keeps_its_number() -> None:
+    assert spec.enum_name("Type", 7) == "FIXED_LEN_BYTE_ARRAY"
+    assert spec.enum_name("Type", 99) == "CODE 99"
