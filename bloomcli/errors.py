@@ -18,6 +18,7 @@ Anything else that escapes from bloomcli is a bug.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -135,3 +136,10 @@ class WriteError(BloomError):
     """The output could not be written; nothing was left under its name."""
 
     exit_code = 3
+
+
+def near_names(name: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
+    """Up to `n` names that a mistyped one may stand for, the nearest first; `cutoff`: how alike, 0 to 1."""
+    from difflib import get_close_matches  # needed only when something went wrong
+
+    return get_close_matches(name, list(known), n, cutoff)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
 from bloomcli import limits
 from bloomcli.checks import extent
 from bloomcli.checks.mending import adding, shrinking
+from bloomcli.errors import near_names
 from bloomcli.filters import sizing
 from bloomcli.formats.base import FilterFile
 from bloomcli.model import Column, FilterFacts, Finding, Severity
@@ -33,7 +33,7 @@ def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
                 yield _without(file, column, without, in_part=column.index in filtered)
     for name in names:
         if name not in paths and not set("*?[") & set(name):
-            near = get_close_matches(name, paths, n=3, cutoff=0.6)
+            near = near_names(name, paths, n=3, cutoff=0.6)
             yield Finding(
                 id="filter-required",
                 severity=Severity.ERROR,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.checks import extent
 from bloomcli.checks.mending import adding
@@ -27,7 +27,9 @@ from bloomcli.rules.readers import (
     decimal_width,
     reader,
 )
-from bloomcli.rules.table_schema import TableSchema, TableType
+
+if TYPE_CHECKING:
+    from bloomcli.rules.table_schema import TableSchema, TableType
 
 _ZEROS: Final = {"FLOAT16": "<e", "FLOAT": "<f", "DOUBLE": "<d"}
 """Types that have a negative zero, and how PLAIN packs them. Source: the Parquet format's Encodings.md."""

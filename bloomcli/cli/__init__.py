@@ -15,14 +15,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Final
 
 import click
 
 from bloomcli import __version__
-from bloomcli.errors import BloomError, PolicyError
+from bloomcli.errors import BloomError, PolicyError, near_names
 
 COMMANDS: Final = ("inspect", "probe", "add", "validate", "fold", "remove", "dump")
 """In the order in which a newcomer needs them."""
@@ -77,7 +76,7 @@ class LazyGroup(click.Group):
         """As Click does, with near names offered for one that doesn't exist."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            near = get_close_matches(name, COMMANDS, n=1)
+            near = near_names(name, COMMANDS, n=1)
             offer = f"Did you mean {near[0]}?" if near else f"The commands are {', '.join(COMMANDS)}."
             ctx.fail(f"No such command {name!r}. {offer}")
         return super().resolve_command(ctx, args)

@@ -8,9 +8,10 @@ from typing import Final
 
 from bloomcli import limits
 from bloomcli.commands.arguments import names
-from bloomcli.commands.change import Order, Progress, Target, change
+from bloomcli.commands.change import Order, Target, change
 from bloomcli.commands.columns import select
 from bloomcli.commands.present import Place, holds_nothing, incomplete, present, shortfall
+from bloomcli.commands.progress import Progress
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import Draft, FilterFile, SizeRule
 from bloomcli.model import ChangeReport, Column, FilterFacts

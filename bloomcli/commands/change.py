@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from pathlib import Path
 from stat import S_ISREG
-from threading import Lock
 
 from bloomcli.atomic import replacing
+from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.formats.base import Built, Draft, FilterFile, Kept
 from bloomcli.formats.registry import open_file
@@ -20,9 +20,6 @@ from bloomcli.guards import reason_against
 from bloomcli.model import ChangeReport
 from bloomcli.source import LocalSource, Source, open_source
 from bloomcli.temporary import sweep
-
-Progress = Callable[[str, int, int], None]
-"""Called with a phase's name, the bytes done and the bytes in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,24 +61,6 @@ class Target:
         if output.is_dir():
             raise UsageError(f"the output {str(output)!r} is a directory", path=path, hint="name the file to write")
         return output
-
-
-class _Meter:
-    """Adds up what the threads have done, and tells."""
-
-    def __init__(self, progress: Progress | None, phase: str, total: int) -> None:
-        self._progress = progress
-        self._phase = phase
-        self._total = total
-        self._done = 0
-        self._lock = Lock()
-
-    def tick(self, count: int) -> None:
-        """Some more bytes are done."""
-        if self._progress is not None:
-            with self._lock:
-                self._done += count
-                self._progress(self._phase, min(self._done, self._total), self._total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,11 +216,6 @@ def _copy_whole(source: Source, output: Path, *, overwrite: bool) -> None:
         writer.copy_range(source, 0, source.size)
 
 
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _carry_out(
     source: LocalSource,
     output: Path,
@@ -251,8 +225,8 @@ def _carry_out(
     progress: Progress | None,
 ) -> tuple[Built, int]:
     """Write the draft's pieces while its columns are read in other threads; gives the new file's size too."""
-    copied = _Meter(progress, "copy", draft.bytes_to_copy)
-    decoded = _Meter(progress, "decode", draft.bytes_to_decode)
+    copied = Meter(progress, "copy", draft.bytes_to_copy)
+    decoded = Meter(progress, "decode", draft.bytes_to_decode)
 
     def verify(temporary: Path) -> None:
         with open_source(temporary) as written:

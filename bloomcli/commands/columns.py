@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
-from bloomcli.errors import UnknownColumn, UsageError
+from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import Chosen
 from bloomcli.model import Column
 
@@ -58,7 +57,7 @@ def _hint(name: str, paths: list[str]) -> str:
     if below:
         return f"{name} is a group; its leaves: {', '.join(below[:_NEAR])}" + (", ..." if len(below) > _NEAR else "")
     folded = {p.lower(): p for p in paths}
-    near = [folded[p] for p in get_close_matches(name.lower(), folded, n=_NEAR, cutoff=0.5)]
+    near = [folded[p] for p in near_names(name.lower(), folded, n=_NEAR, cutoff=0.5)]
     if not near:
         near = [p for p in paths if name.lower() in p.lower()][:_NEAR]
     if near:

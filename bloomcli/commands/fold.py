@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from bloomcli.commands.add import size_rule
 from bloomcli.commands.arguments import names
-from bloomcli.commands.change import Order, Progress, Target, change
+from bloomcli.commands.change import Order, Target, change
 from bloomcli.commands.columns import indexes
+from bloomcli.commands.progress import Progress
 from bloomcli.formats.base import Draft, FilterFile
 from bloomcli.model import ChangeReport
 

@@ -6,8 +6,9 @@ import os
 from collections.abc import Sequence
 
 from bloomcli.commands.arguments import names
-from bloomcli.commands.change import Order, Progress, Target, change
+from bloomcli.commands.change import Order, Target, change
 from bloomcli.commands.columns import indexes
+from bloomcli.commands.progress import Progress
 from bloomcli.formats.base import FilterFile
 from bloomcli.model import ChangeReport
 

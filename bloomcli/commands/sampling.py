@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Final, TypeVar
 
 from bloomcli.errors import UsageError
@@ -83,6 +82,8 @@ def _until(wanted: int, order: Sequence[int], known: Callable[[int], bool]) -> I
 
 
 def _ranked(names: Sequence[str], seed: int) -> list[int]:
+    from hashlib import blake2b
+
     key = seed.to_bytes(16, "little", signed=True)
     ranks = [blake2b(name.encode("utf-8", "surrogateescape"), key=key, digest_size=8).digest() for name in names]
     return sorted(range(len(names)), key=lambda i: (ranks[i], i))

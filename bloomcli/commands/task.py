@@ -9,28 +9,22 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.commands.add import add
-from bloomcli.commands.add import order as add_order
-from bloomcli.commands.change import Order, Progress, Target, change_where_needed
-from bloomcli.commands.fold import fold
-from bloomcli.commands.fold import order as fold_order
-from bloomcli.commands.inspect import inspect
-from bloomcli.commands.probe import probe
-from bloomcli.commands.remove import order as remove_order
-from bloomcli.commands.remove import remove
-from bloomcli.commands.survey import survey
-from bloomcli.commands.validate import validate
+from bloomcli.commands.progress import Progress
 from bloomcli.errors import BloomError, UnknownFormat, UsageError, WriteError
 from bloomcli.formats.registry import known_suffix
 from bloomcli.listing import Listed, spelling
 from bloomcli.model import ChangeReport, FilterFacts, InspectReport, ProbeReport, ValidateReport
 from bloomcli.rows import FileRow, Status, SurveyReport
+
+if TYPE_CHECKING:
+    from bloomcli.commands.change import Order
 
 CHANGING: Final = ("add", "remove", "fold")
 """Commands that write."""
@@ -44,22 +38,9 @@ LINKED: Final = "a link to a directory: these are followed only where they are n
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/")
 """A URI, also as `Path` spells it."""
 
-COMMANDS: Final[dict[str, Callable[..., Any]]] = {
-    "add": add,
-    "fold": fold,
-    "inspect": inspect,
-    "probe": probe,
-    "remove": remove,
-    "survey": survey,
-    "validate": validate,
-}
-"""Commands that work on datasets."""
+COMMANDS: Final = ("add", "fold", "inspect", "probe", "remove", "survey", "validate")
+"""Commands that work on datasets, each a function in the module of its name."""
 
-_ORDERS: Final[dict[str, Callable[..., Order]]] = {
-    "add": partial(add_order, missing=True),
-    "fold": fold_order,
-    "remove": remove_order,
-}
 _NOT_OF_ORDERS: Final = ("dry_run", "force", "overwrite", "threads")
 """Options of commands that write which say where and how, not what."""
 
@@ -97,7 +78,7 @@ def plan(
         UsageError: contradicting or missing targets, two files with the same output, an order that no file can meet.
     """
     if command not in COMMANDS:
-        raise UsageError(f"no command {command!r} for datasets", hint=", ".join(sorted(COMMANDS)))
+        raise UsageError(f"no command {command!r} for datasets", hint=", ".join(COMMANDS))
     changing = command in CHANGING
     if changing and output is not None and in_place:
         raise UsageError("--output and --in-place exclude each other")
@@ -203,7 +184,7 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
     if task.command == "validate":
         options["progress"] = progress
         options["threads"] = task.threads
-    report = COMMANDS[task.command](task.path, **options)
+    report = getattr(_module(task.command), task.command)(task.path, **options)
     if isinstance(report, InspectReport):
         return _inspected(report)
     if isinstance(report, ProbeReport):
@@ -278,6 +259,8 @@ def validated(report: ValidateReport) -> FileRow:
 
 
 def _change(task: Task, progress: Progress | None) -> FileRow:
+    from bloomcli.commands.change import Target, change_where_needed
+
     dry_run = bool(task.options.get("dry_run"))
     if task.output is not None and not dry_run:
         Path(task.output).parent.mkdir(parents=True, exist_ok=True)
@@ -298,7 +281,16 @@ def _change(task: Task, progress: Progress | None) -> FileRow:
 
 def _order(command: str, options: dict[str, Any]) -> Order:
     """What a command that writes is to do with each file. Raises UsageError."""
-    return _ORDERS[command](**{k: v for k, v in options.items() if k not in _NOT_OF_ORDERS})
+    asked = {k: v for k, v in options.items() if k not in _NOT_OF_ORDERS}
+    if command == "add":
+        asked["missing"] = True
+    order: Order = _module(command).order(**asked)
+    return order
+
+
+def _module(command: str) -> ModuleType:
+    """A command's module, imported by who runs it: one that reads starts without those that write."""
+    return import_module(f"bloomcli.commands.{command}")
 
 
 def _changed(report: ChangeReport) -> FileRow:

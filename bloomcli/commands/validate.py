@@ -14,8 +14,8 @@ from bloomcli.checks.profit import profit
 from bloomcli.checks.readers import confirmed_zeros
 from bloomcli.checks.readers import readers as losing
 from bloomcli.commands.arguments import names
-from bloomcli.commands.change import Progress, cores
 from bloomcli.commands.columns import indexes, select
+from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.formats.base import FilterFile
@@ -186,15 +186,8 @@ def _unit(finding: Finding) -> int | None:
 def _deep(
     file: FilterFile, wanted: set[int] | None, units: frozenset[int], threads: int, progress: Progress | None
 ) -> Iterator[tuple[list[Finding], list[Finding], int]]:
-    done, total = 0, file.deep_bytes(wanted, units)
-
-    def tick(count: int) -> None:
-        nonlocal done
-        done += count
-        if progress is not None:
-            progress("check", done, total)
-
-    for check in file.deep(wanted, tick, units, threads):
+    meter = Meter(progress, "check", file.deep_bytes(wanted, units))
+    for check in file.deep(wanted, meter.tick, units, threads):
         found = [] if check.finding is None else [check.finding]
         yield found, [] if check.negative_zero is None else [check.negative_zero], check.values
 

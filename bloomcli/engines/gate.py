@@ -9,13 +9,10 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bloomcli.atomic import place
-from bloomcli.commands import baseline as known
 from bloomcli.commands.arguments import names
 from bloomcli.commands.sampling import chosen_files, share
-from bloomcli.commands.scope import Scope
 from bloomcli.commands.task import Task, plan
 from bloomcli.commands.validate import asked_for, rank
 from bloomcli.errors import UnknownFormat, UsageError
@@ -25,6 +22,9 @@ from bloomcli.model import Finding
 from bloomcli.rows import DatasetReport, FileRow, GateReport, Sample, Status
 from bloomcli.rules.policy import Policy
 from bloomcli.source import open_source
+
+if TYPE_CHECKING:
+    from bloomcli.commands import baseline as known
 
 Name = str | os.PathLike[str]
 
@@ -104,6 +104,9 @@ class Asked:
             gone = len(lost)
             baseline = self.baseline
             if self.update_baseline:
+                from bloomcli.atomic import place
+                from bloomcli.commands import baseline as known
+
                 baseline, gone = baseline.updated(findings, lost, in_part=self._in_part()), 0
                 place(Path(baseline.path), known.text(baseline).encode(), overwrite=True)
             findings = baseline.marked(findings)
@@ -129,6 +132,8 @@ class Asked:
 
     def _lost(self, baseline: known.Baseline, findings: Sequence[Finding], done: DatasetReport) -> set[known.Entry]:
         """Entries of the baseline that this run looked for and didn't find."""
+        from bloomcli.commands.scope import Scope
+
         scope = Scope(
             policy=self.policy,
             columns=self.columns,
@@ -183,6 +188,8 @@ def ask(
         part = Sample(seed=seed, files=files, row_groups=row_groups)
     old = None
     if baseline is not None:
+        from bloomcli.commands import baseline as known
+
         new = update_baseline and not Path(baseline).exists()
         old = known.Baseline(path=os.fspath(baseline)) if new else known.load(baseline)
     return Asked(

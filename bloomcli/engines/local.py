@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bloomcli.commands import task as work
-from bloomcli.commands.change import cores
+from bloomcli.commands.progress import cores
 from bloomcli.commands.task import Task
 from bloomcli.engines import beside
 from bloomcli.engines.beside import Rows

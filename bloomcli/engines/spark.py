@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from bloomcli.commands import task as work
-from bloomcli.commands.change import cores
+from bloomcli.commands.progress import cores
 from bloomcli.commands.task import CHANGING, Task
 from bloomcli.engines import local
 from bloomcli.engines.hadoop import absolute, portable

@@ -10,11 +10,13 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import compress
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
 
 from bloomcli.formats.base import DeepCheck, Tick
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 MISSING_SHOWN: Final = 5
 """Missing values that a finding names."""
@@ -91,6 +93,8 @@ def side_by_side(
     work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick
 ) -> Iterator[DeepCheck]:
     """What pieces of work find, in their order, `threads` at a time; each comes with the bytes that it reads."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads, thread_name_prefix="bloom-check") as pool:
         running: deque[tuple[Future[Sequence[DeepCheck]], int]] = deque()
 

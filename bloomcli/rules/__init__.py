@@ -7,13 +7,12 @@ mend it. The reports take their titles, groups and usual severities from here, t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
-from bloomcli.errors import UsageError
+from bloomcli.errors import UsageError, near_names
 from bloomcli.model import Severity
 
 
@@ -110,7 +109,7 @@ def rule(id: str) -> Rule:  # noqa: A002  it is the rule's id
     """The rule of this id. Raises UsageError that offers near ids."""
     found = RULES.get(id)
     if found is None:
-        near = get_close_matches(id, RULES, n=3, cutoff=0.5)
+        near = near_names(id, RULES, n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(near)}?" if near else "`bloom validate --explain` lists the rules"
         raise UsageError(f"there is no rule {id!r}", hint=hint)
     return found
@@ -119,4 +118,4 @@ def rule(id: str) -> Rule:  # noqa: A002  it is the rule's id
 @cache
 def page(id: str) -> str:  # noqa: A002  it is the rule's id
     """The rule's page, Markdown. Raises UsageError for an unknown id."""
-    return files(__package__).joinpath("pages", f"{rule(id).id}.md").read_text(encoding="utf-8")
+    return Path(__file__).with_name("pages").joinpath(f"{rule(id).id}.md").read_text(encoding="utf-8")

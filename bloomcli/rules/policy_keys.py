@@ -6,10 +6,9 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.errors import BloomError, UsageError
+from bloomcli.errors import BloomError, UsageError, near_names
 from bloomcli.model import Severity
 from bloomcli.rules import RULES, globs, rule
 from bloomcli.rules.policy import ColumnPart, Limits, Part, Policy
@@ -354,7 +353,7 @@ def _dotted(key: str, value: object, at: At) -> str | None:
 
 
 def _near(name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name, known, n=3, cutoff=_NEAR)
+    near = near_names(name, known, n=3, cutoff=_NEAR)
     return f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known)}"
 
 

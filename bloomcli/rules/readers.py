@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Final
 
-from bloomcli.errors import UsageError
+from bloomcli.errors import UsageError, near_names
 from bloomcli.model import Column
 
 NEGATIVE_ZERO: Final = "reader-negative-zero"
@@ -271,7 +270,7 @@ def reader(name: str) -> Reader:
     found = _BY_ANY_NAME.get(name.strip().lower().replace("_", "-"))
     if found is not None:
         return found
-    near = get_close_matches(name.strip().lower(), _BY_ANY_NAME, n=3, cutoff=0.5)
+    near = near_names(name.strip().lower(), _BY_ANY_NAME, n=3, cutoff=0.5)
     known = "known ones: " + ", ".join(READERS)
     raise UsageError(f"no reader {name!r}", hint=f"did you mean {' or '.join(near)}? {known}" if near else known)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
+
+from bloomcli.errors import near_names
 
 _LISTS: Final = ("list", "bag", "array")
 """Names of a list's repeated group."""
@@ -94,7 +95,7 @@ def canonical(name: str) -> str | None:
 
 def near_types(name: str) -> str:
     """What to say of a name that is no type's."""
-    near = get_close_matches(name.lower(), _NAMES, n=3, cutoff=0.5)
+    near = near_names(name.lower(), _NAMES, n=3, cutoff=0.5)
     return (
         f"did you mean {' or '.join(near)}?" if near else "types are those of Spark, Hive, Trino, DuckDB or Iceberg"
     )

@@ -10,6 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
+
+import bloomcli
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "bloomcli"
@@ -94,6 +97,7 @@ def test_modules_say_what_they_are_and_stay_small(path: Path) -> None:
 
 def test_formats_have_the_same_file_names() -> None:
     wanted = {"spec.py", "footer.py", "filter_header.py", "values.py", "splice.py", "describe.py", "file.py"}
+    wanted |= {"change.py", "check.py", "filterable.py"}
     folders = [f for f in (PACKAGE / "formats").iterdir() if (f / "__init__.py").is_file()]
     assert folders
     for folder in folders:
@@ -108,14 +112,14 @@ def filtered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def loaded_by(*args: object) -> set[str]:
-    """Top-level modules that are there after a command line ran in a fresh interpreter."""
+    """Modules that are there after a command line ran in a fresh interpreter."""
     program = (
         "import sys, io\n"
         "from bloomcli.cli import run\n"
         "kept, sys.stdout = sys.stdout, io.StringIO()\n"
         f"code = run({[str(a) for a in args]!r})\n"
         "sys.stdout = kept\n"
-        "print(code, *{name.partition('.')[0] for name in sys.modules})\n"
+        "print(code, *sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     code, *names = done.stdout.split()
@@ -129,8 +133,24 @@ def test_looking_at_a_local_file_imports_neither_pyarrow_nor_pyspark(args: list[
     assert not names & {"pyarrow", "pyspark", "numpy", "pandas", "fsspec", "rich", "duckdb"}
 
 
+@pytest.mark.parametrize("args", [["inspect"], ["validate"], ["validate", "--deep"], ["probe", "2"]])
+@pytest.mark.parametrize("name", ["f.parquet", "f.orc"])
+def test_what_only_reads_starts_without_what_writes(args: list[str], name: str, filtered: Path) -> None:
+    path = filtered.with_name(name)
+    if not path.exists():
+        orc.write_table(pa.table({"id": [1, 2, 3]}), path.with_suffix(".bare"))
+        bloomcli.add(path.with_suffix(".bare"), ["id"], output=path)
+    names = loaded_by(args[0], path, *args[1:])
+    assert "bloomcli.formats." + name.removeprefix("f.") + ".file" in names
+    writing = {f"bloomcli.formats.{kind}.{module}" for kind in ("parquet", "orc") for module in ("change", "splice")}
+    assert not names & {"bloomcli.atomic", "bloomcli.commands.change", "bloomcli.commands.add", *writing}
+    assert not names & {"thriftpy2", "tempfile", "secrets", "hashlib", "importlib.resources", "zoneinfo"}
+    assert ("concurrent.futures" in names) == ("--deep" in args)
+
+
 def test_help_imports_no_command_and_no_library_but_click() -> None:
     names = loaded_by("--help")
+    assert "bloomcli.commands" not in names
     assert "click" in names
     assert not names & {"pyarrow", "pyspark", "numpy", "rich", "thriftpy2", "xxhash", "mmh3"}
 

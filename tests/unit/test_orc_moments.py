@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import zoneinfo
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -209,7 +210,7 @@ def test_an_unknown_zone_is_not_supported_for_its_column_only(tmp_path: Path, zo
 def test_without_time_zone_data_utc_is_known_and_others_are_not_supported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zones.zoneinfo, "TZPATH", (str(tmp_path / "none"),))
+    monkeypatch.setattr(zoneinfo, "TZPATH", (str(tmp_path / "none"),))
     monkeypatch.setattr(zones, "_PACKAGE", "no_such_package")
     zones.writer_zone.cache_clear()
     for zone in ("UTC", "GMT", "GMT+05:30"):

@@ -18,7 +18,8 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
 from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.describe import column_name
-from bloomcli.formats.mosaic.filter_header import HASHED, HEADER_BOUND, FilterProblem
+from bloomcli.formats.mosaic.filter_header import HEADER_BOUND, FilterProblem
+from bloomcli.formats.mosaic.filterable import unfilterable
 from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
@@ -205,11 +206,6 @@ def _filled(size: int, column: MosaicColumn, hashed: values.Hashed) -> SplitBloc
         for value in values.zero_hashes(column):
             bits.insert(value)
     return bits
-
-
-def unfilterable(column: MosaicColumn) -> str | None:
-    """What a column is that can't have a filter; None where it can."""
-    return None if column.family in HASHED else f"{column.type_name}: the draft has no filters for such values"
 
 
 def _refuse(file: MosaicFile, columns: Sequence[Column], rule: SizeRule) -> None:

@@ -9,8 +9,9 @@ from functools import cached_property
 from bloomcli import kernels
 from bloomcli.errors import LiteralError, UsageError
 from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
-from bloomcli.formats.mosaic import change, check, describe, schema, splice, statistics, values
+from bloomcli.formats.mosaic import check, describe, schema, statistics, values
 from bloomcli.formats.mosaic.filter_header import FilterProblem, LoadedFilter, load
+from bloomcli.formats.mosaic.filterable import unfilterable
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.literals import Literal
@@ -47,7 +48,7 @@ class MosaicFile:
     def leaves(self) -> Sequence[Column]:
         """Those that aren't lists or maps."""
         return [
-            replace(schema.column_of(c), unfilterable=change.unfilterable(c))
+            replace(schema.column_of(c), unfilterable=unfilterable(c))
             for c in self.footer.columns
             if c.kind not in COMPOUND
         ]
@@ -207,6 +208,8 @@ class MosaicFile:
 
     def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether schema and index are the same but for these columns' filters."""
+        from bloomcli.formats.mosaic import splice
+
         return isinstance(other, MosaicFile) and splice.alike(self.footer, other.footer, columns)
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
@@ -216,14 +219,20 @@ class MosaicFile:
 
     def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
+        from bloomcli.formats.mosaic import change
+
         return change.AddDraft(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
 
     def draft_remove(self, columns: set[int] | None) -> Draft:
         """Plan to remove filters."""
+        from bloomcli.formats.mosaic import change
+
         return change.RemoveDraft(self, columns)
 
     def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
         """Plan to shrink filters."""
+        from bloomcli.formats.mosaic import change
+
         return change.FoldDraft(self, columns, rule)
 
 

@@ -11,7 +11,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
 from bloomcli.formats.lookup import WRONG
-from bloomcli.formats.orc import bounds, change, check, describe, spec, splice, statistics, values
+from bloomcli.formats.orc import bounds, check, describe, spec, statistics, values
 from bloomcli.formats.orc.filter_header import (
     KINDS,
     ORIGINAL,
@@ -301,6 +301,8 @@ class OrcFile:
         """
         if not isinstance(other, OrcFile) or len(self.footer.stripes) != len(other.footer.stripes):
             return False
+        from bloomcli.formats.orc import splice
+
         mended = bad_writer(self.footer) and not bad_writer(other.footer)
         mine, theirs = (
             splice.unfiltered(file.footer, map(file.stripe_footer, file.footer.stripes), gone, version=not mended)
@@ -315,10 +317,14 @@ class OrcFile:
 
     def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
+        from bloomcli.formats.orc import change
+
         return change.AddDraft(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
 
     def draft_remove(self, columns: set[int] | None) -> Draft:
         """Plan to remove filters."""
+        from bloomcli.formats.orc import change
+
         return change.RemoveDraft(self, columns)
 
     def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:

@@ -19,12 +19,10 @@ import io
 import itertools
 import re
 import struct
-import zoneinfo
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
@@ -158,7 +156,7 @@ def _merged(offsets: Offsets, disputes: Disputes) -> Iterator[Interval]:
 
 def _disputes(name: str) -> Disputes:
     """Moments about which time zone data disagree."""
-    text = resources.files(__package__).joinpath("zones.txt").read_text("ascii")
+    text = Path(__file__).with_name("zones.txt").read_text("ascii")
     for line in text.splitlines():
         names, _, rest = line.partition("|")
         if not line.startswith("#") and name in names.split(" "):
@@ -189,7 +187,9 @@ def offsets_of(data: bytes) -> tuple[Offsets, int]:
 
     Raises ValueError, struct.error.
     """
-    zone = zoneinfo.ZoneInfo.from_file(io.BytesIO(data))
+    from zoneinfo import ZoneInfo
+
+    zone = ZoneInfo.from_file(io.BytesIO(data))
     changes, recurring = _changes(data)
 
     def at(second: int) -> int:
@@ -244,7 +244,10 @@ def _tzif(name: str) -> bytes | None:
     """A zone's file, of the system's or the tzdata package's; names come from files and must not leave the folder."""
     if not _NAME.fullmatch(name):
         return None
-    for folder in zoneinfo.TZPATH:
+    from importlib import resources
+    from zoneinfo import TZPATH
+
+    for folder in TZPATH:
         try:
             return Path(folder, name).read_bytes()
         except OSError:

@@ -20,6 +20,7 @@ from bloomcli.formats.base import Built, Carried, Kept, Pieces, SizeRule, Tick
 from bloomcli.formats.parquet import splice, values
 from bloomcli.formats.parquet.describe import present_values
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, field_of, load
+from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, DRAFTS, filter_class, write_header
 from bloomcli.model import Column, ColumnChunk, FilterChange
@@ -75,13 +76,6 @@ class _Change(Carried):
             verify=verify,
             bytes_unreclaimed=plan.unreclaimed,
         )
-
-
-def unfilterable(column: Column) -> str | None:
-    """What a column is that can't have a filter; None where it can."""
-    if column.physical != "BOOLEAN":
-        return None
-    return "BOOLEAN: it has two values, no reader uses a filter on it, and one that is wrongly written loses rows"
 
 
 @dataclass(slots=True)

@@ -10,8 +10,9 @@ from bloomcli import hashes, kernels
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
 from bloomcli.formats.lookup import WRONG
-from bloomcli.formats.parquet import bounds, change, check, describe, splice, values
+from bloomcli.formats.parquet import bounds, check, describe, values
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load
+from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
 from bloomcli.literals import Literal, excluded_by
 from bloomcli.model import BitTrail, Column, ColumnChunk, FilterDump, FilterFacts, FilterSummary, Finding
@@ -51,7 +52,7 @@ class ParquetFile:
     @cached_property
     def leaves(self) -> Sequence[Column]:
         """The same: Parquet has filters for leaves only."""
-        return [replace(c, unfilterable=why) if (why := change.unfilterable(c)) else c for c in self.footer.columns]
+        return [replace(c, unfilterable=why) if (why := unfilterable(c)) else c for c in self.footer.columns]
 
     def literal_column(self, column: Column) -> Column:
         """Parquet's own."""
@@ -197,6 +198,8 @@ class ParquetFile:
 
     def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether the footers are the same but for these columns' filters."""
+        from bloomcli.formats.parquet import splice
+
         return isinstance(other, ParquetFile) and splice.alike(self.footer, other.footer, columns)
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
@@ -206,14 +209,20 @@ class ParquetFile:
 
     def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
+        from bloomcli.formats.parquet import change
+
         return change.AddDraft(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
 
     def draft_remove(self, columns: set[int] | None) -> Draft:
         """Plan to remove filters."""
+        from bloomcli.formats.parquet import change
+
         return change.RemoveDraft(self, columns)
 
     def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
         """Plan to shrink filters."""
+        from bloomcli.formats.parquet import change
+
         return change.FoldDraft(self, columns, rule)
 
 

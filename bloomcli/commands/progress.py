@@ -1,0 +1,33 @@
+"""What long work tells of itself, and how many threads it takes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import Lock
+
+Progress = Callable[[str, int, int], None]
+"""Called with a phase's name, the bytes done and the bytes in all."""
+
+
+class Meter:
+    """Adds up what the threads have done, and tells."""
+
+    def __init__(self, progress: Progress | None, phase: str, total: int) -> None:
+        self._progress = progress
+        self._phase = phase
+        self._total = total
+        self._done = 0
+        self._lock = Lock()
+
+    def tick(self, count: int) -> None:
+        """Some more bytes are done."""
+        if self._progress is not None:
+            with self._lock:
+                self._done += count
+                self._progress(self._phase, min(self._done, self._total), self._total)
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
