@@ -12,10 +12,9 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
@@ -23,8 +22,7 @@ from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 _GLOB: Final = frozenset("*?[")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(NamedTuple):
     """A file to work on."""
 
     path: str

@@ -12,9 +12,8 @@ import re
 import struct
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import civil
 from bloomcli.errors import LiteralError
@@ -30,8 +29,7 @@ _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _INT: Final = {4: "<i", 8: "<q"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Literal:
+class Literal(NamedTuple):
     """A typed value, ready to be looked up."""
 
     text: str

@@ -11,9 +11,8 @@ import os
 import struct
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnreadableError
@@ -37,8 +36,7 @@ def _crc32_chunks(data: bytes, size: int) -> bytes:
     return struct.pack(f">{len(sums)}I", *sums)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checksums:
+class Checksums(NamedTuple):
     """The checksums of a file's chunks, in order."""
 
     chunk: int

@@ -10,10 +10,9 @@ import os
 import stat
 import threading
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from bloomcli.errors import CorruptFile, SourceChanged, UnreadableError, UnsupportedError
 from bloomcli.listing import local_path
@@ -25,8 +24,7 @@ _HINTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fingerprint:
+class Fingerprint(NamedTuple):
     """What tells that a file is still the one that was opened. Inode and device are 0 for remote files."""
 
     size: int

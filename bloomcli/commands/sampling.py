@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from bloomcli.errors import UsageError
 
 T = TypeVar("T")
-_SHARE: Final = re.compile(r"(\d+(?:\.\d+)?)(%?)", re.ASCII)
+_SHARE: Final = r"(\d+(?:\.\d+)?)(%?)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Share(NamedTuple):
     """How many of a number of things to take: a percentage of them, or a number."""
 
     text: str
@@ -36,7 +34,7 @@ class Share:
 
 def share(text: str) -> Share:
     """Read ``5%`` or ``200``. Raises UsageError."""
-    found = _SHARE.fullmatch(text.strip())
+    found = re.fullmatch(_SHARE, text.strip(), re.ASCII)
     if found is not None:
         amount, percent = float(found[1]), bool(found[2])
         if (percent and 0 < amount <= 100) or (not percent and amount >= 1 and amount == int(amount)):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -97,7 +96,7 @@ class _Reader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Files by size, in tasks of like weight. Nothing is opened."""
         listed = expand([portable(p) for p in self.paths])
-        files = [replace(f, path=absolute(f.path)) for f in listed if not f.linked]
+        files = [f._replace(path=absolute(f.path)) for f in listed if not f.linked]
         parts = self.parts or max(_PARTS, -(-len(files) // _MOST_FILES))
         return [_Part(p) for p in pack(files, lambda f: f.size, parts)] or [_Part(())]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, Self
 
 from bloomcli import limits
@@ -12,8 +11,7 @@ from bloomcli.model import BitTrail, Column, FilterChange, FilterDump, FilterFac
 from bloomcli.source import Source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(NamedTuple):
     """What one unit's filter (in Parquet: one row group's) says of one literal."""
 
     presence_known: bool
@@ -25,8 +23,7 @@ class Answer:
     trail: tuple[BitTrail, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitAnswers:
+class UnitAnswers(NamedTuple):
     """One unit's answers, one a literal. Bytes are compressed bytes."""
 
     row_group: int
@@ -37,8 +34,7 @@ class UnitAnswers:
     stripe: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizeRule:
+class SizeRule(NamedTuple):
     """How big filters are made: by measurement against `fpp`, or by formula for `ndv` distinct values."""
 
     fpp: float
@@ -58,8 +54,7 @@ class SizeRule:
         return 1 << max(most.bit_length() - 1, limits.FILTER_MIN_BYTES.bit_length() - 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeepCheck:
+class DeepCheck(NamedTuple):
     """The outcome of looking up every value of one filter's column chunk."""
 
     values: int
@@ -68,16 +63,15 @@ class DeepCheck:
     """A value is -0.0 and the filter doesn't hold +0.0: where it is. Readers that look for +0.0 only lose it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class Built(NamedTuple):
     """What a change that was carried out came to."""
 
     changes: tuple[FilterChange, ...]
     bytes_decoded: int
-    bytes_unreclaimed: int = 0
-    """Bytes of filters that are no longer used but could not be cut out."""
     verify: Callable[[Source], None]
     """Re-reads the finished file; raises WriteError when it isn't what was planned."""
+    bytes_unreclaimed: int = 0
+    """Bytes of filters that are no longer used but could not be cut out."""
 
 
 class Spread(NamedTuple):
@@ -167,7 +161,7 @@ class Carried:
         """What was done."""
         if self._built is None:
             raise ValueError("the draft's pieces were not all taken")
-        return replace(self._built, changes=self._built.changes + self._left_out)
+        return self._built._replace(changes=self._built.changes + self._left_out)
 
 
 class FilterFile(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from bloomcli.report.human import printable
 
@@ -32,23 +33,20 @@ class Cell:
             object.__setattr__(self, "text", printable(text))
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line of prose. It wraps on a terminal and doesn't elsewhere."""
 
     cell: Cell
     indent: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(NamedTuple):
     """Names and what they are, aligned: the head of a report."""
 
     items: tuple[tuple[str, Cell], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """A grid column's title; figures are aligned to the right."""
 
     title: str

@@ -6,11 +6,10 @@ mend it. The reports take their titles, groups and usual severities from here, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import UsageError, near_names
 from bloomcli.model import Severity
@@ -41,8 +40,7 @@ class When(StrEnum):
     """The policy or `--readers` names the engines that read the files."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule."""
 
     id: str

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from bloomcli.errors import UsageError
 from bloomcli.model import Finding, Severity
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+_NONE: Final[Mapping[str, str]] = {}
+_NO_SEVERITY: Final[Mapping[str, Severity]] = {}
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+
+class Limits(NamedTuple):
     """What is asked of filters; None and False where nothing is."""
 
     require: bool = False
@@ -37,18 +39,16 @@ class Limits:
     """How many times as large as its values need a filter may be; at least 1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnPart:
+class ColumnPart(NamedTuple):
     """What is asked of the columns that any of `names` (dotted leaf paths, globs) matches."""
 
     names: tuple[str, ...]
     limits: Limits
-    off: Mapping[str, str] = field(default_factory=dict)
+    off: Mapping[str, str] = _NONE
     """Rules switched off for these columns, each with its reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(NamedTuple):
     """What is asked of some files."""
 
     paths: tuple[str, ...] = ()
@@ -57,8 +57,8 @@ class Part:
     """Leaf paths or globs that must have a filter in every row group with values."""
     max_fpp: float | None = None
     max_oversize: float | None = None
-    severity: Mapping[str, Severity] = field(default_factory=dict)
-    off: Mapping[str, str] = field(default_factory=dict)
+    severity: Mapping[str, Severity] = _NO_SEVERITY
+    off: Mapping[str, str] = _NONE
     """Rules switched off, each with its reason."""
     columns: tuple[ColumnPart, ...] = ()
     readers: tuple[str, ...] | None = None
@@ -66,15 +66,14 @@ class Part:
     table: TableSchema | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilePolicy:
+class FilePolicy(NamedTuple):
     """What is asked of one file."""
 
     require: tuple[str, ...] = ()
     max_fpp: float | None = None
     max_oversize: float | None = None
-    severity: Mapping[str, Severity] = field(default_factory=dict)
-    off: Mapping[str, str] = field(default_factory=dict)
+    severity: Mapping[str, Severity] = _NO_SEVERITY
+    off: Mapping[str, str] = _NONE
     columns: tuple[ColumnPart, ...] = ()
     readers: tuple[str, ...] = ()
     table: TableSchema | None = None
@@ -219,19 +218,17 @@ def with_options(
         engines = tuple(dict.fromkeys(reader(name).name for name in readers))
 
     def part(old: Part, first: bool) -> Part:
-        return replace(
-            old,
+        return old._replace(
             require=tuple(dict.fromkeys((*old.require, *require))) if first else old.require,
             max_fpp=_instead(old.max_fpp, max_fpp, first),
             max_oversize=_instead(old.max_oversize, max_oversize, first),
             readers=_instead(old.readers, engines, first),
             table=_instead(old.table, table, first),
-            columns=tuple(replace(c, limits=limits(c.limits)) for c in old.columns),
+            columns=tuple(c._replace(limits=limits(c.limits)) for c in old.columns),
         )
 
     def limits(old: Limits) -> Limits:
-        return replace(
-            old,
+        return old._replace(
             max_fpp=_instead(old.max_fpp, max_fpp, False),
             max_oversize=_instead(old.max_oversize, max_oversize, False),
         )

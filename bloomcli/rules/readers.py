@@ -8,8 +8,7 @@ the filter and without; the tests in ``tests/interop/test_reader_rules.py`` do s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import UsageError, near_names
 from bloomcli.model import Column
@@ -25,25 +24,25 @@ _PARQUET: Final = frozenset({"parquet"})
 _ORC: Final = frozenset({"orc"})
 _BOTH: Final = _PARQUET | _ORC
 _NONE: Final[frozenset[str]] = frozenset()
+_NOTHING: Final[Mapping[str, str]] = {}
 _FLOATS: Final = frozenset({"FLOAT", "DOUBLE"})
 
 BY_PRECISION: Final = 0
 """A decimal's width is what its precision needs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class Reader(NamedTuple):
     """One engine, as far as filters go."""
 
     name: str
     title: str
     """As people write it, for messages."""
-    aliases: tuple[str, ...] = ()
     probes: frozenset[str]
     """Formats whose filters it looks values up in; empty where it never does."""
     known: str
     """Where that is known from: project, version, file or issue."""
-    wrong_about: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    wrong_about: Mapping[str, str] = _NOTHING
     """Rule id -> the evidence, one sentence."""
     dictionary: bool = False
     """It skips row groups by reading the dictionary page of a chunk that is dictionary-encoded throughout."""
@@ -51,7 +50,7 @@ class Reader:
     """Types of which it hashes its literal's own zero only: FLOAT, DOUBLE, FLOAT16."""
     decimal_width: int | None = None
     """Bytes at which it hashes decimals stored as bytes; `BY_PRECISION`; None: the column's own, or not at all."""
-    widths: Mapping[str, str] = field(default_factory=dict)
+    widths: Mapping[str, str] = _NOTHING
     """Table type -> physical type at which it hashes, where that isn't the file's; types left out aren't probed."""
 
 

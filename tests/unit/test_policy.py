@@ -221,7 +221,7 @@ def test_a_column_may_be_named_as_it_is_though_it_looks_like_a_glob() -> None:
 
 def test_findings_get_the_policys_severity_and_the_reason_why_they_are_off() -> None:
     off = ColumnPart(names=("user.*",), limits=Limits(), off={"filter-fpp": "wide"})
-    policy = replace(POLICY, whole=replace(WHOLE, columns=(off,))).for_file("/a.orc")
+    policy = replace(POLICY, whole=WHOLE._replace(columns=(off,))).for_file("/a.orc")
     found = Finding(id="filter-fpp", severity=Severity.ERROR, message="", column="id")
     assert policy.judge(found) == replace(found, severity=Severity.WARNING)
     assert policy.judge(replace(found, column="user.id")).off == "wide"

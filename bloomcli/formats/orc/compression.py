@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -23,8 +22,7 @@ _KNOWN: Final = ("ZLIB", "SNAPPY", "LZ4", "ZSTD", "BROTLI")
 _DEFAULT_BLOCK: Final = 256 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
+class Codec(NamedTuple):
     """How a file's streams are compressed."""
 
     name: str

@@ -9,8 +9,7 @@ that readers must ignore; `distrust` says why (orc-core's StripePlanner and Reco
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
@@ -41,8 +40,7 @@ class FilterProblem(CorruptFile):
     id: str = "filter-header"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedStream:
+class LoadedStream(NamedTuple):
     """The filters of one column in one stripe."""
 
     stream: Stream

@@ -7,8 +7,8 @@ and ``_value``, a union's members by number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
@@ -21,8 +21,7 @@ _PRIMITIVE_CHILDREN: Final = {"LIST": 1, "MAP": 2}
 COMPOUND: Final = ("LIST", "MAP", "STRUCT", "UNION")
 
 
-@dataclass(frozen=True, slots=True)
-class OrcType:
+class OrcType(NamedTuple):
     """One type of the tree.
 
     Attributes:
@@ -122,7 +121,7 @@ def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, .
     for item in reversed(found):
         for child in item.children:
             last[item.id] = max(last[item.id], last[child])
-    return tuple(replace(t, last=last[t.id]) for t in found)
+    return tuple(t._replace(last=last[t.id]) for t in found)
 
 
 def _child_names(kind: str, item: Any, count: int) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ Whether a filter can be used is decided here and nowhere else: `load` gives a fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
@@ -43,8 +42,7 @@ class FilterProblem(CorruptFile):
         self.id = id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedFilter:
+class LoadedFilter(NamedTuple):
     """A filter as it was read: where, its header's own bytes, its bits."""
 
     offset: int

@@ -8,7 +8,6 @@ The last eight bytes are the tail. A tail of "PARE" means that the footer is enc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -23,8 +22,7 @@ from bloomcli.source import Source
 _INTEGER_BOUNDS: Final = ("INT32", "INT64")
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(NamedTuple):
     """The last eight bytes of a Parquet file."""
 
     footer_length: int

@@ -9,8 +9,7 @@ schema hints can't come between the file's bytes and the hash.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -32,8 +31,7 @@ _MOST_GROWTH: Final = 1100
 claims it has to fit in what the chunk's metadata says: only then is room made for it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(NamedTuple):
     """A data or dictionary page, ready for its values to be hashed."""
 
     dictionary: bool

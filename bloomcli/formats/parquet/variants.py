@@ -13,10 +13,9 @@ header with a multiple of 32; in a PageHeader field 2 is an integer, in a BloomF
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.filters.split_block import MaskedSplitBlockFilter, SplitBlockFilter
@@ -46,8 +45,7 @@ _NEWER: Final = re.compile(_KNOWN + rb".*\x00", re.DOTALL)
 """The same with fields behind those that are known today."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterHeader:
+class FilterHeader(NamedTuple):
     """A filter's header: names as in the specification's unions, sizes in bytes."""
 
     num_bytes: int
