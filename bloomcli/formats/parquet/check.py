@@ -14,6 +14,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.formats.lookup import (
     NEGATIVE_ZERO,
+    WRONG,
     Rebuilt,
     add_missing,
     lost_bound,
@@ -41,10 +42,10 @@ _NO_FILTER: Final = -1
 
 def examine(file: ParquetFile, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
     """The filters; and headers, lengths, offsets, overlaps, and the wrong filters that known writers leave."""
-    for place, offset, length in file.footer.filter_claims(columns):
-        chunk = file.footer.chunk(place)
-        if chunk.bloom_filter_offset is None:
-            yield from _nowhere(chunk, offset, length)
+    for claim in file.footer.filter_claims(columns):
+        chunk = file.footer.chunk(claim.place, claim.walked)
+        if not claim.is_filter:
+            yield from _nowhere(chunk, claim.offset, claim.length)
             continue
         try:
             loaded = file.load(chunk)
@@ -60,8 +61,9 @@ def examine(file: ParquetFile, columns: set[int] | None) -> Iterator[FilterFacts
                 hint=problem.hint,
             )
         else:
-            yield facts(chunk, loaded)
-            yield from _sound(chunk, loaded)
+            found = facts(chunk, loaded)
+            yield found
+            yield from _sound(chunk, loaded, wrong=found.untrusted == WRONG)
     yield from _overlaps(file, columns)
 
 
@@ -84,7 +86,7 @@ def _nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iter
     )
 
 
-def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
+def _sound(chunk: ColumnChunk, loaded: LoadedFilter, *, wrong: bool) -> Iterator[Finding]:
     def finding(id: str, severity: Severity, message: str, hint: str | None) -> Finding:  # noqa: A002
         return Finding(
             id=id,
@@ -113,7 +115,7 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
     if loaded.header.draft:
         yield finding("filter-draft", Severity.ERROR, DRAFT_REASON, HINT_REPLACE)
         return
-    for which, bound in bounds.lost(chunk, loaded.bits) if loaded.bits.set_bits else ():
+    for which, bound in bounds.lost(chunk, loaded.bits) if wrong else ():
         lost = finding("value-missing", Severity.ERROR, lost_bound(which), HINT_REPLACE)
         yield replace(lost, missing=(render(bound, chunk.column),))
     if not is_usual(loaded.header_raw):
@@ -140,7 +142,7 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
 
 
 def _overlaps(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
-    claims = layout.regions(file.footer, file.filter_lengths)
+    claims = layout.regions(file.footer, file.filter_length)
     reach: layout.Region | None = None
     for region in claims:
         if reach is not None and region.start < reach.end and layout.FILTER in (region.kind, reach.kind):

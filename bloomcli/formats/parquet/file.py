@@ -65,8 +65,7 @@ class ParquetFile:
 
     def places(self, columns: set[int] | None) -> Iterator[ChunkPlace]:
         """Chunks whose metadata names a filter."""
-        claims = self.footer.filter_claims(columns)
-        return (place for place, offset, _ in claims if offset is not None and offset > 0)
+        return (claim.place for claim in self.footer.filter_claims(columns) if claim.is_filter)
 
     def filtered_columns(self) -> set[int]:
         """Ordinals of the columns that have a filter in any row group."""
@@ -78,8 +77,8 @@ class ParquetFile:
 
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
         """Every filter of these columns, in row-group then schema order."""
-        for place in self.places(columns):
-            chunk = self.footer.chunk(place)
+        for claim in filter(lambda claim: claim.is_filter, self.footer.filter_claims(columns)):
+            chunk = self.footer.chunk(claim.place, claim.walked)
             try:
                 loaded = self.load(chunk)
             except FilterProblem as problem:
@@ -177,14 +176,16 @@ class ParquetFile:
     @cached_property
     def filter_lengths(self) -> dict[ChunkPlace, int]:
         """Sizes of the filters whose length the metadata leaves out, from their headers."""
-        lengths: dict[ChunkPlace, int] = {}
-        for place in self.places(None):
-            if self.footer.filter_claim(place)[1] is None:
-                try:
-                    lengths[place] = self.load(self.footer.chunk(place)).length
-                except FilterProblem:
-                    continue  # its extent isn't known, so its bytes are left where they are
-        return lengths
+        unwritten = (c.place for c in self.footer.filter_claims(None) if c.is_filter and c.length is None)
+        lengths = ((place, self.filter_length(place)) for place in unwritten)
+        return {place: length for place, length in lengths if length is not None}
+
+    def filter_length(self, place: ChunkPlace) -> int | None:
+        """The size of a chunk's filter by its header; None where that can't be read: its extent isn't known."""
+        try:
+            return self.load(self.footer.chunk(place)).length
+        except FilterProblem:
+            return None
 
     def refuse_if_signed(self) -> None:
         """Raise where changing a byte of the footer breaks its signature."""

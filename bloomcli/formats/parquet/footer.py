@@ -45,6 +45,21 @@ class RowGroup(NamedTuple):
     chunks: tuple[int, ...]
 
 
+class Claim(NamedTuple):
+    """A chunk whose metadata says something of a filter, as written."""
+
+    place: ChunkPlace
+    offset: int | None
+    length: int | None
+    walked: Struct
+    """The ColumnChunk."""
+
+    @property
+    def is_filter(self) -> bool:
+        """There is one. PARQUET-1979: writers that know no filters have written 0 and negative offsets."""
+        return self.offset is not None and self.offset > 0
+
+
 class Footer:
     """The parsed footer of one file. Everything is read lazily from `raw`.
 
@@ -122,24 +137,20 @@ class Footer:
                 if ordinal in ordinals:
                     yield ChunkPlace(index, ordinal, group.chunks[ordinal])
 
-    def filter_claims(self, columns: set[int] | None) -> Iterator[tuple[ChunkPlace, int | None, int | None]]:
-        """(chunk, bloom_filter_offset, bloom_filter_length) of chunks whose metadata has either, as written."""
+    def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
+        """Chunks whose metadata has a filter's offset or length."""
         for place in self.chunk_places(columns):
-            offset, length = self.filter_claim(place)
-            if offset is not None or length is not None:
-                yield place, offset, length
+            outer = self.chunk_struct(place)
+            meta = outer.struct("meta_data", "ColumnMetaData")
+            if meta is not None:
+                offset, length = meta.integer("bloom_filter_offset"), meta.integer("bloom_filter_length")
+                if offset is not None or length is not None:
+                    yield Claim(place, offset, length, outer)
 
     def chunk_struct(self, place: ChunkPlace) -> Struct:
         """One ColumnChunk, walked."""
         field = f"row_groups[{place.row_group}].columns[{place.column}]"
         return Struct("ColumnChunk", self.raw, place.start, self.place.at(field))
-
-    def filter_claim(self, place: ChunkPlace) -> tuple[int | None, int | None]:
-        """(bloom_filter_offset, bloom_filter_length) as written, decoding nothing else."""
-        meta = self.chunk_struct(place).struct("meta_data", "ColumnMetaData")
-        if meta is None:
-            return None, None
-        return meta.integer("bloom_filter_offset"), meta.integer("bloom_filter_length")
 
     def extents(self, place: ChunkPlace, outer: Struct) -> tuple[range | None, tuple[int, int | None] | None]:
         """(bytes of the pages, (offset, length) of the filter) of a walked chunk, decoding nothing else."""
@@ -155,9 +166,9 @@ class Footer:
         claim = (offset, meta.integer("bloom_filter_length")) if offset is not None and offset > 0 else None
         return pages, claim
 
-    def chunk(self, place: ChunkPlace) -> ColumnChunk:
-        """One column chunk with what a reader or writer of filters has to know of it."""
-        outer = self.chunk_struct(place)
+    def chunk(self, place: ChunkPlace, walked: Struct | None = None) -> ColumnChunk:
+        """One column chunk with what a reader or writer of filters has to know of it; `walked` where it has been."""
+        outer = self.chunk_struct(place) if walked is None else walked
         if len(self.columns) != self.column_count:
             raise outer.place.fault(
                 f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)} leaves",

@@ -7,6 +7,7 @@ part of the file's end consists of nothing but filters and page indexes, because
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from bloomcli.formats.parquet import spec
@@ -30,8 +31,8 @@ class Region(NamedTuple):
     place: ChunkPlace
 
 
-def regions(footer: Footer, filter_lengths: dict[ChunkPlace, int]) -> list[Region]:
-    """All claims, by start. `filter_lengths` gives filters' sizes where the metadata doesn't.
+def regions(footer: Footer, unwritten: Callable[[ChunkPlace], int | None]) -> list[Region]:
+    """All claims, by start. `unwritten` gives a filter's size where the metadata doesn't.
 
     A filter whose length is known from neither is left out.
     """
@@ -43,8 +44,8 @@ def regions(footer: Footer, filter_lengths: dict[ChunkPlace, int]) -> list[Regio
             found.append(Region(pages.start, pages.stop, PAGES, place))
         if claim is not None:
             start, length = claim
-            size = filter_lengths.get(place, length or 0)
-            if size > 0:
+            size = unwritten(place) if length is None else length
+            if size is not None and size > 0:
                 found.append(Region(start, start + size, FILTER, place))
         for kind, field in OFFSET_FIELDS.items():
             offset, length = outer.integer(field), outer.integer(LENGTH_FIELDS[kind])

@@ -194,7 +194,7 @@ def plan(
     claims: list[layout.Region] = []
     if gone:  # only then something may be cut, and only then all chunks have to be looked at
         # claims behind the data are wrong: there is nothing there to cut or to move
-        claims = layout.regions(footer, filter_lengths)
+        claims = layout.regions(footer, filter_lengths.get)
         claims = [r for r in claims if r.kind == layout.PAGES or r.start < footer.start]
     movable = layout.movable_start(claims, footer.start) if gone else footer.start
     cuts, unreclaimed = _cuts(claims, gone, movable)
@@ -292,13 +292,13 @@ def check(old: Footer, raw: bytes, touched: set[ChunkPlace], moved: bool) -> Foo
 
 def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:
     """Whether two files are the same but for filters of these columns (None: all), as far as their footers tell."""
-    mine, theirs = ({place for place, _, _ in footer.filter_claims(columns)} for footer in (one, other))
+    mine, theirs = ({claim.place for claim in footer.filter_claims(columns)} for footer in (one, other))
     if strip(one, mine) == strip(other, theirs):
         return True
 
     def others(footer: Footer) -> list[tuple[int, int, int | None]]:
         rest = () if columns is None else set(range(footer.column_count)) - columns
-        return [(place.row_group, place.column, length) for place, _, length in footer.filter_claims(set(rest))]
+        return [(place.row_group, place.column, length) for place, _, length, _ in footer.filter_claims(set(rest))]
 
     # where filters were cut out, what lay behind them has moved
     return others(one) == others(other) and _strip_movable(one) == _strip_movable(other)
