@@ -74,6 +74,21 @@ def test_thriftpy2_decodes_the_headers_that_are_written(variant: str) -> None:
     assert compare(Struct(name, raw, 0, Place("", 0, "")), decoded) >= 1
 
 
+@pytest.mark.parametrize("size", [32, 64, 1 << 13, 1 << 20, 1 << 27])
+def test_today_s_header_is_what_thriftpy2_writes(size: int) -> None:
+    structs = parquet_idl.module()
+    header = structs.BloomFilterHeader(
+        numBytes=size,
+        algorithm=structs.BloomFilterAlgorithm(BLOCK=structs.Empty()),
+        hash=structs.BloomFilterHash(XXHASH=structs.Empty()),
+        compression=structs.BloomFilterCompression(UNCOMPRESSED=structs.Empty()),
+    )
+    out = TMemoryBuffer()
+    header.write(TCompactProtocol(out))
+    assert variants.write_header(size) == out.getvalue()
+    assert variants.is_usual(out.getvalue())
+
+
 def test_a_value_that_the_idl_has_no_name_for_keeps_its_number() -> None:
     assert spec.enum_name("Type", 7) == "FIXED_LEN_BYTE_ARRAY"
     assert spec.enum_name("Type", 99) == "CODE 99"

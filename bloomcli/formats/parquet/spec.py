@@ -69,6 +69,21 @@ def enum_name(enum: str, value: int) -> str:
     return next((name for name, known in idl.ENUMS[enum].items() if known == value), f"CODE {value}")
 
 
+def zigzag(value: int) -> bytes:
+    """A compact-protocol integer: zigzag, then 7 bits a byte, least significant first."""
+    return _varint((value << 1) ^ (value >> 63))
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    value &= (1 << 64) - 1
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
 class Span(NamedTuple):
     """Where a field lies, relative to the walked buffer."""
 

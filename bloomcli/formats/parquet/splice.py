@@ -72,26 +72,11 @@ class Splice:
         return self.copied_bytes + sum(len(b) for b in self.blobs) + len(self.tail)
 
 
-def zigzag(value: int) -> bytes:
-    """A compact-protocol integer: zigzag, then 7 bits a byte, least significant first."""
-    return _varint((value << 1) ^ (value >> 63))
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    value &= (1 << 64) - 1
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -> bytes:
     delta = number - previous
     if not long_form and 0 < delta <= _SHORT_MAX:
         return bytes([delta << 4 | kind])
-    return bytes([kind]) + zigzag(number)
+    return bytes([kind]) + spec.zigzag(number)
 
 
 def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
@@ -115,7 +100,7 @@ def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
             number = pending.pop(0)
             kind, value = wanted[number]
             assert value is not None  # noqa: S101  only fields with a value are pending
-            inserted += _header(kind, number, new_previous) + zigzag(value)
+            inserted += _header(kind, number, new_previous) + spec.zigzag(value)
             new_previous = number
 
     for number, raw_span in sorted(struct.spans.items(), key=lambda item: item[1][1]):
@@ -125,7 +110,11 @@ def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
         long_form = struct.data[span.header] >> 4 == 0
         if number in wanted:
             kind, value = wanted[number]
-            new = b"" if value is None else _header(kind, number, new_previous, long_form=long_form) + zigzag(value)
+            new = (
+                b""
+                if value is None
+                else _header(kind, number, new_previous, long_form=long_form) + spec.zigzag(value)
+            )
             edits.append(Edit(span.header, span.end, inserted + new))
             if value is not None:
                 new_previous = number

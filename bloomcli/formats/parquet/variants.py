@@ -33,12 +33,12 @@ _NO_COMPRESSION: Final = "UNCOMPRESSED"
 _TWELVE: Final = 12
 _BLOCK: Final = 32
 
-_KNOWN: Final = (
-    rb"\x15(?:[\x80-\xff]{1,4}[\x01-\x7f]|[\x00-\x7f])"  # field 1, numBytes, in as few bytes as it takes
-    rb"\x1c\x1c\x00\x00"  # field 2, the algorithm: its member 1, empty
-    rb"\x1c\x1c\x00\x00"  # field 3, the hash
-    rb"\x1c\x1c\x00\x00"  # field 4, the compression
-)
+_FIRST: Final = b"\x15"
+"""Field 1, numBytes."""
+_REST: Final = b"\x1c\x1c\x00\x00" * 3
+"""Fields 2 to 4, the algorithm, the hash and the compression: member 1 of each, empty."""
+_KNOWN: Final = _FIRST + rb"(?:[\x80-\xff]{1,4}[\x01-\x7f]|[\x00-\x7f])" + re.escape(_REST)
+"""With numBytes in as few bytes as it takes."""
 _USUAL: Final = re.compile(_KNOWN + rb"\x00")
 """Today's header as every writer encodes it. Other encodings of the same are walked."""
 _NEWER: Final = re.compile(_KNOWN + rb".*\x00", re.DOTALL)
@@ -134,14 +134,14 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
     """The header of a bitset of `num_bytes`, 12 to 32 bytes."""
     if variant == TWELVE_BYTES:
         return num_bytes.to_bytes(4, "little") + bytes(8)
+    if variant == CURRENT:
+        return _FIRST + spec.zigzag(num_bytes) + _REST + b"\x00"
     idl = _idl()
     header = idl.BloomFilterHeader(
         numBytes=num_bytes,
         algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
-        hash=idl.BloomFilterHash(XXHASH=idl.Empty()),  # member 1, MURMUR3 in the drafts
+        hash=idl.BloomFilterHash(XXHASH=idl.Empty()),  # member 1, which was MURMUR3
     )
-    if variant == CURRENT:
-        header.compression = idl.BloomFilterCompression(UNCOMPRESSED=idl.Empty())
     if variant == PAGE:
         header = idl.PageHeader(
             type=idl.PageType.BLOOM_FILTER_PAGE,
@@ -154,7 +154,7 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
 
 @cache
 def _idl() -> Any:
-    """The IDL's structures as thriftpy2's classes. It takes a while: only what writes needs them."""
+    """The IDL's structures as thriftpy2's classes. They take a while: only the drafts need them."""
     import thriftpy2
 
     return thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
