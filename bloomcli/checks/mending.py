@@ -19,7 +19,16 @@ def shrinking(file_format: str, column: str, fpp: float) -> str:
     return _quoted("fold", column, "--fpp", f"{fpp:g}")
 
 
+def removing(column: str) -> str:
+    """`bloom remove` for a column."""
+    return _quoted("remove", column)
+
+
+def listed(column: str) -> str:
+    """A name as `--columns` takes it: commas separate columns, so that one within a name needs a backslash."""
+    return column.replace(",", "\\,")
+
+
 def _quoted(command: str, column: str, *options: str) -> str:
-    """As a shell takes it; commas separate columns, so that one within a name needs a backslash."""
-    name = column.replace(",", "\\,")
-    return f"`{shlex.join(['bloom', command, *options, '--columns', name])}`"
+    """As a shell takes it."""
+    return f"`{shlex.join(['bloom', command, *options, '--columns', listed(column)])}`"

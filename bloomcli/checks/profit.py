@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from bloomcli.checks import extent
+from bloomcli.checks.mending import removing
 from bloomcli.formats.base import FilterFile, Spread
 from bloomcli.literals import decode_bound
 from bloomcli.model import Column, Finding, Severity
@@ -90,6 +91,6 @@ def _finding(
         row_group=spreads[0].row_group,
         stripe=spreads[0].stripe,
         column=column.path,
-        hint=f"`bloom remove --columns {column.path}` saves its bytes",
+        hint=f"{removing(column.path)} saves its bytes",
         places=extent.of_places((spread.stripe, spread.row_group) for spread in spreads),
     )

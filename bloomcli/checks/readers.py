@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.checks import extent
-from bloomcli.checks.mending import adding
+from bloomcli.checks.mending import adding, removing
 from bloomcli.formats.base import Answer, FilterFile
 from bloomcli.literals import Literal, kind_of, type_name
 from bloomcli.model import Column, FilterFacts, Finding, Severity
@@ -302,7 +302,7 @@ def _widened(column: Column, named: Sequence[Reader], wanted: TableType | None) 
 
 
 def _remove(column: Column, to: str | None) -> str:
-    remedy = f"`bloom remove --columns {column.path}`"
+    remedy = removing(column.path)
     return remedy if to is None else f"{remedy} until the column is written again as {to}"
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from bloomcli.cli import options
 from bloomcli.rules.readers import READERS
@@ -25,11 +24,6 @@ def _reports(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
             raise click.BadParameter(f"{value!r} is not FORM=FILE with FORM one of {', '.join(FORMS)}", ctx, param)
         pairs.append((form, path))
     return tuple(pairs)
-
-
-def typed(name: str) -> bool:
-    """Whether the parameter of the command that runs was given, be it with its default."""
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def gate_options(function: F) -> F:

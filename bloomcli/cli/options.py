@@ -79,6 +79,7 @@ def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Leaf columns of the file that is already on the command line."""
+    from bloomcli.checks.mending import listed
     from bloomcli.errors import BloomError
     from bloomcli.formats.registry import open_file
     from bloomcli.source import open_source
@@ -97,7 +98,7 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
     except BloomError:
         return []
     if several:
-        paths = [path.replace(",", "\\,") for path in paths]
+        paths = [listed(path) for path in paths]
     return [CompletionItem(before + path) for path in paths if path.startswith(last)]
 
 

@@ -13,7 +13,7 @@ import click
 
 from bloomcli.atomic import place
 from bloomcli.cli.dataset import Dataset, work
-from bloomcli.cli.gate_options import typed
+from bloomcli.cli.options import was_given
 from bloomcli.engines import gate
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.listing import Listed
@@ -77,7 +77,7 @@ def _refuse_others() -> None:
     """Options that a policy isn't made of would be lost without a word."""
     for parameter in click.get_current_context().command.params:
         name = parameter.name or ""
-        if name not in {*_TAKEN, *_OTHERS} and typed(name):
+        if name not in {*_TAKEN, *_OTHERS} and was_given(name):
             option = max(parameter.opts, key=len)
             raise UsageError(f"--init takes no {option}", hint="write the policy first, then check the files")
 

@@ -11,7 +11,7 @@ import click
 
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, check_engine, dataset_options, meter, named_paths, spark_session
-from bloomcli.cli.gate_options import FORMS, gate_options, typed
+from bloomcli.cli.gate_options import FORMS, gate_options
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def command(
     """
     if explain is not None:
         return _explain(explain, form)
-    if typed("seed") and asked_for["sample"] is None and asked_for["sample_row_groups"] is None:
+    if options.was_given("seed") and asked_for["sample"] is None and asked_for["sample_row_groups"] is None:
         raise UsageError("--seed is of a sample, and none is asked for", hint="--sample 5%")
     if init:
         from bloomcli.cli.starter import write_policy
@@ -172,7 +172,7 @@ def _save(report: GateReport, form: str, path: str, per_rule: int | None) -> Non
 def _explain(name: str, form: str) -> int:
     """Rules are texts: they take the place of the look at files, and of what would be made of that."""
     for parameter, option in (("init", "--init"), ("reports", "--report")):
-        if typed(parameter):
+        if options.was_given(parameter):
             raise UsageError(f"--explain looks at no files: there is nothing for {option}")
     if form != "text":
         raise UsageError(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
+from bloomcli.checks.mending import listed
 from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import Chosen
 from bloomcli.model import Column
@@ -68,7 +69,7 @@ def _hint(name: str, paths: list[str]) -> str:
 
 def _spelled(name: str) -> str:
     """A name as it has to be written where several are, between commas."""
-    return name if "," not in name else f"{name} (in --columns: '{name.replace(',', chr(92) + ',')}')"
+    return name if "," not in name else f"{name} (in --columns: '{listed(name)}')"
 
 
 def indexes(columns: Sequence[Column], names: Sequence[str], *, path: str) -> set[int] | None:

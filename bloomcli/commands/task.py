@@ -184,7 +184,7 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
     if task.command == "validate":
         options["progress"] = progress
         options["threads"] = task.threads
-    report = getattr(_module(task.command), task.command)(task.path, **options)
+    report = getattr(module_of(task.command), task.command)(task.path, **options)
     if isinstance(report, InspectReport):
         return _inspected(report)
     if isinstance(report, ProbeReport):
@@ -284,11 +284,11 @@ def _order(command: str, options: dict[str, Any]) -> Order:
     asked = {k: v for k, v in options.items() if k not in _NOT_OF_ORDERS}
     if command == "add":
         asked["missing"] = True
-    order: Order = _module(command).order(**asked)
+    order: Order = module_of(command).order(**asked)
     return order
 
 
-def _module(command: str) -> ModuleType:
+def module_of(command: str) -> ModuleType:
     """A command's module, imported by who runs it: one that reads starts without those that write."""
     return import_module(f"bloomcli.commands.{command}")
 

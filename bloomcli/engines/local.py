@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from bloomcli.commands import task as work
 from bloomcli.commands.progress import cores
-from bloomcli.commands.task import Task
+from bloomcli.commands.task import CHANGING, Task, module_of
 from bloomcli.engines import beside
 from bloomcli.engines.beside import Rows
 from bloomcli.formats.registry import preload
@@ -188,7 +188,10 @@ def side_by_side(tasks: dict[int, Task], workers: int, fail_fast: bool) -> Rows:
     context: BaseContext = multiprocessing.get_context("fork" if fork else "spawn")
     stop = context.Event()
     if fork:
-        preload(task.path for task in tasks.values())
+        commands = {task.command for task in tasks.values()}
+        preload((task.path for task in tasks.values()), writing=not commands.isdisjoint(CHANGING))
+        for command in commands:
+            module_of(command)
 
     def start() -> ProcessPoolExecutor:
         return ProcessPoolExecutor(workers, mp_context=context, initializer=_worker, initargs=(stop, os.getpid()))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from typing import NamedTuple, Protocol, Self
 
 from bloomcli import limits
+from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.literals import Literal
 from bloomcli.model import BitTrail, Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
 from bloomcli.source import Source
@@ -52,6 +53,23 @@ class SizeRule(NamedTuple):
         """Bytes of the largest split-block filter: a power of two within `max_bytes` and the ceiling of filters."""
         most = limits.FILTER_MAX_BYTES if self.max_bytes is None else min(self.max_bytes, limits.FILTER_MAX_BYTES)
         return 1 << max(most.bit_length() - 1, limits.FILTER_MIN_BYTES.bit_length() - 1)
+
+    def fitted(self, bits: SplitBlockFilter, again: Callable[[int], SplitBlockFilter]) -> SplitBlockFilter:
+        """A filter that holds all values, brought to the size that the rule wants.
+
+        Args:
+            bits: the filter at the size of the upper bound.
+            again: builds it anew at a size, bytes: sizes go by the expected rate, and the bits that are there may
+                scatter beyond it.
+        """
+        cap = self.largest_split_block
+        if self.ndv is not None:
+            while bits.nbytes > cap:
+                bits = bits.fold()
+            return bits
+        while bits.fpp > self.fpp and bits.nbytes < cap:
+            bits = again(bits.nbytes * 2)
+        return bits.folded_to(self.fpp, cap)
 
 
 class DeepCheck(NamedTuple):

@@ -7,6 +7,8 @@ writers insert the other zero or don't, so some of its bits are as stray as any.
 
 from __future__ import annotations
 
+import math
+import struct
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -137,6 +139,15 @@ def stray_bits(stray: int) -> str:
     """The finding's message."""
     bits = "1 bit is" if stray == 1 else f"{stray} bits are"
     return f"{bits} set that no value of the column sets: flipped, or of other data"
+
+
+def has_two_forms(bound: bytes, form: str) -> bool:
+    """Whether a floating-point bound, packed as `form` says, may differ from the value that it stands for.
+
+    A zero stands for either sign's, a NaN for any.
+    """
+    (value,) = struct.unpack(form, bound)
+    return bool(value == 0 or math.isnan(value))
 
 
 WRONG: Final = "the filter is wrong: it doesn't have the row group's own minimum or maximum"

@@ -23,15 +23,16 @@ def known_suffix(path: str) -> bool:
     return path.lower().endswith(tuple(_SUFFIXES))
 
 
-def preload(paths: Iterable[str]) -> None:
+def preload(paths: Iterable[str], *, writing: bool) -> None:
     """Import what files of such names need: once, before processes are forked that each would have to.
 
     What can't be imported is left to be told by each file.
     """
     endings = {path[path.rfind(".") :].lower() for path in paths}
     for name in sorted({_SUFFIXES[ending] for ending in endings & _SUFFIXES.keys()}):
-        with suppress(ImportError):
-            import_module(f"bloomcli.formats.{name}.file")
+        for module in ("file", *(["change"] if writing else [])):
+            with suppress(ImportError):
+                import_module(f"bloomcli.formats.{name}.{module}")
 
 
 def open_file(source: Source) -> FilterFile:

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.errors import FilterExists, UnsupportedError, UsageError
@@ -173,16 +174,7 @@ class AddDraft(_Change):
         size = self._upper_bound(group, column)
         if self.rule.ndv is None:  # statistics may be wrong about nulls; what was decoded isn't
             size = sizing.upper_bound_bytes(values.distinct_bound(column, hashed.count), self.rule.fpp)
-        bits = _filled(size, column, hashed)
-        cap = self.rule.largest_split_block
-        if self.rule.ndv is None:
-            # a size goes by the expected rate, and the bits that are there may scatter beyond it
-            while bits.fpp > self.rule.fpp and bits.nbytes < cap:
-                bits = _filled(bits.nbytes * 2, column, hashed)
-            bits = bits.folded_to(self.rule.fpp, cap)
-        else:
-            while bits.nbytes > cap:
-                bits = bits.fold()
+        bits = self.rule.fitted(_filled(size, column, hashed), partial(_filled, column=column, hashed=hashed))
         replaced = self._replaced.get((group.ordinal, column.index))
         change = FilterChange(
             row_group=group.ordinal,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Iterator
 from typing import Any, Final
 
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.formats.lookup import has_two_forms
 from bloomcli.formats.orc import statistics, values
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model import Column
@@ -32,15 +31,7 @@ def lost(stats: Any, orc: OrcType, typed: Column, bits: KirschMitzenmacherFilter
         low = low if found.HasField("minimum") else None
         high = high if found.HasField("maximum") else None
     for which, bound in (("minimum", low), ("maximum", high)):
-        if bound is None or _has_two_forms(bound, orc):
+        if bound is None or (orc.kind in _FLOATS and has_two_forms(bound, _FLOATS[orc.kind])):
             continue
         if not bits.check(values.encoded_hash(bound, orc, typed)):
             yield which, bound
-
-
-def _has_two_forms(bound: bytes, orc: OrcType) -> bool:
-    """A zero stands for either sign's, a NaN for any."""
-    if orc.kind not in _FLOATS:
-        return False
-    (value,) = struct.unpack(_FLOATS[orc.kind], bound)
-    return value == 0 or math.isnan(value)

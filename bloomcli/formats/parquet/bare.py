@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 
 from bloomcli import hashes, limits
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
@@ -85,24 +86,19 @@ class BareFilter:
         return {0}
 
     def _facts(self) -> FilterFacts:
-        if self._unknown is not None:
-            return FilterFacts(
-                row_group=0,
-                column=_COLUMN.path,
-                physical=_COLUMN.physical,
-                logical=None,
-                offset=0,
-                length=self.source.size,
-                problem=self._unknown[0],
-            )
-        ndv = self.bits.ndv_estimate
-        return FilterFacts(
+        bare = FilterFacts(
             row_group=0,
             column=_COLUMN.path,
             physical=_COLUMN.physical,
             logical=None,
             offset=0,
             length=self.source.size,
+        )
+        if self._unknown is not None:
+            return replace(bare, problem=self._unknown[0])
+        ndv = self.bits.ndv_estimate
+        return replace(
+            bare,
             header_bytes=self.header.header_bytes,
             bitset_bytes=self.bits.nbytes,
             blocks=self.bits.blocks,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Iterator
 from typing import Final
 
 from bloomcli import kernels
 from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.lookup import has_two_forms
 from bloomcli.model import ColumnChunk
 
 _WIDTHS: Final = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
@@ -35,12 +34,11 @@ def _is_value(chunk: ColumnChunk, bound: bytes, exact: bool | None) -> bool:
         return False
     physical, logical = chunk.column.physical, chunk.column.logical
     if physical == "BYTE_ARRAY":
-        return exact is True and logical != "DECIMAL" and not (logical or "").startswith("DECIMAL(")
+        return exact is True and not (logical or "").startswith("DECIMAL")
     if physical == "FIXED_LEN_BYTE_ARRAY":  # FLOAT16 has zeros and NaNs, DuckDB inserts intervals normalised
         return len(bound) == chunk.column.type_length and logical not in {"FLOAT16", "INTERVAL"}
     if len(bound) != _WIDTHS.get(physical):
         return False
     if physical in _FLOATS:  # statistics widen zeros, and must not have NaN
-        (value,) = struct.unpack(_FLOATS[physical], bound)
-        return value != 0 and not math.isnan(value)
+        return not has_two_forms(bound, _FLOATS[physical])
     return True

@@ -225,16 +225,8 @@ class AddDraft(_Change):
         )
 
     def _build_one(self, chunk: ColumnChunk) -> _BuiltFilter:
-        cap = self.rule.largest_split_block
         built = self._filled(chunk, None)
-        if self.rule.ndv is not None:
-            while built.bits.nbytes > cap:
-                built.bits = built.bits.fold()
-            return built
-        # a size goes by the expected rate, and the bits that are there may scatter beyond it
-        while built.bits.fpp > self.rule.fpp and built.bits.nbytes < cap and not self._stopped:
-            built = self._filled(chunk, built.bits.nbytes * 2)
-        built.bits = built.bits.folded_to(self.rule.fpp, cap)
+        built.bits = self.rule.fitted(built.bits, lambda size: self._filled(chunk, size).bits)
         return built
 
     def _filled(self, chunk: ColumnChunk, size: int | None) -> _BuiltFilter:
