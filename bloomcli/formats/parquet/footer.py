@@ -124,6 +124,8 @@ class Footer:
 
     def chunk_places(self, columns: set[int] | None = None) -> Iterator[ChunkPlace]:
         """Every chunk's metadata in file order, of all columns or of those named by leaf ordinal."""
+        everything = range(self.column_count)
+        chosen = everything if columns is None else sorted(c for c in columns if c in everything)
         for index in range(self.row_group_count):
             group = self.row_group(index)
             if len(group.chunks) != self.column_count:
@@ -132,10 +134,8 @@ class Footer:
                     self._groups[index],
                     f"row_groups[{index}].columns",
                 )
-            ordinals = range(len(group.chunks))
-            for ordinal in ordinals if columns is None else sorted(columns):
-                if ordinal in ordinals:
-                    yield ChunkPlace(index, ordinal, group.chunks[ordinal])
+            for ordinal in chosen:
+                yield ChunkPlace(index, ordinal, group.chunks[ordinal])
 
     def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
         """Chunks whose metadata has a filter's offset or length."""
