@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from bloomcli.errors import CorruptFile
@@ -30,11 +30,8 @@ ORC_CPP: Final = 1
 
 @cache
 def _pool() -> descriptor_pool.DescriptorPool:
-    files = descriptor_pb2.FileDescriptorSet()
-    files.ParseFromString(Path(__file__).with_name("orc.desc").read_bytes())
     pool = descriptor_pool.DescriptorPool()
-    for file in files.file:
-        pool.Add(file)
+    pool.AddSerializedFile(Path(__file__).with_name("orc.desc").read_bytes())
     return pool
 
 
