@@ -26,7 +26,7 @@ from bloomcli.copying import Copier
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.signals import terminable
 from bloomcli.source import LocalSource
-from bloomcli.temporary import appear, beside, create, lock
+from bloomcli.temporary import Temporary, appear, beside, lock
 
 _FLUSH_BYTES: Final = 32 << 20
 
@@ -99,11 +99,10 @@ class AtomicWriter:
         os.fsync(self._fd)
 
     def close(self) -> None:
-        """Close the file, once nothing works on it any more."""
+        """Let go of the file, once nothing works on it any more."""
         if self._flusher is not None:
             self._flusher.shutdown()
         self._copier.close()
-        os.close(self._fd)
 
 
 @contextmanager
@@ -132,28 +131,22 @@ def replacing(
     if not overwrite and os.path.exists(final):  # noqa: PTH110  unlike Path.exists it never raises
         raise UsageError("the output exists already", path=str(target), hint="--overwrite replaces it")
     known = sidecar.verified(source)
-    with terminable():
+    with terminable(), Temporary(final) as temporary:
         try:
-            temporary, fd = create(final)
+            fd = temporary.open()
+            writer = AtomicWriter(temporary.path, fd)
+            try:
+                yield writer
+                _take_over(fd, source, final)
+                writer.flush()
+                verify(temporary.path)
+                source.check_unchanged()
+                with _checksums(temporary.path, final, known, writer.same):
+                    _commit(temporary.path, final, overwrite=overwrite)
+            finally:
+                writer.close()
         except OSError as error:
             raise _write_error(target, error) from None
-        writer = AtomicWriter(temporary, fd)
-        try:
-            yield writer
-            _take_over(fd, source, final)
-            writer.flush()
-            verify(temporary)
-            source.check_unchanged()
-            with _checksums(temporary, final, known, writer.same):
-                _commit(temporary, final, overwrite=overwrite)
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            if isinstance(error, OSError):
-                raise _write_error(target, error) from None
-            raise
-        finally:
-            writer.close()  # only now: until the rename the lock tells others that the file is being written
 
 
 def place(target: Path, data: bytes, *, overwrite: bool) -> None:
@@ -166,24 +159,16 @@ def place(target: Path, data: bytes, *, overwrite: bool) -> None:
     final = _destination(target)
     if not overwrite and os.path.lexists(final):
         raise UsageError("the file exists already", path=str(target), hint="move it away, or name another")
-    with terminable():
+    with terminable(), Temporary(final, 0o666) as temporary:
         try:
-            temporary, fd = create(final, 0o666)
-        except OSError as error:
-            raise _write_error(target, error) from None
-        try:
-            with os.fdopen(fd, "wb") as stream:
+            with os.fdopen(temporary.open(), "wb", closefd=False) as stream:
                 stream.write(data)
                 stream.flush()
-                os.fsync(fd)
-                with _checksums(temporary, final, None, 0):
-                    _commit(temporary, final, overwrite=overwrite)
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            if isinstance(error, OSError):
-                raise _write_error(target, error) from None
-            raise
+                os.fsync(temporary.fd)
+                with _checksums(temporary.path, final, None, 0):
+                    _commit(temporary.path, final, overwrite=overwrite)
+        except OSError as error:
+            raise _write_error(target, error) from None
 
 
 def _destination(target: Path) -> Path:
@@ -227,31 +212,36 @@ def _checksums(temporary: Path, final: Path, known: sidecar.Checksums | None, sa
         return
     before, made = _identity(final), _identity(temporary)
     aside = beside(place_of)
-    new, fd = create(place_of)
-    fds = [fd]
-    try:
-        with os.fdopen(fd, "wb", closefd=False) as stream:
-            stream.write(sidecar.renewed(old, final, temporary, known, same))
-            stream.flush()
-            os.fchmod(fd, stat.S_IMODE(temporary.stat().st_mode) & 0o666)
-            os.fsync(fd)
-        fds += _locked(place_of)
+    held: list[int] = []
+
+    def settle() -> None:
+        found = _identity(final)
+        fitting = new.path if found == made else aside if found == before else None
+        with contextlib.suppress(OSError):  # the file is whole, and readable without
+            if fitting is not None:
+                os.replace(fitting, place_of)  # noqa: PTH105
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+    with Temporary(place_of) as new:
         try:
+            with os.fdopen(new.open(), "wb", closefd=False) as stream:
+                stream.write(sidecar.renewed(old, final, temporary, known, same))
+                stream.flush()
+                os.fchmod(new.fd, stat.S_IMODE(temporary.stat().st_mode) & 0o666)
+                os.fsync(new.fd)
+            held = _locked(place_of)
             with contextlib.suppress(FileNotFoundError):  # somebody else is at it, at the same file
                 os.replace(place_of, aside)  # noqa: PTH105
             yield
         finally:
-            found = _identity(final)
-            fitting = new if found == made else aside if found == before else None
-            if fitting is not None:
-                with contextlib.suppress(OSError):  # the file is whole, and readable without
-                    os.replace(fitting, place_of)  # noqa: PTH105
-    finally:
-        for path in (new, aside):
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
-        for each in fds:
-            os.close(each)
+            try:
+                settle()
+            except BaseException:  # stopped in the middle of it
+                settle()
+                raise
+            for each in held:
+                os.close(each)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

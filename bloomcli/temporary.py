@@ -16,7 +16,7 @@ import re
 import secrets
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from bloomcli import sidecar
 from bloomcli.errors import SourceChanged, UnreadableError
@@ -34,31 +34,54 @@ def beside(final: Path) -> Path:
     return final.with_name(f".{final.name[:_NAME_CHARACTERS]}.bloom-{secrets.token_hex(6)}.tmp")
 
 
-def create(final: Path, mode: int = 0o600) -> tuple[Path, int]:
-    """A new file beside the final one, locked where the file system has locks; gives its name and descriptor.
+class Temporary:
+    """A new file beside the final one, locked where the file system has locks; it is gone when the block ends, unless
+    it has got its final name by then.
 
-    Raises:
-        OSError: the system refused.
+    What is to be removed is known before it is made, so that a stop at whatever instant (Ctrl-C) leaves nothing.
     """
-    while True:
-        path = beside(final)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOSE_ON_EXEC, mode)
-        try:
-            lock(fd)
-            if os.path.samestat(os.fstat(fd), path.stat()):
-                return path, fd
-        except (BlockingIOError, FileNotFoundError):
-            pass  # somebody who sweeps has it, or had it
-        except BaseException:
-            _discard(path, fd)
-            raise
-        _discard(path, fd)
 
+    def __init__(self, final: Path, mode: int = 0o600) -> None:
+        self.path = beside(final)
+        self.fd = -1
+        self._final = final
+        self._mode = mode
+        self._made = False
 
-def _discard(path: Path, fd: int) -> None:
-    os.close(fd)
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._remove()
+
+    def open(self) -> int:
+        """Make it; gives its descriptor.
+
+        Raises:
+            OSError: the system refused.
+        """
+        while True:
+            self._made = True
+            try:
+                self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOSE_ON_EXEC, self._mode)
+            except OSError:
+                self._made = False
+                raise
+            with contextlib.suppress(BlockingIOError, FileNotFoundError):  # somebody who sweeps has it, or had it
+                lock(self.fd)
+                if os.path.samestat(os.fstat(self.fd), self.path.stat()):
+                    return self.fd
+            self._remove()
+            self.path = beside(self._final)
+
+    def _remove(self) -> None:
+        if self._made:
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
+        self._made = False
+        if self.fd >= 0:
+            os.close(self.fd)  # only now: the lock tells others that the file is being written
+        self.fd = -1
 
 
 def lock(fd: int) -> bool:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from conftest import ROOT
+from support.checksums import checksums
 from support.replacing import NEW, OLD, names, replace
 
+from bloomcli.atomic import place
 from bloomcli.errors import WriteError
 from bloomcli.signals import STOPS
 
@@ -197,3 +201,77 @@ def test_killed_at_whatever_instant_a_file_has_its_own_checksums_or_none_and_end
     instants, states = map(int, done.stdout.split())
     assert instants >= 8
     assert states >= 5
+
+
+class Interrupter:
+    """Raises KeyboardInterrupt at the n-th instant at which Python may do so: where a function starts, and where a
+    call has come back but its result isn't kept yet."""
+
+    WITHIN = ("atomic.py", "temporary.py", "signals.py", "copying.py", "contextlib.py")
+
+    def __init__(self, instant: int) -> None:
+        self.left = instant
+        self.place = ""
+        self._last: dict[int, int] = {}
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> Interrupter | None:
+        del argument
+        if os.path.basename(frame.f_code.co_filename) not in self.WITHIN:  # noqa: PTH119
+            return None
+        frame.f_trace_opcodes = True
+        if event == "call":
+            self._last.pop(id(frame), None)  # of one that is gone: to keep it would keep what it holds
+            self._pass(frame)
+        elif event == "opcode":
+            before = self._last.get(id(frame))
+            if before is not None and dis.opname[before].startswith("CALL"):
+                self._pass(frame)
+            self._last[id(frame)] = frame.f_code.co_code[frame.f_lasti]
+        return self
+
+    def _pass(self, frame: FrameType) -> None:
+        self.left -= 1
+        if self.left == -1:
+            self.place = f"{frame.f_code.co_qualname}:{frame.f_lineno}"
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("how", ["over", "new", "checksums", "own"])
+def test_ctrl_c_at_whatever_instant_leaves_nothing_behind(file: Path, how: str) -> None:
+    """A file that somebody could take for one that is being written would stay until the next run."""
+    target = file if how in {"over", "checksums"} else file.with_name("target")
+    sidecar = target.with_name(f".{target.name}.crc")
+
+    def work() -> None:
+        if how == "own":
+            place(target, NEW, overwrite=True)
+        else:
+            replace(target, source=file, overwrite=how != "new")
+
+    for instant in range(10_000):
+        file.write_bytes(OLD)
+        if target != file:
+            target.unlink(missing_ok=True)
+        if how == "checksums":
+            sidecar.write_bytes(checksums(OLD, 512))
+        interrupter = Interrupter(instant)
+        sys.settrace(interrupter)
+        try:
+            work()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        assert names(file.parent) <= {file.name, target.name, sidecar.name}, f"left behind at {interrupter.place}"
+        content = target.read_bytes() if target.exists() else None
+        assert content in (OLD, NEW) if target == file else content in (None, NEW)
+        if how == "checksums":
+            assert sidecar.read_bytes() == checksums(target.read_bytes(), 512), (
+                f"stale or lost at {interrupter.place}"
+            )
+        if interrupter.left >= 0:
+            break
+    assert instant > 50
+    assert target.read_bytes() == NEW
+    if how == "checksums":
+        assert sidecar.read_bytes() == checksums(NEW, 512)

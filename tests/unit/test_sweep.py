@@ -23,7 +23,7 @@ from bloomcli.engines import local
 from bloomcli.listing import expand
 from bloomcli.sidecar import sidecar_of
 from bloomcli.source import LocalSource
-from bloomcli.temporary import create, lock, sweep, temporaries
+from bloomcli.temporary import Temporary, lock, sweep, temporaries
 
 STALE = ".part.parquet.bloom-0123456789ab.tmp"
 KEPT = (
@@ -131,11 +131,30 @@ def test_a_file_that_is_swept_before_it_is_locked_is_begun_again(
 ) -> None:
     swept: list[Path] = []
     flock_after(lambda: swept.extend(sweep(tmp_path)), monkeypatch)
-    path, fd = create(tmp_path / "part.parquet")
-    os.close(fd)
-    assert len(swept) == 1
-    assert swept != [path]
-    assert names(tmp_path) == {path.name}
+    with Temporary(tmp_path / "part.parquet") as made:
+        made.open()
+        assert len(swept) == 1
+        assert swept != [made.path]
+        assert names(tmp_path) == {made.path.name}
+    assert names(tmp_path) == set()
+
+
+def test_a_writer_knows_the_name_of_the_file_that_was_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "part.parquet"
+    file.write_bytes(b"old")
+    swept: list[Path] = []
+    flock_after(lambda: swept.extend(sweep(tmp_path)), monkeypatch)
+    with (
+        LocalSource(str(file), file) as source,
+        replacing(file, source=source, overwrite=True, verify=lambda _: None) as out,
+    ):
+        assert len(swept) == 1
+        assert out.path.exists()
+        out.write(b"new")
+    assert file.read_bytes() == b"new"
+    assert names(tmp_path) == {file.name}
 
 
 def test_a_file_that_a_sweeper_has_locked_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,11 +166,11 @@ def test_a_file_that_a_sweeper_has_locked_is_begun_again(tmp_path: Path, monkeyp
         assert lock(sweepers[0])
 
     flock_after(hold, monkeypatch)
-    path, fd = create(tmp_path / "part.parquet")
-    os.close(sweepers[0])
-    assert sweep(tmp_path) == [], "it is locked"
-    os.close(fd)
-    assert names(tmp_path) == {path.name}
+    with Temporary(tmp_path / "part.parquet") as made:
+        made.open()
+        os.close(sweepers[0])
+        assert sweep(tmp_path) == [], "it is locked"
+        assert names(tmp_path) == {made.path.name}
 
 
 def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None:
@@ -176,10 +195,8 @@ def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None
                 if number % 10 == 0:
                     place(tmp_path / f"{number % 50}.json", b"new", overwrite=True)
                 else:
-                    path, fd = create(tmp_path / "part.parquet")
-                    assert os.path.samestat(os.fstat(fd), path.stat())
-                    path.unlink()
-                    os.close(fd)
+                    with Temporary(tmp_path / "part.parquet") as made:
+                        assert os.path.samestat(os.fstat(made.open()), made.path.stat())
         finally:
             (tmp_path / "stop").touch()
         assert process.wait(20) == 0
