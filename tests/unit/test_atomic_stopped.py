@@ -255,13 +255,14 @@ def test_ctrl_c_at_whatever_instant_leaves_nothing_behind(file: Path, how: str) 
         if how == "checksums":
             sidecar.write_bytes(checksums(OLD, 512))
         interrupter = Interrupter(instant)
+        measuring = sys.gettrace()  # coverage does it so
         sys.settrace(interrupter)
         try:
             work()
         except KeyboardInterrupt:
             pass
         finally:
-            sys.settrace(None)
+            sys.settrace(measuring)
         assert names(file.parent) <= {file.name, target.name, sidecar.name}, f"left behind at {interrupter.place}"
         content = target.read_bytes() if target.exists() else None
         assert content in (OLD, NEW) if target == file else content in (None, NEW)
