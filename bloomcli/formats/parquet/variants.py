@@ -37,12 +37,13 @@ _FIRST: Final = b"\x15"
 """Field 1, numBytes."""
 _REST: Final = b"\x1c\x1c\x00\x00" * 3
 """Fields 2 to 4, the algorithm, the hash and the compression: member 1 of each, empty."""
-_KNOWN: Final = _FIRST + rb"(?:[\x80-\xff]{1,4}[\x01-\x7f]|[\x00-\x7f])" + re.escape(_REST)
-"""With numBytes in as few bytes as it takes."""
-_USUAL: Final = re.compile(_KNOWN + rb"\x00")
-"""Today's header as every writer encodes it. Other encodings of the same are walked."""
-_NEWER: Final = re.compile(_KNOWN + rb".*\x00", re.DOTALL)
-"""The same with fields behind those that are known today."""
+_USUAL: Final = re.compile(_FIRST + rb"[\x80-\xff]{0,3}[\x00-\x7f]" + _REST + b"\x00")
+"""Today's header as every writer encodes it. Other encodings of the same, and numbers of five bytes, are walked."""
+_NEWER: Final = re.compile(
+    _FIRST + rb"(?:[\x80-\xff]{1,4}[\x01-\x7f]|[\x00-\x7f])" + _REST + rb".*\x00",
+    re.DOTALL,
+)
+"""The same, numBytes in as few bytes as it takes, with fields behind those that are known today."""
 
 
 class FilterHeader(NamedTuple):
