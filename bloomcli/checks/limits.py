@@ -33,7 +33,7 @@ def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
                 yield _without(file, column, without, in_part=column.index in filtered)
     for name in names:
         if name not in paths and not set("*?[") & set(name):
-            near = near_names(name, paths, n=3, cutoff=0.6)
+            near = near_names(name, paths)
             yield Finding(
                 id="filter-required",
                 severity=Severity.ERROR,

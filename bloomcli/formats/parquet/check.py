@@ -177,13 +177,11 @@ def deep(
 def _readable(
     file: ParquetFile, columns: set[int] | None, units: Container[int] | None
 ) -> Iterator[tuple[ColumnChunk, LoadedFilter]]:
-    for place in file.places(columns):
-        if units is None or place.row_group in units:
-            chunk = file.footer.chunk(place)
-            try:
-                yield chunk, file.load(chunk)
-            except FilterProblem:
-                continue  # structure reports it
+    for chunk in file.filtered(columns, units):
+        try:
+            yield chunk, file.load(chunk)
+        except FilterProblem:
+            continue  # structure reports it
 
 
 def _text(page: values.HashedPage, column: Column, index: int) -> str:

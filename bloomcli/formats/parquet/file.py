@@ -67,6 +67,12 @@ class ParquetFile:
         """Chunks whose metadata names a filter."""
         return (claim.place for claim in self.footer.filter_claims(columns) if claim.is_filter)
 
+    def filtered(self, columns: set[int] | None, units: Container[int] | None = None) -> Iterator[ColumnChunk]:
+        """The same, decoded, in row-group then schema order; of all row groups, or of those in `units`."""
+        for claim in self.footer.filter_claims(columns):
+            if claim.is_filter and (units is None or claim.place.row_group in units):
+                yield self.footer.chunk(claim.place, claim.walked)
+
     def filtered_columns(self) -> set[int]:
         """Ordinals of the columns that have a filter in any row group."""
         return {place.column for place in self.places(None)}
@@ -77,8 +83,7 @@ class ParquetFile:
 
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
         """Every filter of these columns, in row-group then schema order."""
-        for claim in filter(lambda claim: claim.is_filter, self.footer.filter_claims(columns)):
-            chunk = self.footer.chunk(claim.place, claim.walked)
+        for chunk in self.filtered(columns):
             try:
                 loaded = self.load(chunk)
             except FilterProblem as problem:
@@ -149,8 +154,7 @@ class ParquetFile:
 
     def spread(self, column: Column) -> Iterator[Spread]:
         """The statistics' bounds in each row group with a filter."""
-        for place in self.places({column.index}):
-            chunk = self.footer.chunk(place)
+        for chunk in self.filtered({column.index}):
             yield Spread(
                 chunk.row_group, None, chunk.min_value, chunk.max_value, only_dictionary=chunk.only_dictionary_encoded
             )
@@ -161,11 +165,7 @@ class ParquetFile:
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes of the chunks that have filters."""
-        return sum(
-            self.footer.chunk(place).compressed_bytes
-            for place in self.places(columns)
-            if units is None or place.row_group in units
-        )
+        return sum(chunk.compressed_bytes for chunk in self.filtered(columns, units))
 
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1

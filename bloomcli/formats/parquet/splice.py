@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from bloomcli.errors import CorruptFile, WriteError
 from bloomcli.formats.parquet import layout, spec
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer
-from bloomcli.formats.parquet.spec import Struct
+from bloomcli.formats.parquet.spec import Struct, zigzag
 
 OFFSET: Final = "bloom_filter_offset"
 LENGTH: Final = "bloom_filter_length"
@@ -76,7 +76,7 @@ def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -
     delta = number - previous
     if not long_form and 0 < delta <= _SHORT_MAX:
         return bytes([delta << 4 | kind])
-    return bytes([kind]) + spec.zigzag(number)
+    return bytes([kind]) + zigzag(number)
 
 
 def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
@@ -100,7 +100,7 @@ def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
             number = pending.pop(0)
             kind, value = wanted[number]
             assert value is not None  # noqa: S101  only fields with a value are pending
-            inserted += _header(kind, number, new_previous) + spec.zigzag(value)
+            inserted += _header(kind, number, new_previous) + zigzag(value)
             new_previous = number
 
     for number, raw_span in sorted(struct.spans.items(), key=lambda item: item[1][1]):
@@ -110,11 +110,7 @@ def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
         long_form = struct.data[span.header] >> 4 == 0
         if number in wanted:
             kind, value = wanted[number]
-            new = (
-                b""
-                if value is None
-                else _header(kind, number, new_previous, long_form=long_form) + spec.zigzag(value)
-            )
+            new = b"" if value is None else _header(kind, number, new_previous, long_form=long_form) + zigzag(value)
             edits.append(Edit(span.header, span.end, inserted + new))
             if value is not None:
                 new_previous = number
