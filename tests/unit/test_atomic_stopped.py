@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -52,6 +54,21 @@ with LocalSource(str(path), path) as source:
 """
 
 
+@contextmanager
+def writing(file: Path, *how: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is in the middle of replacing the file."""
+    argv = [sys.executable, "-c", STOPPED, str(file), *how]
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert said(process) == b"ready\n"
+        yield process
+
+
+def said(process: subprocess.Popen[bytes]) -> bytes:
+    """The next line that it prints."""
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
 @pytest.mark.parametrize(
     ("number", "code", "left"),
     [(signal.SIGTERM, 143, 1), (signal.SIGHUP, 129, 1), (signal.SIGINT, -2, 1), (signal.SIGKILL, -9, 2)],
@@ -59,14 +76,7 @@ with LocalSource(str(path), path) as source:
 def test_a_process_that_is_stopped_leaves_the_original_whole(
     file: Path, number: signal.Signals, code: int, left: int
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", STOPPED, str(file)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    with writing(file) as process:
         process.send_signal(number)
         assert process.wait(20) == code
     assert file.read_bytes() == OLD
@@ -77,13 +87,9 @@ def test_a_process_that_is_stopped_leaves_the_original_whole(
 
 @pytest.mark.parametrize("second", [signal.SIGHUP, signal.SIGTERM])
 def test_a_second_signal_does_not_stop_the_tidying_up(file: Path, second: signal.Signals) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", STOPPED, str(file), "twice"], cwd=ROOT, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    with writing(file, "twice") as process:
         process.send_signal(signal.SIGHUP)
-        assert process.stdout.readline() == b"stopped\n"
+        assert said(process) == b"stopped\n"
         process.send_signal(second)
         assert process.wait(20) == 129
     assert file.read_bytes() == OLD
@@ -91,13 +97,9 @@ def test_a_second_signal_does_not_stop_the_tidying_up(file: Path, second: signal
 
 
 def test_a_process_that_is_to_outlive_its_terminal_does(file: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", STOPPED, str(file), "nohup"], cwd=ROOT, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    with writing(file, "nohup") as process:
         process.send_signal(signal.SIGHUP)
-        assert process.stdout.readline() == b"undisturbed\n"
+        assert said(process) == b"undisturbed\n"
         assert process.wait(20) == 0
     assert file.read_bytes() == OLD[:1000]
 
