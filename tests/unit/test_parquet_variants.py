@@ -74,6 +74,8 @@ def test_todays_header_is_read_at_once_and_as_walking_it_says(monkeypatch: pytes
         for value in range(256)
     ]
 
+    raws.append(raws[0][:1] + b"\xff\xff\xff\xff\x7f" + raws[0][2:])  # beyond an i32
+
     def read(raw: bytes) -> object:
         try:
             return variants.parse_header(raw + bytes(64), PLACE)
