@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from typing import Final
 
 from bloomcli import limits
 from bloomcli.checks import extent
-from bloomcli.checks.mending import adding, shrinking
 from bloomcli.errors import near_names
 from bloomcli.filters import sizing
 from bloomcli.formats.base import FilterFile
+from bloomcli.mending import adding, shrinking
 from bloomcli.model import Column, FilterFacts, Finding, Severity
-from bloomcli.rules.policy import FilePolicy
+from bloomcli.rules.policy import FilePolicy, matches
 
 _SHOWN: Final = 8
 _USUAL_FPP: Final = 0.01
@@ -26,7 +25,7 @@ def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
     paths = {column.path for column in file.columns}
     filtered: set[int] | None = None
     for column in file.columns:
-        if column.path in names or any(fnmatchcase(column.path, name) for name in names):
+        if matches(names, column.path):
             without = file.without_filter(column)
             if without:
                 filtered = file.filtered_columns() if filtered is None else filtered

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, Final
 
 from bloomcli.checks import extent
-from bloomcli.checks.mending import removing
 from bloomcli.formats.base import FilterFile, Spread
 from bloomcli.literals import decode_bound
+from bloomcli.mending import removing
 from bloomcli.model import Column, Finding, Severity
 from bloomcli.rules.readers import reader
 

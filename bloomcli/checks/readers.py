@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.checks import extent
-from bloomcli.checks.mending import adding, removing
 from bloomcli.formats.base import Answer, FilterFile
 from bloomcli.literals import Literal, kind_of, type_name
+from bloomcli.mending import adding, removing
 from bloomcli.model import Column, FilterFacts, Finding, Severity
 from bloomcli.rules.readers import (
     BY_PRECISION,

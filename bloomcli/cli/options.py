@@ -79,9 +79,9 @@ def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Leaf columns of the file that is already on the command line."""
-    from bloomcli.checks.mending import listed
     from bloomcli.errors import BloomError
     from bloomcli.formats.registry import open_file
+    from bloomcli.mending import listed
     from bloomcli.source import open_source
 
     several = param.multiple

@@ -58,8 +58,10 @@ def order(
     rule = size_rule(FPP if fpp is None else fpp, ndv, max_bytes, kind, variant, mosaic_draft)
     asked = fpp is not None or ndv is not None
 
+    wanted = names(columns, "columns")
+
     def chosen(file: FilterFile) -> list[Column]:
-        return select(file.leaves, names(columns, "columns"), path=file.source.path)
+        return select(file.leaves, wanted, path=file.source.path)
 
     def done(file: FilterFile) -> str | None:
         if holds_nothing(file):
@@ -77,9 +79,10 @@ def order(
         own = chosen(file)
         if not file.alike(output, {c.index for c in own}):
             return False
-        before, there = present(file, own), present(output, own)
+        there = present(output, own)
         if incomplete(output, own, there):
             return False
+        before = present(file, own) if replace or not asked else {}
         if replace and any(_bits(found) == _bits(there.get(place)) for place, found in before.items()):
             return False  # it may be the one that was to be replaced
 

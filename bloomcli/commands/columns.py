@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from bloomcli.checks.mending import listed
 from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import Chosen
+from bloomcli.mending import listed
 from bloomcli.model import Column
 
 _GLOB: Final = frozenset("*?[")

@@ -18,8 +18,10 @@ def order(*, fpp: float = 0.01, columns: Sequence[str] = (), max_bytes: int | No
     """What to fold, in whichever file. Raises UsageError."""
     rule = size_rule(fpp, None, max_bytes)
 
+    wanted = names(columns, "columns")
+
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file.columns, names(columns, "columns"), path=file.source.path)
+        return indexes(file.columns, wanted, path=file.source.path)
 
     def draft(file: FilterFile) -> Draft:
         return file.draft_fold(chosen(file), rule)

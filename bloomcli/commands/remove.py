@@ -16,8 +16,10 @@ from bloomcli.model import ChangeReport
 def order(*, columns: Sequence[str] = ()) -> Order:
     """What to remove, from whichever file."""
 
+    wanted = names(columns, "columns")
+
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file.columns, names(columns, "columns"), path=file.source.path)
+        return indexes(file.columns, wanted, path=file.source.path)
 
     def done(file: FilterFile) -> str | None:
         return "there are no filters" if next(file.facts(chosen(file)), None) is None else None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from bloomcli.rules import RULES, When
-from bloomcli.rules.policy import FilePolicy, Policy
+from bloomcli.rules.policy import FilePolicy, Policy, matches
 from bloomcli.rules.readers import WIDENED, reader
 
 
@@ -44,7 +43,7 @@ class Scope:
 
 
 def _among(column: str | None, names: Iterable[str]) -> bool:
-    return column is not None and any(column == name or fnmatchcase(column, name) for name in names)
+    return column is not None and matches(names, column)
 
 
 def _by_readers(rules: FilePolicy, format: str | None, id: str) -> bool:  # noqa: A002  the file's, the rule's

@@ -93,16 +93,16 @@ def validate(
         values = 0
         zeros: list[Finding] = []
         if deep:
-            proven = [f for f in findings if f.id != _MISSING or _unit(f) not in units]
+            proven: list[Finding] = []
             try:
                 for found, zero, count in _deep(file, wanted, units, threads or cores(), progress):
                     values += count
                     proven += found
                     zeros += zero
             except BloomError as error:
-                error.findings = _judged([*findings, *(f for f in proven if f not in findings)], rules)
+                error.findings = _judged([*findings, *proven], rules)
                 raise
-            findings = proven
+            findings = [f for f in findings if f.id != _MISSING or _unit(f) not in units] + proven
         findings += _readers(file, facts, wanted, rules, zeros, whole=deep and len(units) == len(file.units()))
         return ValidateReport(
             path=source.path,

@@ -84,7 +84,7 @@ class FilePolicy(NamedTuple):
         """What is asked of one column's filters (but for `require`, which names may be globs of many)."""
         fpp, oversize, required = self.max_fpp, self.max_oversize, False
         for part in self.columns:
-            if _matches(part.names, column):
+            if matches(part.names, column):
                 fpp = fpp if part.limits.max_fpp is None else part.limits.max_fpp
                 oversize = oversize if part.limits.max_oversize is None else part.limits.max_oversize
                 required = required or part.limits.require
@@ -98,12 +98,12 @@ class FilePolicy(NamedTuple):
         """The finding at the policy's severity, and with the reason where its rule is switched off."""
         off = self.off.get(finding.id)
         for part in self.columns:
-            if finding.column is not None and finding.id in part.off and _matches(part.names, finding.column):
+            if finding.column is not None and finding.id in part.off and matches(part.names, finding.column):
                 off = part.off[finding.id]
         return replace(finding, severity=self.severity.get(finding.id, finding.severity), off=off)
 
 
-def _matches(names: Iterable[str], column: str) -> bool:
+def matches(names: Iterable[str], column: str) -> bool:
     """Whether any of the names is the column's, or is a glob that matches it: as commands take columns."""
     return any(column == name or fnmatchcase(column, name) for name in names)
 

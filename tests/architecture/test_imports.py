@@ -19,7 +19,7 @@ PACKAGE = ROOT / "bloomcli"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = (
-    ("errors", "model", "limits", "rows"),
+    ("errors", "mending", "model", "limits", "rows"),
     ("rules",),
     ("source", "copying", "hashes", "kernels", "filters", "listing", "sidecar", "temporary", "signals", "civil"),
     ("literals",),

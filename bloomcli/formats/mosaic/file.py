@@ -15,6 +15,7 @@ from bloomcli.formats.mosaic.filterable import unfilterable
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.literals import Literal
+from bloomcli.mending import adding
 from bloomcli.model import BitTrail, Column, FilterDump, FilterFacts, FilterSummary, Finding
 from bloomcli.source import Source
 
@@ -104,7 +105,7 @@ class MosaicFile:
             raise UsageError(
                 f"column {column.path} has no filter in row group {row_group}",
                 path=self.source.path,
-                hint=f"`bloom add --columns {column.path} --mosaic-draft` adds one",
+                hint=f"{adding(self.format, column.path)} adds one",
             )
         loaded = self.load(place)
         return FilterDump(

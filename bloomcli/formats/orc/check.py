@@ -33,6 +33,7 @@ from bloomcli.formats.orc.filter_header import (
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.schema import COMPOUND, literal_column
 from bloomcli.literals import render
+from bloomcli.mending import removing
 from bloomcli.model import FilterFacts, Finding, Severity
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterat
 def _hint(file: OrcFile, column: int) -> str:
     """What to do about a filter that lacks values: none can be added for lists, maps and unions."""
     orc = file.footer.types[column]
-    return f"`bloom remove --columns {orc.label}` saves their bytes" if orc.kind in COMPOUND else HINT_REPLACE
+    return f"{removing(orc.label)} saves their bytes" if orc.kind in COMPOUND else HINT_REPLACE
 
 
 def deep(

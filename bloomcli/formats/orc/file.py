@@ -27,6 +27,7 @@ from bloomcli.formats.orc.filterable import reasons_against
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.literals import Literal
+from bloomcli.mending import adding
 from bloomcli.model import BitTrail, Column, FilterDump, FilterFacts, FilterSummary, Finding
 from bloomcli.source import Source
 
@@ -169,7 +170,7 @@ class OrcFile:
             raise UsageError(
                 f"column {column.path} has no filters in stripe {stripe}",
                 path=self.source.path,
-                hint=f"`bloom add --columns {column.path}` adds some",
+                hint=f"{adding(self.format, column.path)} adds some",
             )
         loaded = self.load(streams, stream)
         bits = loaded.filters[row_group]

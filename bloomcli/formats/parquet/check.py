@@ -27,6 +27,7 @@ from bloomcli.formats.parquet.describe import facts, present_values, problem_fac
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
 from bloomcli.formats.parquet.variants import is_usual
 from bloomcli.literals import render
+from bloomcli.mending import removing
 from bloomcli.model import Column, ColumnChunk, FilterFacts, Finding, Severity
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter, *, wrong: bool) -> Iterator
             "filter-boolean",
             Severity.ERROR,
             "a filter on a BOOLEAN column: parquet-java writes it all zero; a reader that trusts it loses rows",
-            f"`bloom remove --columns {chunk.column.path}` takes it out",
+            f"{removing(chunk.column.path)} takes it out",
         )
     elif loaded.bits.set_bits == 0 and present_values(chunk) > 0 and chunk.null_count is not None:
         yield finding(

@@ -15,6 +15,7 @@ from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, 
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
 from bloomcli.literals import Literal, excluded_by
+from bloomcli.mending import adding
 from bloomcli.model import BitTrail, Column, ColumnChunk, FilterDump, FilterFacts, FilterSummary, Finding
 from bloomcli.source import Source
 
@@ -105,7 +106,7 @@ class ParquetFile:
             raise UsageError(
                 f"column {column.path} has no filter in row group {row_group}",
                 path=self.source.path,
-                hint=f"`bloom add --columns {column.path}` adds one",
+                hint=f"{adding(self.format, column.path)} adds one",
             )
         loaded = self.load(chunk)
         return FilterDump(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 _MOSAIC = "mosaic"
 
 
@@ -31,4 +29,6 @@ def listed(column: str) -> str:
 
 def _quoted(command: str, column: str, *options: str) -> str:
     """As a shell takes it."""
+    import shlex
+
     return f"`{shlex.join(['bloom', command, *options, '--columns', listed(column)])}`"

@@ -12,8 +12,8 @@ import pytest
 from support import datasets, footers
 
 import bloomcli
-from bloomcli.checks.mending import adding, shrinking
 from bloomcli.cli import run
+from bloomcli.mending import adding, shrinking
 from bloomcli.model import Finding
 
 
