@@ -49,17 +49,21 @@ class Dataset:
         return None
 
 
-def _listed(source: str) -> list[str]:
-    from bloomcli.listing import read_list
-
+def read_named(source: str) -> bytes:
+    """What a file that an option names holds; ``-`` is standard input. Raises UnreadableError."""
     try:
-        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        return sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     except OSError as error:
         raise UnreadableError(
             f"can't be read: {(error.strerror or str(error)).lower()}", path=source, hint="check the path"
         ) from None
+
+
+def _listed(source: str) -> list[str]:
+    from bloomcli.listing import read_list
+
     # names of files are bytes: those that are no text in the locale are kept
-    return read_list(os.fsdecode(data).split("\n"))
+    return read_list(os.fsdecode(read_named(source)).split("\n"))
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from typing import Any, Final, TypeVar
 import click
 
 from bloomcli.cli import options
-from bloomcli.rules.readers import READERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,6 +23,17 @@ def _reports(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
             raise click.BadParameter(f"{value!r} is not FORM=FILE with FORM one of {', '.join(FORMS)}", ctx, param)
         pairs.append((form, path))
     return tuple(pairs)
+
+
+class _Readers(click.Option):
+    """Its help names the engines: they are looked up for who reads it."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """As Click's, with the names."""
+        from bloomcli.rules.readers import READERS
+
+        record = super().get_help_record(ctx)
+        return record and (record[0], f"{record[1]} {', '.join(READERS)}.")
 
 
 def gate_options(function: F) -> F:
@@ -61,10 +71,11 @@ def gate_options(function: F) -> F:
             click.option("--no-policy", is_flag=True, help="Look for no policy."),
             click.option(
                 "--readers",
+                cls=_Readers,
                 metavar="ENGINES",
                 multiple=True,
                 callback=options.split_names,
-                help=f"Engines that read the files: find what they would probe wrongly. Known: {', '.join(READERS)}.",
+                help="Engines that read the files: find what they would probe wrongly. Known:",
             ),
             click.option(
                 "--table-schema",

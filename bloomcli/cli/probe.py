@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from codecs import BOM_UTF8
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import click
 
 from bloomcli.cli import options, output
-from bloomcli.cli.dataset import Dataset, dataset_options, run
-from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.cli.dataset import Dataset, dataset_options, read_named, run
+from bloomcli.errors import UsageError
 
 _NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf)", re.IGNORECASE)
 _MARK: Final = "\0"
@@ -93,13 +91,7 @@ def command(dataset: Dataset, column: str | None, source: str | None, explain: b
 
 def _lines(source: str) -> list[str]:
     """Values from a file: lines as they are, without their ends. Bytes that aren't UTF-8 are kept, a mark isn't."""
-    try:
-        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-    except OSError as error:
-        raise UnreadableError(
-            f"can't be read: {(error.strerror or str(error)).lower()}", path=source, hint="check the path"
-        ) from None
-    lines = data.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
+    lines = read_named(source).removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]

@@ -141,12 +141,14 @@ def stray_bits(stray: int) -> str:
     return f"{bits} set that no value of the column sets: flipped, or of other data"
 
 
-def has_two_forms(bound: bytes, form: str) -> bool:
-    """Whether a floating-point bound, packed as `form` says, may differ from the value that it stands for.
+_FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 
-    A zero stands for either sign's, a NaN for any.
-    """
-    (value,) = struct.unpack(form, bound)
+
+def has_two_forms(bound: bytes, kind: str) -> bool:
+    """Whether a bound may be another value than it says: a zero stands for either sign's, a NaN for any."""
+    if kind not in _FLOATS:
+        return False
+    (value,) = struct.unpack(_FLOATS[kind], bound)
     return bool(value == 0 or math.isnan(value))
 
 

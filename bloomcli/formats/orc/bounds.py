@@ -11,7 +11,6 @@ from bloomcli.formats.orc import statistics, values
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model import Column
 
-_FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 _SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
 _NOT_VALUES: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT", "LIST", "MAP", "UNION")
 """Timestamps' bounds are in milliseconds, rounded one way or another; of compound columns lengths are hashed."""
@@ -31,7 +30,7 @@ def lost(stats: Any, orc: OrcType, typed: Column, bits: KirschMitzenmacherFilter
         low = low if found.HasField("minimum") else None
         high = high if found.HasField("maximum") else None
     for which, bound in (("minimum", low), ("maximum", high)):
-        if bound is None or (orc.kind in _FLOATS and has_two_forms(bound, _FLOATS[orc.kind])):
+        if bound is None or has_two_forms(bound, orc.kind):
             continue
         if not bits.check(values.encoded_hash(bound, orc, typed)):
             yield which, bound

@@ -168,7 +168,7 @@ class AddDraft(_Change):
         reason = self.file.unfilterable.get(orc.id)
         if orc.kind == "BOOLEAN":
             raise UsageError(
-                f"column {orc.path} is {reason}",
+                f"column {orc.label} is {reason}",
                 path=self.footer.path,
                 hint="leave it out of --columns",
             )

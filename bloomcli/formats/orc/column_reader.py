@@ -96,7 +96,7 @@ class Streams:
         field = f"{self._stripe.stripe.field}.footer.columns[{self._orc.id}]"
         if self._orc.id >= len(columns):
             raise CorruptFile(
-                f"column {self._orc.path} has no encoding",
+                f"column {self._orc.label} has no encoding",
                 path=self._footer.path,
                 offset=self._stripe.stripe.offset,
                 field=field,
@@ -107,7 +107,7 @@ class Streams:
         if name not in _ENCODINGS[self._orc.kind]:
             unknown = name not in VERSIONS
             raise (UnsupportedError if unknown else CorruptFile)(
-                f"column {self._orc.path}, {self._orc.name}, in the encoding {name}",
+                f"column {self._orc.label}, {self._orc.name}, in the encoding {name}",
                 path=self._footer.path,
                 offset=self._stripe.stripe.offset,
                 field=field,

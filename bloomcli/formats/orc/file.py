@@ -50,7 +50,6 @@ class OrcFile:
         self.stripes: int | None = len(self.footer.stripes)
         self.column_count = sum(t.kind not in COMPOUND for t in self.footer.types)
         self.created_by: str | None = self.footer.created_by
-        self._footers: dict[int, StripeFooter] = {}
 
     @cached_property
     def columns(self) -> Sequence[Column]:
@@ -74,9 +73,7 @@ class OrcFile:
 
     def stripe_footer(self, stripe: Stripe) -> StripeFooter:
         """A stripe's footer, read once."""
-        if stripe.ordinal not in self._footers:
-            self._footers[stripe.ordinal] = self.footer.stripe_footer(stripe)
-        return self._footers[stripe.ordinal]
+        return self.footer.stripe_footer(stripe)
 
     def filter_streams(self, columns: set[int] | None) -> Iterator[tuple[StripeFooter, Stream]]:
         """Every filter stream of these columns, stripe by stripe."""
@@ -193,14 +190,14 @@ class OrcFile:
             streams = self.stripe_footer(stripe)
             loaded, reason = self._usable(streams, orc)
             index = self.row_index(streams, orc.id)
-            chunk = sum(s.length for s in streams.streams if s.column == orc.id and s.kind not in KINDS)
+            chunk = sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
             indexed = bool(self.footer.stride)  # without a row index a stripe is one unit
             for group in range(self.footer.row_groups(stripe) if indexed else min(stripe.rows, 1)):
                 rows = self.footer.rows_in(stripe, group) if indexed else stripe.rows
                 stats = index[group] if group < len(index) else None
                 bits = loaded.filters[group] if loaded is not None and indexed else None
                 why = reason
-                if bits is not None and any(True for _ in bounds.lost(stats, orc, typed, bits)):
+                if bits is not None and any(bounds.lost(stats, orc, typed, bits)):
                     bits, why = None, WRONG
                 yield UnitAnswers(
                     stripe=stripe.ordinal,

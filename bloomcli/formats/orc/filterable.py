@@ -9,13 +9,11 @@ from bloomcli.formats.orc.footer import Footer
 
 def reasons_against(footer: Footer) -> dict[int, str]:
     """What each type is that can't have a filter, by id."""
-    types = footer.types
-    unions = [range(t.id + 1, t.last + 1) for t in types if t.kind == "UNION"]
     found: dict[int, str] = {}
-    for orc in types:
+    for orc in footer.types:
         if orc.kind == "BOOLEAN":
             found[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
-        elif any(orc.id in union for union in unions):
+        elif any(t.kind == "UNION" for t in footer.above(orc)):
             found[orc.id] = "within a union: its values can't be hashed exactly"
         elif orc.kind not in values.HASHABLE or orc.fault is not None:
             found[orc.id] = f"{orc.name}: its values can't be hashed exactly"

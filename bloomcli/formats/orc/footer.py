@@ -105,6 +105,7 @@ class Footer:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._stripe_footers: dict[int, StripeFooter] = {}
         self.path = source.path
         self.file_bytes = source.size
         self.postscript, postscript_at = _read_postscript(source)
@@ -210,7 +211,13 @@ class Footer:
         return frozenset(i for t in self.types if t.id in roots for i in range(t.id, t.last + 1))
 
     def stripe_footer(self, stripe: Stripe) -> StripeFooter:
-        """Read a stripe's footer. Raises CorruptFile where its streams don't fill the stripe."""
+        """A stripe's footer, read once. Raises CorruptFile where its streams don't fill the stripe."""
+        found = self._stripe_footers.get(stripe.ordinal)
+        if found is None:
+            found = self._stripe_footers[stripe.ordinal] = self._read_stripe_footer(stripe)
+        return found
+
+    def _read_stripe_footer(self, stripe: Stripe) -> StripeFooter:
         at = stripe.offset + stripe.index_length + stripe.data_length
         field = f"{stripe.field}.footer"
         data = self.codec.decompress(self._source.read_at(at, stripe.footer_length), at, field)

@@ -11,7 +11,6 @@ from bloomcli.formats.lookup import has_two_forms
 from bloomcli.model import ColumnChunk
 
 _WIDTHS: Final = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
-_FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 
 
 def lost(chunk: ColumnChunk, bits: SplitBlockFilter) -> Iterator[tuple[str, bytes]]:
@@ -39,6 +38,4 @@ def _is_value(chunk: ColumnChunk, bound: bytes, exact: bool | None) -> bool:
         return len(bound) == chunk.column.type_length and logical not in {"FLOAT16", "INTERVAL"}
     if len(bound) != _WIDTHS.get(physical):
         return False
-    if physical in _FLOATS:  # statistics widen zeros, and must not have NaN
-        return not has_two_forms(bound, _FLOATS[physical])
-    return True
+    return not has_two_forms(bound, physical)  # statistics widen zeros, and must not have NaN

@@ -144,7 +144,7 @@ class AddDraft(_Change):
         self.variant = rule.variant or CURRENT
         self._filters = filter_class(self.variant)
         self.estimate = tuple(self._estimate(place) for place in self.chunks)
-        self.bytes_to_decode = sum(c.compressed_bytes for c in self.chunks.values() if c.num_values)
+        self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks.values()))
         self.new_bytes_bound = (
             sum((c.bitset_bytes or 0) + _HEADER_BOUND for c in self.estimate)
             + len(file.footer.raw)
@@ -180,7 +180,7 @@ class AddDraft(_Change):
 
         def one(chunk: ColumnChunk) -> _BuiltFilter:
             built = self._build_one(chunk)
-            tick(chunk.compressed_bytes if chunk.num_values else 0)
+            tick(_bytes_to_read(chunk))
             return built
 
         with ThreadPoolExecutor(threads, thread_name_prefix="bloom-decode") as pool:
@@ -256,8 +256,13 @@ class AddDraft(_Change):
             for value in values.zero_hashes(chunk.column, draft=not current):
                 bits.insert(value)
         if not chunk.only_dictionary_encoded:
-            decoded = chunk.compressed_bytes if chunk.num_values else 0
+            decoded = _bytes_to_read(chunk)
         return _BuiltFilter(bits, count, decoded)
+
+
+def _bytes_to_read(chunk: ColumnChunk) -> int:
+    """Of a chunk that is decoded."""
+    return chunk.compressed_bytes if chunk.num_values else 0
 
 
 class RemoveDraft(_Change):

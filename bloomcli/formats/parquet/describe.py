@@ -43,7 +43,7 @@ def facts(chunk: ColumnChunk, loaded: LoadedFilter) -> FilterFacts:
 def _untrusted(chunk: ColumnChunk, loaded: LoadedFilter) -> str | None:
     if loaded.header.draft:
         return DRAFT_REASON
-    return WRONG if loaded.bits.set_bits and any(True for _ in bounds.lost(chunk, loaded.bits)) else None
+    return WRONG if loaded.bits.set_bits and any(bounds.lost(chunk, loaded.bits)) else None
 
 
 def problem_facts(chunk: ColumnChunk, problem: FilterProblem) -> FilterFacts:

@@ -130,7 +130,7 @@ class ParquetFile:
                 except FilterProblem as problem:
                     reason = problem.reason
                 else:
-                    if not loaded.header.draft and any(True for _ in bounds.lost(chunk, loaded.bits)):
+                    if not loaded.header.draft and any(bounds.lost(chunk, loaded.bits)):
                         loaded, reason = None, WRONG
             yield UnitAnswers(
                 row_group=chunk.row_group,
