@@ -206,13 +206,13 @@ def test_no_column_makes_all_types_or_streams_be_gone_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else work grows with the square of the columns, and a table may have thousands."""
-    whole, types = Footer.stripe_footer, footer.read_types
+    whole, types = Footer._read_stripe_footer, footer.read_types
 
     def stripe_footer(self: Footer, stripe: footer.Stripe) -> footer.StripeFooter:
         found = whole(self, stripe)
         return replace(found, streams=Walked(found.streams))
 
-    monkeypatch.setattr(Footer, "stripe_footer", stripe_footer)
+    monkeypatch.setattr(Footer, "_read_stripe_footer", stripe_footer)
     monkeypatch.setattr(footer, "read_types", lambda *args: Walked(types(*args)))
     walks = []
     for columns in (6, 24):
