@@ -38,6 +38,8 @@ class AtomicWriter:
         self.path = path
         self._fd = fd
         self.position = 0
+        self._reached = 0
+        """Where what was placed ends."""
         self._flusher: ThreadPoolExecutor | None = None
         self._flush: Future[None] | None = None
         self._flushed = 0
@@ -46,8 +48,20 @@ class AtomicWriter:
         self.same = 0
         """Bytes at the start that are the source's."""
 
+    def place(self, offset: int, data: bytes | bytearray) -> None:
+        """Write bytes at an offset that the file has yet to reach: ranges are copied up to there, and `write` goes on
+        behind them."""
+        view = memoryview(data).cast("B")
+        while view:
+            count = os.pwrite(self._fd, view, offset)
+            offset += count
+            view = view[count:]
+        self._reached = max(self._reached, offset)
+
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes."""
+        if self._reached > self.position:
+            self.position = os.lseek(self._fd, self._reached, os.SEEK_SET)
         view = memoryview(data).cast("B")
         while view:
             count = os.write(self._fd, view)

@@ -111,7 +111,14 @@ def xxh64(const unsigned char[::1] data not None):
     """XXH64, seed 0, of one value."""
     if data.shape[0] == 0:
         return _xxh64(<const unsigned char*>b"", 0)
-    return _xxh64(&data[0], data.shape[0])
+    cdef const unsigned char* p = &data[0]
+    cdef Py_ssize_t size = data.shape[0]
+    cdef uint64_t found
+    if size < 4096:
+        return _xxh64(p, size)
+    with nogil:
+        found = _xxh64(p, size)
+    return found
 
 
 cdef inline bint _valid(const unsigned char* bitmap, Py_ssize_t i) noexcept nogil:

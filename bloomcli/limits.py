@@ -14,6 +14,14 @@ FILTER_MIN_BYTES: Final = 32
 FILTER_MAX_BYTES: Final = 128 << 20
 """Largest split-block bitset: arrow-rs, Arrow C++ and parquet-java all stop at 128 MiB."""
 
+FILTERS_IN_FLIGHT_MAX_BYTES: Final = 96 << 20
+"""Filters that are being built or wait to be written, in all. With the largest one built alone, folding it and the
+interpreter with its libraries, a command stays under 300 MB however many filters a file gets."""
+
+DECODING_BYTES: Final = 4 << 20
+"""What decoding a column chunk takes beside its filter, with pages of the usual size (1 MiB): the page as it lies in
+the file, its values and their hashes."""
+
 FILTER_HEADER_MAX_BYTES: Final = 256
 """A BloomFilterHeader takes 12 to 20 bytes; unknown future fields are allowed for, a runaway is not."""
 

@@ -14,7 +14,7 @@ from stat import S_ISREG
 from bloomcli.atomic import replacing
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.errors import BloomError, UsageError, WriteError
-from bloomcli.formats.base import Built, Draft, FilterFile, Kept
+from bloomcli.formats.base import Built, Draft, FilterFile, Kept, Placed
 from bloomcli.formats.registry import open_file
 from bloomcli.guards import reason_against
 from bloomcli.model import ChangeReport
@@ -238,7 +238,10 @@ def _carry_out(
             for piece in pieces:
                 if isinstance(piece, Kept):
                     writer.copy_range(source, *piece, progress=copied.tick, cancelled=draft.failed)
+                elif isinstance(piece, Placed):
+                    writer.place(*piece)
                 else:
                     writer.write(piece)
+                del piece  # a filter may be large, and the next one is built where it was
         size = writer.position
     return draft.result(), size

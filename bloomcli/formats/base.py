@@ -54,21 +54,24 @@ class SizeRule(NamedTuple):
         most = limits.FILTER_MAX_BYTES if self.max_bytes is None else min(self.max_bytes, limits.FILTER_MAX_BYTES)
         return 1 << max(most.bit_length() - 1, limits.FILTER_MIN_BYTES.bit_length() - 1)
 
-    def fitted(self, bits: SplitBlockFilter, again: Callable[[int], SplitBlockFilter]) -> SplitBlockFilter:
+    def fitted(self, build: Callable[[int | None], SplitBlockFilter]) -> SplitBlockFilter:
         """A filter that holds all values, brought to the size that the rule wants.
 
         Args:
-            bits: the filter at the size of the upper bound.
-            again: builds it anew at a size, bytes: sizes go by the expected rate, and the bits that are there may
-                scatter beyond it.
+            build: builds it at a size, bytes; with None at that of the upper bound. Sizes go by the expected rate,
+                and the bits that are there may scatter beyond it: it is built again then, and the one before is
+                let go of first.
         """
         cap = self.largest_split_block
+        bits = build(None)
         if self.ndv is not None:
             while bits.nbytes > cap:
                 bits = bits.fold()
             return bits
         while bits.fpp > self.fpp and bits.nbytes < cap:
-            bits = again(bits.nbytes * 2)
+            size = bits.nbytes * 2
+            del bits
+            bits = build(size)
         return bits.folded_to(self.fpp, cap)
 
 
@@ -111,8 +114,16 @@ class Kept(NamedTuple):
     length: int
 
 
-Piece = Kept | bytes | bytearray
-"""The new file is its pieces, one after the other."""
+class Placed(NamedTuple):
+    """Bytes that come before those in front of them are all there: a filter, while the body is still copied."""
+
+    offset: int
+    """In the new file."""
+    data: bytes | bytearray
+
+
+Piece = Kept | Placed | bytes | bytearray
+"""The new file is its pieces, one after the other; what is placed is behind them, and what follows behind that."""
 
 Pieces = Generator[Piece, None, None]
 

@@ -10,7 +10,6 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.errors import FilterExists, UnsupportedError, UsageError
@@ -174,7 +173,7 @@ class AddDraft(_Change):
         size = self._upper_bound(group, column)
         if self.rule.ndv is None:  # statistics may be wrong about nulls; what was decoded isn't
             size = sizing.upper_bound_bytes(values.distinct_bound(column, hashed.count), self.rule.fpp)
-        bits = self.rule.fitted(_filled(size, column, hashed), partial(_filled, column=column, hashed=hashed))
+        bits = self.rule.fitted(lambda larger: _filled(larger or size, column, hashed))
         replaced = self._replaced.get((group.ordinal, column.index))
         change = FilterChange(
             row_group=group.ordinal,

@@ -1,94 +1,54 @@
-"""Drafts of changes to a Parquet file: filters added, removed, folded. Planned first, carried out later.
-
-A draft knows from the footer alone which bytes of the original the new file keeps, so that they are
-copied while columns are decoded in other threads. Filters come after the body in row-group, then schema order.
-"""
+"""The draft that adds filters to a Parquet file."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import limits
-from bloomcli.errors import FilterExists, UnsupportedError, UsageError, WriteError
+from bloomcli.copying import STEP_BYTES
+from bloomcli.errors import FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Built, Carried, Kept, Pieces, SizeRule, Tick
-from bloomcli.formats.parquet import splice, values
+from bloomcli.formats.ahead import Ahead, Job
+from bloomcli.formats.base import Kept, Pieces, SizeRule, Tick
+from bloomcli.formats.parquet import values
 from bloomcli.formats.parquet.describe import present_values
-from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, field_of, load
+from bloomcli.formats.parquet.draft import HEADER_BOUND, Change
+from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
-from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
-from bloomcli.formats.parquet.variants import CURRENT, DRAFTS, filter_class, write_header
+from bloomcli.formats.parquet.footer import ChunkPlace
+from bloomcli.formats.parquet.variants import CURRENT, DRAFTS, filter_class
 from bloomcli.model import Column, ColumnChunk, FilterChange
-from bloomcli.source import Source
 
 if TYPE_CHECKING:
     from bloomcli.formats.parquet.file import ParquetFile
 
-_HEADER_BOUND: Final = 32
-
-_NewFilters = dict[ChunkPlace, SplitBlockFilter]
-
-
-class _Change(Carried):
-    """What the three drafts share: the splice, and the proof that the finished file is what was planned."""
-
-    def __init__(self, file: ParquetFile, gone: set[ChunkPlace]) -> None:
-        file.refuse_if_signed()
-        self.file = file
-        self.gone = gone
-        self.lengths = file.filter_lengths if gone else {}
-        self.keep = splice.plan(file.footer, {}, gone, self.lengths).keep
-        self.bytes_to_copy = sum(length for _, length in self.keep)
-        self.variant = CURRENT
-
-    def finish(self, new: _NewFilters, changes: Iterable[FilterChange], decoded: int) -> Pieces:
-        """What follows the kept bytes: filters, and a patched footer that was checked before it is given."""
-        footer = self.file.footer
-        blobs = {place: (write_header(bits.nbytes, self.variant), bits.bitset) for place, bits in new.items()}
-        plan = splice.plan(footer, blobs, self.gone, self.lengths, write_lengths=self.variant == CURRENT)
-        moved = len(plan.keep) > 1 or sum(n for _, n in plan.keep) != footer.start
-        splice.check(footer, plan.footer, self.gone | new.keys(), moved)
-
-        def verify(written: Source) -> None:
-            if written.size != plan.total_bytes:
-                raise WriteError(f"{written.size} bytes were written, {plan.total_bytes} were planned")
-            again = read_footer(written)
-            if again.raw != plan.footer:
-                raise WriteError("the footer that was written isn't the one that was planned")
-            places = again.chunk_places({place.column for place in plan.offsets})
-            chunks = {(place.row_group, place.column): place for place in places}
-            for place, offset in plan.offsets.items():
-                chunk = again.chunk(chunks[place.row_group, place.column])
-                loaded = load(written, chunk, again.start)
-                if loaded.offset != offset or loaded.bits.bitset != new[place].bitset:
-                    raise WriteError(f"the filter at {offset} isn't the one that was built")
-
-        yield from plan.blobs
-        yield plan.tail
-        self._built = Built(
-            changes=tuple(changes),
-            bytes_decoded=decoded,
-            verify=verify,
-            bytes_unreclaimed=plan.unreclaimed,
-        )
+_SLICE_BYTES: Final = 2 * STEP_BYTES
+"""Copied of the body before it is seen whether filters wait to be written: the least that is written directly."""
 
 
-@dataclass(slots=True)
-class _BuiltFilter:
+class _BuiltFilter(NamedTuple):
     """A filter of one column chunk."""
 
-    bits: SplitBlockFilter
+    bits: SplitBlockFilter | None
+    """None: it has to be larger than could be known before, and is built when its turn comes."""
     values: int
     decoded: int
     """Compressed bytes that were read for it."""
 
+    @property
+    def held(self) -> int:
+        """Bytes of memory."""
+        return 0 if self.bits is None else self.bits.nbytes
 
-class AddDraft(_Change):
+
+class _Outgrown(Exception):
+    """A filter needs more memory than was set aside for it."""
+
+
+class AddDraft(Change):
     """Filters for chosen columns, built from their values."""
 
     def __init__(
@@ -115,7 +75,7 @@ class AddDraft(_Change):
                 )
         self.rule = rule
         self._stopped = False
-        self._running: list[Future[_BuiltFilter]] = []
+        self._ahead: Ahead[_BuiltFilter] | None = None
         self.chunks: dict[ChunkPlace, ColumnChunk] = {}
         gone: set[ChunkPlace] = set()
         for place in file.footer.chunk_places({c.index for c in columns}):
@@ -146,7 +106,7 @@ class AddDraft(_Change):
         self.estimate = tuple(self._estimate(place) for place in self.chunks)
         self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks.values()))
         self.new_bytes_bound = (
-            sum((c.bitset_bytes or 0) + _HEADER_BOUND for c in self.estimate)
+            sum((c.bitset_bytes or 0) + HEADER_BOUND for c in self.estimate)
             + len(file.footer.raw)
             + 20 * len(self.chunks)
         )
@@ -176,61 +136,95 @@ class AddDraft(_Change):
         )
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """Hash the columns' values and build their filters, `threads` chunks at a time, while the body is copied."""
+        """Hash the columns' values and build their filters, `threads` chunks at a time, while the body is copied.
 
-        def one(chunk: ColumnChunk) -> _BuiltFilter:
+        Each filter is written once it and those before it are done, and is gone then: while the body is copied where
+        others would have to wait for its memory, else behind it.
+        """
+        changes: list[FilterChange] = []
+        decoded = 0
+        chunks = iter(self.chunks.items())
+
+        def following(*, early: bool = False) -> Pieces:
+            nonlocal decoded
+            place, chunk = next(chunks)
+            built = ahead.take()
+            if built.bits is None:
+                built = self._build_one(chunk, grows=True)
+            bits = built.bits
+            assert bits is not None  # noqa: S101  one that may grow is always built
+            changes.append(self._changed(place, chunk, built.values, bits))
+            decoded += built.decoded
+            yield from self.put(place, bits, early=early)
+
+        with Ahead((self._job(chunk, tick) for chunk in self.chunks.values()), threads, _held) as ahead:
+            self._ahead = ahead
+            try:
+                ahead.begin()
+                for piece in itertools.chain.from_iterable(itertools.starmap(_slices, self.keep)):
+                    yield piece
+                    while ahead.full and ahead.ready:
+                        yield from following(early=True)
+                        ahead.begin()
+                while ahead:
+                    yield from following()
+                    ahead.begin()
+            except BaseException:
+                self._stopped = True
+                raise
+        yield from self.finish(changes, decoded)
+
+    def _job(self, chunk: ColumnChunk, tick: Tick) -> Job[_BuiltFilter]:
+        def one() -> _BuiltFilter:
             built = self._build_one(chunk)
             tick(_bytes_to_read(chunk))
             return built
 
-        with ThreadPoolExecutor(threads, thread_name_prefix="bloom-decode") as pool:
-            self._running = [pool.submit(one, chunk) for chunk in self.chunks.values()]
-            try:
-                yield from itertools.starmap(Kept, self.keep)
-                results = [future.result() for future in self._running]
-            except BaseException:
-                self._stopped = True
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-        new: _NewFilters = {}
-        changes = []
-        for (place, chunk), built in zip(self.chunks.items(), results, strict=True):
-            new[place] = built.bits
-            changes.append(self._changed(place, chunk, built))
-        yield from self.finish(new, changes, sum(built.decoded for built in results))
+        return Job(self._memory(chunk), one)
+
+    def _memory(self, chunk: ColumnChunk) -> int:
+        """Bytes that building a chunk's filter takes at most: the filter, folded once beside it, and the decoding."""
+        size = self._upper_bound(chunk)
+        return size + size // 2 + min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, limits.DECODING_BYTES)
 
     def failed(self) -> bool:
         """Some column could not be read."""
-        return any(future.done() and future.exception() is not None for future in self._running)
+        return self._ahead is not None and self._ahead.failed()
 
-    def _changed(self, place: ChunkPlace, chunk: ColumnChunk, built: _BuiltFilter) -> FilterChange:
-        bits = built.bits
-        old = None
-        if place in self.gone:
-            try:
-                old = self.file.load(chunk).bits.nbytes
-            except FilterProblem:
-                old = None  # it is replaced because it can't be read
+    def _changed(self, place: ChunkPlace, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:
         return FilterChange(
             row_group=place.row_group,
             column=chunk.column.path,
             action="replace" if place in self.gone else "add",
             bitset_bytes=bits.nbytes,
-            old_bitset_bytes=old,
-            values=built.values,
+            # None: it is replaced because it can't be read
+            old_bitset_bytes=self.file.bitset_bytes(chunk) if place in self.gone else None,
+            values=count,
             fpp=bits.fpp,
             target_fpp=self.rule.fpp,
             misses_target=bits.fpp > self.rule.fpp,
             source="dictionary" if chunk.only_dictionary_encoded else "pages",
         )
 
-    def _build_one(self, chunk: ColumnChunk) -> _BuiltFilter:
-        built = self._filled(chunk, None)
-        built.bits = self.rule.fitted(built.bits, lambda size: self._filled(chunk, size).bits)
-        return built
+    def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
+        """A chunk's filter; without one if it would have to be larger than was known, unless it `grows`."""
+        count = decoded = 0
+        room = self._upper_bound(chunk) + limits.DECODING_BYTES
 
-    def _filled(self, chunk: ColumnChunk, size: int | None) -> _BuiltFilter:
-        """A filter of `size` bytes (None: of the upper bound) with the chunk's values."""
+        def build(size: int | None) -> SplitBlockFilter:
+            nonlocal count, decoded
+            if size is not None and size > room and not grows:
+                raise _Outgrown
+            bits, count, decoded = self._filled(chunk, size)
+            return bits
+
+        try:
+            return _BuiltFilter(self.rule.fitted(build), count, decoded)
+        except _Outgrown:
+            return _BuiltFilter(None, count, decoded)
+
+    def _filled(self, chunk: ColumnChunk, size: int | None) -> tuple[SplitBlockFilter, int, int]:
+        """A filter of `size` bytes (None: of the upper bound) with the chunk's values; how many, and bytes read."""
         bits: SplitBlockFilter | None = None
         count = decoded = 0
         zero = False
@@ -257,84 +251,22 @@ class AddDraft(_Change):
                 bits.insert(value)
         if not chunk.only_dictionary_encoded:
             decoded = _bytes_to_read(chunk)
-        return _BuiltFilter(bits, count, decoded)
+        return bits, count, decoded
+
+
+def _held(built: _BuiltFilter) -> int:
+    return built.held
+
+
+def _slices(offset: int, length: int) -> Iterator[Kept]:
+    """A range in parts that are copied one after the other, none but the only one shorter than a slice."""
+    while length >= 2 * _SLICE_BYTES:
+        yield Kept(offset, _SLICE_BYTES)
+        offset += _SLICE_BYTES
+        length -= _SLICE_BYTES
+    yield Kept(offset, length)
 
 
 def _bytes_to_read(chunk: ColumnChunk) -> int:
     """Of a chunk that is decoded."""
     return chunk.compressed_bytes if chunk.num_values else 0
-
-
-class RemoveDraft(_Change):
-    """Filters taken out."""
-
-    def __init__(self, file: ParquetFile, columns: set[int] | None) -> None:
-        super().__init__(file, set(file.places(columns)))
-        self.estimate = tuple(
-            FilterChange(
-                row_group=place.row_group,
-                column=file.columns[place.column].path,
-                action="remove",
-                bitset_bytes=None,
-                old_bitset_bytes=_old_size(file, place),
-            )
-            for place in sorted(self.gone)
-        )
-        self.bytes_to_decode = 0
-        self.new_bytes_bound = len(file.footer.raw) + 8
-
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """Nothing has to be read."""
-        del threads, tick
-        yield from itertools.starmap(Kept, self.keep)
-        yield from self.finish({}, self.estimate, 0)
-
-
-def _old_size(file: ParquetFile, place: ChunkPlace) -> int | None:
-    try:
-        return file.load(file.footer.chunk(place)).bits.nbytes
-    except FilterProblem:
-        return None
-
-
-class FoldDraft(_Change):
-    """Filters halved as often as their measured rate allows. No column is read."""
-
-    def __init__(self, file: ParquetFile, columns: set[int] | None, rule: SizeRule) -> None:
-        self.rule = rule
-        self.folded: _NewFilters = {}
-        estimate = []
-        for place in file.places(columns):
-            loaded = file.load(file.footer.chunk(place))
-            # filters of the drafts are to be replaced, not kept in use
-            bits = loaded.bits if loaded.header.draft else loaded.bits.folded_to(rule.fpp, rule.largest_split_block)
-            if bits.nbytes < loaded.bits.nbytes:
-                self.folded[place] = bits
-            estimate.append(self._changed(file.columns[place.column].path, place, loaded, bits))
-        super().__init__(file, set(self.folded))
-        self.estimate = tuple(estimate)
-        self.bytes_to_decode = 0
-        self.new_bytes_bound = (
-            sum(bits.nbytes + _HEADER_BOUND for bits in self.folded.values())
-            + len(file.footer.raw)
-            + 20 * len(self.folded)
-            + 8
-        )
-
-    def _changed(self, column: str, place: ChunkPlace, loaded: LoadedFilter, bits: SplitBlockFilter) -> FilterChange:
-        return FilterChange(
-            row_group=place.row_group,
-            column=column,
-            action="fold" if bits.nbytes < loaded.bits.nbytes else "keep",
-            bitset_bytes=bits.nbytes,
-            old_bitset_bytes=loaded.bits.nbytes,
-            fpp=bits.fpp,
-            target_fpp=self.rule.fpp,
-            misses_target=bits.fpp > self.rule.fpp,
-        )
-
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """The folded filters are ready; only the footer is left to patch."""
-        del threads, tick
-        yield from itertools.starmap(Kept, self.keep)
-        yield from self.finish(self.folded, self.estimate, 0)

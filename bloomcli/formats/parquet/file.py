@@ -11,7 +11,7 @@ from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
 from bloomcli.formats.lookup import WRONG
 from bloomcli.formats.parquet import bounds, check, describe, values
-from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load
+from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load, load_header
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
 from bloomcli.literals import Literal, excluded_by
@@ -184,7 +184,15 @@ class ParquetFile:
     def filter_length(self, place: ChunkPlace) -> int | None:
         """The size of a chunk's filter by its header; None where that can't be read: its extent isn't known."""
         try:
-            return self.load(self.footer.chunk(place)).length
+            header = load_header(self.source, self.footer.chunk(place), self.footer.start)
+        except FilterProblem:
+            return None
+        return header.header_bytes + header.num_bytes
+
+    def bitset_bytes(self, chunk: ColumnChunk) -> int | None:
+        """The size of a filter's bitset by its header; None where that can't be read."""
+        try:
+            return load_header(self.source, chunk, self.footer.start).num_bytes
         except FilterProblem:
             return None
 
@@ -217,15 +225,15 @@ class ParquetFile:
 
     def draft_remove(self, columns: set[int] | None) -> Draft:
         """Plan to remove filters."""
-        from bloomcli.formats.parquet import change
+        from bloomcli.formats.parquet import reduce
 
-        return change.RemoveDraft(self, columns)
+        return reduce.RemoveDraft(self, columns)
 
     def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
         """Plan to shrink filters."""
-        from bloomcli.formats.parquet import change
+        from bloomcli.formats.parquet import reduce
 
-        return change.FoldDraft(self, columns, rule)
+        return reduce.FoldDraft(self, columns, rule)
 
 
 def _answer(

@@ -19,6 +19,9 @@ from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_
 from bloomcli.model import ColumnChunk
 from bloomcli.source import Source
 
+_ONE_READ_BYTES: Final = 8 << 20
+"""A larger filter is read apart from its header: its bits needn't be copied out then."""
+
 DRAFT_REASON: Final = (
     "a filter of the 2018 drafts (Murmur3): today's readers take its hash for XXH64, or can't read it, and lose rows"
 )
@@ -62,10 +65,32 @@ def field_of(chunk: ColumnChunk) -> str:
 
 
 def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
-    """Read a chunk's filter in one read where the length is known, else in two.
+    """Read a chunk's filter, in one read where the length is known and no more than 8 MiB, else in two.
 
     `data_end` is where data must end: the footer's first byte. Raises FilterProblem.
     """
+    header, data = _start(source, chunk, data_end, _ONE_READ_BYTES)
+    offset = chunk.bloom_filter_offset
+    assert offset is not None  # noqa: S101  _start has looked
+    start, size = header.header_bytes, header.num_bytes
+    whole = len(data) >= start + size
+    return LoadedFilter(
+        offset=offset,
+        header=header,
+        header_raw=data[:start],
+        bits=filter_class(header.variant).from_bytes(
+            data[start : start + size] if whole else source.read_at(offset + start, size)
+        ),
+    )
+
+
+def load_header(source: Source, chunk: ColumnChunk, data_end: int) -> FilterHeader:
+    """The header of a chunk's filter, without its bits. Raises FilterProblem as `load` does."""
+    return _start(source, chunk, data_end, limits.FILTER_HEADER_MAX_BYTES)[0]
+
+
+def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tuple[FilterHeader, bytes]:
+    """A filter's header, and the bytes from there on, all of them where they are at most `most`."""
     offset = chunk.bloom_filter_offset
     if offset is None:
         raise ValueError("the chunk has no filter")
@@ -96,7 +121,7 @@ def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
             f"bloom_filter_length is {claimed}, more than a filter may have ({limits.FILTER_MAX_BYTES})",
             "filter-too-large",
         )
-    first = min(claimed if claimed is not None else limits.FILTER_HEADER_MAX_BYTES, room)
+    first = min(limits.FILTER_HEADER_MAX_BYTES if claimed is None or claimed > most else claimed, room)
     data = source.read_at(offset, first)
     try:
         header = parse_header(data[: limits.FILTER_HEADER_MAX_BYTES], Place(source.path, offset, field))
@@ -109,16 +134,7 @@ def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
             id="filter-header",
         ) from None
     _check_header(header, chunk, room, problem)
-    end = header.header_bytes + header.num_bytes
-    bitset = data[header.header_bytes : end]
-    if len(bitset) < header.num_bytes:
-        bitset += source.read_at(offset + len(data), end - len(data))
-    return LoadedFilter(
-        offset=offset,
-        header=header,
-        header_raw=data[: header.header_bytes],
-        bits=filter_class(header.variant).from_bytes(bitset),
-    )
+    return header, data
 
 
 def unknown_kind(header: FilterHeader) -> tuple[str, str] | None:

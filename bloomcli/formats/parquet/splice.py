@@ -48,8 +48,8 @@ class Splice:
 
     keep: tuple[tuple[int, int], ...]
     """(offset, length) of what is copied from the original, in order."""
-    blobs: tuple[bytes | bytearray, ...]
-    """Headers and bitsets of the new filters, in order."""
+    filter_bytes: int
+    """Headers and bitsets of the new filters, behind what is copied."""
     footer: bytes
     unreclaimed: int = 0
     """Bytes of filters that are no longer used but could not be cut out."""
@@ -69,7 +69,7 @@ class Splice:
     @property
     def total_bytes(self) -> int:
         """Size of the new file."""
-        return self.copied_bytes + sum(len(b) for b in self.blobs) + len(self.tail)
+        return self.copied_bytes + self.filter_bytes + len(self.tail)
 
 
 def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -> bytes:
@@ -158,7 +158,7 @@ def strip(footer: Footer, places: set[ChunkPlace]) -> bytes:
 
 def plan(
     footer: Footer,
-    new: dict[ChunkPlace, tuple[bytes, bytes | bytearray]],
+    new: dict[ChunkPlace, int],
     gone: set[ChunkPlace],
     filter_lengths: dict[ChunkPlace, int],
     *,
@@ -168,7 +168,7 @@ def plan(
 
     Args:
         footer: of the original.
-        new: header and bitset of each filter that is put in, in the order in which they are laid out.
+        new: bytes of each filter that is put in, header included, in the order in which they are laid out.
         gone: chunks whose present filter is removed or replaced.
         filter_lengths: sizes (header included) of all present filters whose length the metadata doesn't
             give; a filter in `gone` without a known length stays behind unused.
@@ -190,21 +190,18 @@ def plan(
     keep.append((position, footer.start - position))
     keep = [(start, length) for start, length in keep if length]
     edits: list[Edit] = []
-    blobs: list[bytes | bytearray] = []
     offsets: dict[ChunkPlace, int] = {}
     end = sum(length for _, length in keep)
-    for place, (header, bitset) in new.items():
-        length = len(header) + len(bitset)
+    for place, length in new.items():
         edits += set_fields(meta_struct(footer, place), {OFFSET: end, LENGTH: length if write_lengths else None})
         offsets[place] = end
-        blobs += [header, bitset]
         end += length
     for place in gone - new.keys():
         edits += set_fields(meta_struct(footer, place), {OFFSET: None, LENGTH: None})
     edits += _moves(footer, claims, cuts, gone | new.keys())
     return Splice(
         keep=tuple(keep),
-        blobs=tuple(blobs),
+        filter_bytes=sum(new.values()),
         footer=apply_edits(footer.raw, edits),
         unreclaimed=unreclaimed,
         offsets=offsets,

@@ -1,0 +1,100 @@
+"""Threads that may be refused: a user has only so many processes, and threads count (RLIMIT_NPROC, cgroup pids.max).
+
+Where the system starts fewer than are asked for, those that there are do the work; where it starts none, whoever
+waits for a result does. The standard library's executor raises in that case, or waits for ever.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
+
+
+class Threads:
+    """A pool of at most `most` threads, which start as work comes. Work is begun in the order in which it came."""
+
+    def __init__(self, most: int, name: str) -> None:
+        self._most = max(most, 1)
+        self._name = name
+        self._threads: list[threading.Thread] = []
+        self._refused = False
+        self._idle = 0
+        self._closed = False
+        self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._change = threading.Condition()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def refused(self) -> bool:
+        """The system has refused to start a thread."""
+        return self._refused
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Have work done; take its result by `result`."""
+        future: Future[T] = Future()
+        with self._change:
+            self._waiting.append((future, work))
+            wanted = len(self._waiting) > self._idle and len(self._threads) < self._most
+            self._change.notify()
+        if wanted and not self._refused:
+            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}")
+            try:
+                thread.start()
+            except RuntimeError:  # "can't start new thread"
+                self._refused = True
+            else:
+                self._threads.append(thread)
+        return future
+
+    def result(self, future: Future[T]) -> T:
+        """What the work gave, or raise what it raised. Without threads it, and what came before it, is done here."""
+        while not self._threads and not future.done():
+            _do(*self._waiting.popleft())
+        return future.result()
+
+    def close(self) -> None:
+        """Give up what wasn't begun, and wait for what was. May be called again."""
+        with self._change:
+            self._closed = True
+            given_up = list(self._waiting)
+            self._waiting.clear()
+            self._change.notify_all()
+        for future, _ in given_up:
+            future.cancel()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._change:
+                self._idle += 1
+                while not self._waiting and not self._closed:
+                    self._change.wait()
+                self._idle -= 1
+                if not self._waiting:
+                    return
+                item = self._waiting.popleft()
+            _do(*item)
+            del item  # a result may be large, and is the caller's
+
+
+def _do(future: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        result = work()
+    except BaseException as error:  # noqa: BLE001  it is raised where the result is taken
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+__all__ = ["CancelledError", "Threads"]
