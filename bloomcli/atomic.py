@@ -16,8 +16,9 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,7 @@ from bloomcli.errors import UsageError, WriteError
 from bloomcli.signals import terminable
 from bloomcli.source import LocalSource
 from bloomcli.temporary import Temporary, appear, beside, lock
+from bloomcli.threads import Threads
 
 _FLUSH_BYTES: Final = 32 << 20
 
@@ -40,7 +42,7 @@ class AtomicWriter:
         self.position = 0
         self._reached = 0
         """Where what was placed ends."""
-        self._flusher: ThreadPoolExecutor | None = None
+        self._flusher: Threads | None = None
         self._flush: Future[None] | None = None
         self._flushed = 0
         """Bytes that the disk has been given."""
@@ -102,9 +104,11 @@ class AtomicWriter:
                 return
             self._flush.result()
         if self._flusher is None:
-            self._flusher = ThreadPoolExecutor(1, thread_name_prefix="bloom-flush")
+            self._flusher = Threads(1, "bloom-flush")
         self._flushed = self.position
-        self._flush = self._flusher.submit(os.fdatasync, self._fd)
+        self._flush = self._flusher.submit(partial(os.fdatasync, self._fd))
+        if self._flusher.refused:
+            self._flusher.result(self._flush)  # there is no thread to do it meanwhile
 
     def flush(self) -> None:
         """Put everything that was written on the disk."""
@@ -115,7 +119,7 @@ class AtomicWriter:
     def close(self) -> None:
         """Let go of the file, once nothing works on it any more."""
         if self._flusher is not None:
-            self._flusher.shutdown()
+            self._flusher.close()
         self._copier.close()
 
 

@@ -330,6 +330,8 @@ class ChangeReport:
     changes: tuple[FilterChange, ...]
     bytes_unreclaimed: int = 0
     """Bytes of old filters that stay in the file, unused: they lie between row groups, and pages can't move."""
+    remarks: tuple[str, ...] = ()
+    """What the caller should know of the file or the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

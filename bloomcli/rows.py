@@ -95,6 +95,8 @@ class DatasetReport:
     seconds: float
     rows: tuple[FileRow, ...]
     """In the order in which the files were named."""
+    remarks: tuple[str, ...] = ()
+    """What the caller should know of the run: fewer processes than were asked for."""
 
     @property
     def files(self) -> int:
@@ -165,6 +167,8 @@ class GateReport:
     """The most severe first, then by rule and path; switched-off and known ones too. Each has its path."""
     rows: tuple[FileRow, ...]
     """The files that were looked at, without their findings."""
+    remarks: tuple[str, ...] = ()
+    """What the caller should know of the run: fewer processes than were asked for."""
 
     @property
     def files(self) -> int:

@@ -9,10 +9,16 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
-from typing import Any, Self, TypeVar
+from concurrent.futures import Future
+from typing import Any, Final, Self, TypeVar
 
 T = TypeVar("T")
+
+REFUSED: Final = (
+    "the system started fewer threads than were asked for: `ulimit -u`, or the container's pids.max, says how many "
+    "there may be"
+)
+"""Of work that may have taken longer for that."""
 
 
 class Threads:
@@ -95,6 +101,3 @@ def _do(future: Future[Any], work: Callable[[], Any]) -> None:
         future.set_exception(error)
     else:
         future.set_result(result)
-
-
-__all__ = ["CancelledError", "Threads"]

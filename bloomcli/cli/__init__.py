@@ -103,6 +103,9 @@ def run(args: Sequence[str] | None = None) -> int:
     from bloomcli.cli.output import take_any_text
 
     take_any_text()
+    # numpy comes with the package that reads Mosaic: its OpenBLAS interrupts a process that gets no threads, which
+    # nothing here needs
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = bloom.main(args=None if args is None else list(args), prog_name="bloom", standalone_mode=False)
         sys.stdout.flush()

@@ -90,7 +90,7 @@ class Bars:
             if phase not in self._tasks:
                 self._tasks[phase] = bars.add_task(_PHASES.get(phase, phase), total=total)
             text = self._texts.get(phase)
-            bars.update(self._tasks[phase], completed=done, description=text)
+            bars.update(self._tasks[phase], completed=done, description=text, refresh=not bars.live.auto_refresh)
 
 
 def _bars() -> Progress:
@@ -112,6 +112,15 @@ def _bars() -> Progress:
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
+        auto_refresh=_a_thread_starts(),  # by a thread; else with each step
     )
     bars.start()
     return bars
+
+
+def _a_thread_starts() -> bool:
+    try:
+        threading.Thread(target=int).start()
+    except RuntimeError:  # RLIMIT_NPROC
+        return False
+    return True

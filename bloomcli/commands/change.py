@@ -182,11 +182,12 @@ def _change(
     progress: Progress | None,
 ) -> ChangeReport:
     if output is None:
-        changes, decoded, left = draft.estimate, draft.bytes_to_decode, 0
+        changes, decoded, left, remarks = draft.estimate, draft.bytes_to_decode, 0, draft.remarks
         size = draft.bytes_to_copy + draft.new_bytes_bound
     else:
         built, size = _carry_out(source, output, target, draft, threads or cores(), progress)
         changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
+        remarks = draft.remarks + built.remarks
     return ChangeReport(
         path=source.path,
         format=file.format,
@@ -200,6 +201,7 @@ def _change(
         seconds=0.0,
         changes=tuple(changes),
         bytes_unreclaimed=left,
+        remarks=remarks,
     )
 
 

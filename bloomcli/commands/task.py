@@ -306,4 +306,5 @@ def _changed(report: ChangeReport) -> FileRow:
         bytes_before=report.bytes_before,
         bytes_after=report.bytes_after,
         max_fpp=max((c.fpp for c in touched if c.fpp is not None), default=None),
+        reason="; ".join(report.remarks) or None,
     )

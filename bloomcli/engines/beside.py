@@ -17,7 +17,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from multiprocessing.spawn import get_executable
 from types import FrameType
 from typing import IO, Final, cast
@@ -28,29 +28,47 @@ from bloomcli.rows import FileRow
 Rows = Generator[tuple[int, FileRow], None, None]
 """Files' positions and rows, as they are done."""
 
+Told = Callable[[int, str], None]
+"""Given how many worker processes there are, and why there aren't more."""
+
 _CHILD: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from bloomcli.engines.beside import serve; serve()"
 )
 _PARENT_CHECK_SECONDS: Final = 0.5
 
 
-def rows(tasks: dict[int, Task], workers: int, fail_fast: bool) -> Rows:
-    """The tasks' rows; fewer than tasks where the child was killed. When closed, the child and its workers end."""
-    with subprocess.Popen(  # noqa: S603  this Python
-        [os.fsdecode(get_executable()), "-c", _CHILD, json.dumps(sys.path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        process_group=0,  # Ctrl-C is for the caller, which ends the child
-    ) as child:
+class NotStarted(Exception):
+    """The system starts no other process; says why."""
+
+
+def rows(tasks: dict[int, Task], workers: int, fail_fast: bool, told: Told, *, here: bool) -> Rows:
+    """The tasks' rows; fewer than tasks where the child was killed. When closed, the child and its workers end.
+
+    Raises:
+        NotStarted: there is no child.
+    """
+    try:
+        started = subprocess.Popen(  # noqa: S603  this Python
+            [os.fsdecode(get_executable()), "-c", _CHILD, json.dumps(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,  # Ctrl-C is for the caller, which ends the child
+        )
+    except OSError as error:
+        raise NotStarted(error.strerror or str(error)) from None
+    with started as child:
         to_child, from_child = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
         try:
             try:
                 with to_child:
-                    pickle.dump((os.getpid(), tasks, workers, fail_fast), to_child)
+                    pickle.dump((os.getpid(), tasks, workers, fail_fast, here), to_child)
             except BrokenPipeError:  # it was killed
                 return
             while (found := _next(from_child)) is not None:
-                yield found
+                if isinstance(found[1], str):
+                    told(found[0], found[1])
+                else:
+                    yield found[0], found[1]
         except BaseException:
             child.terminate()
             raise
@@ -59,9 +77,9 @@ def rows(tasks: dict[int, Task], workers: int, fail_fast: bool) -> Rows:
             child.wait()
 
 
-def _next(stream: IO[bytes]) -> tuple[int, FileRow] | None:
+def _next(stream: IO[bytes]) -> tuple[int, FileRow | str] | None:
     try:
-        found: tuple[int, FileRow] | None = pickle.load(stream)  # noqa: S301  from our own child
+        found: tuple[int, FileRow | str] | None = pickle.load(stream)  # noqa: S301  from our own child
     except (EOFError, pickle.UnpicklingError):  # it was killed
         return None
     return found
@@ -74,14 +92,14 @@ def serve() -> None:
 
     pipe = os.dup(1)
     os.dup2(2, 1)  # whatever else is printed must not get among the rows
-    parent, tasks, workers, fail_fast = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
+    parent, tasks, workers, fail_fast, here = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
 
     def watch(number: int, frame: FrameType | None) -> None:
         del number, frame
         if os.getppid() != parent:  # it was killed: nobody reads the rows
             raise SystemExit(1)
 
-    found = side_by_side(tasks, workers, fail_fast)
+    found = side_by_side(tasks, workers, fail_fast, lambda count, reason: _send(pipe, (count, reason)), here=here)
     with terminable():
         signal.signal(signal.SIGALRM, watch)
         signal.setitimer(signal.ITIMER_REAL, _PARENT_CHECK_SECONDS, _PARENT_CHECK_SECONDS)
@@ -96,7 +114,7 @@ def serve() -> None:
             found.close()
 
 
-def _send(pipe: int, item: tuple[int, FileRow] | None) -> None:
+def _send(pipe: int, item: tuple[int, FileRow | str] | None) -> None:
     """Unbuffered: at an end from outside nothing may be left that waits for the parent."""
     data = pickle.dumps(item)
     while data:

@@ -124,6 +124,7 @@ class Asked:
             excluded=self.excluded[-1] if self.excluded else 0,
             findings=tuple(sorted(findings, key=rank)),
             rows=tuple(replace(row, findings=()) for row in done.rows),
+            remarks=done.remarks,
         )
 
     def _in_part(self) -> bool:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import sys
-import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from multiprocessing.context import BaseContext
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from bloomcli.commands import task as work
 from bloomcli.commands.progress import cores
 from bloomcli.commands.task import CHANGING, Task, module_of
 from bloomcli.engines import beside
-from bloomcli.engines.beside import Rows
+from bloomcli.engines import workers as processes
+from bloomcli.engines.beside import Rows, Told
+from bloomcli.engines.workers import Killed, Workers
 from bloomcli.formats.registry import preload
 from bloomcli.rows import DatasetReport, FileRow, Status
-from bloomcli.signals import stop_by_default, terminable
+from bloomcli.signals import terminable
 from bloomcli.temporary import sweep
 
 OnRow = Callable[[FileRow], None]
@@ -32,7 +27,6 @@ _LOOK_AHEAD: Final = 4
 _HANDFUL: Final = 32
 _SMALL_BYTES: Final = 1 << 20
 """Files that are handed to a worker together have no more in all."""
-_PARENT_CHECK_SECONDS: Final = 0.5
 
 
 def run(
@@ -55,7 +49,19 @@ def run(
     planned = {i: replace(tasks[i], threads=threads[i]) for i in ordered}
     _sweep(tasks)
     rows: dict[int, FileRow] = {}
-    found = _in_turn(planned, fail_fast) if workers == 1 else _in_processes(planned, workers, fail_fast)
+    remarks: list[str] = []
+    jobs_done = workers
+
+    def told(count: int, reason: str) -> None:
+        nonlocal jobs_done
+        jobs_done = min(jobs_done, max(count, 1))
+        remarks.append(
+            f"{count} of {workers} worker processes could be started ({reason.lower()}): `ulimit -u`, or the "
+            "container's pids.max, says how many there may be"
+        )
+
+    alone = workers == 1
+    found = _in_turn(planned, fail_fast) if alone else _in_processes(planned, workers, fail_fast, told, here=True)
     with terminable():
         try:
             for index, row in found:
@@ -68,9 +74,10 @@ def run(
     return DatasetReport(
         command=tasks[0].command if tasks else "",
         engine="local",
-        jobs=workers,
+        jobs=jobs_done,
         seconds=time.perf_counter() - started,
         rows=tuple(rows[i] for i in range(len(tasks)) if i in rows),
+        remarks=tuple(remarks),
     )
 
 
@@ -94,7 +101,11 @@ def _sweep(tasks: Sequence[Task]) -> None:
 
 def apart(tasks: dict[int, Task]) -> Generator[tuple[int, FileRow], None, None]:
     """Each task in a process beside this one, so that one that takes its process down is a row too."""
-    yield from _in_processes(tasks, 1, False)
+
+    def told(count: int, reason: str) -> None:
+        del count, reason  # the task's row says so
+
+    yield from _in_processes(tasks, 1, False, told, here=False)
 
 
 def _in_turn(tasks: dict[int, Task], fail_fast: bool) -> Rows:
@@ -105,65 +116,24 @@ def _in_turn(tasks: dict[int, Task], fail_fast: bool) -> Rows:
             return
 
 
-def _can_fork() -> bool:
-    """fork starts at once, and is safe on Linux with no other thread running."""
-    return sys.platform == "linux" and threading.active_count() == 1
-
-
-def _in_processes(tasks: dict[int, Task], workers: int, fail_fast: bool) -> Rows:
-    if _can_fork():
-        yield from side_by_side(tasks, workers, fail_fast)
+def _in_processes(tasks: dict[int, Task], workers: int, fail_fast: bool, told: Told, *, here: bool) -> Rows:
+    if processes.can_fork():
+        yield from side_by_side(tasks, workers, fail_fast, told, here=here)
         return
     missing = dict(tasks)
     failed = False
-    for index, row in beside.rows(tasks, workers, fail_fast):
-        missing.pop(index)
-        failed = failed or row.status is Status.FAILED
-        yield index, row
+    try:
+        for index, row in beside.rows(tasks, workers, fail_fast, told, here=here):
+            missing.pop(index)
+            failed = failed or row.status is Status.FAILED
+            yield index, row
+    except beside.NotStarted as error:
+        told(0, str(error))
+        yield from _in_turn(tasks, fail_fast) if here else ((i, _unstarted(task)) for i, task in tasks.items())
+        return
     if not (failed and fail_fast):  # else what isn't done has no row
         for index, task in missing.items():
             yield index, _killed(task)
-
-
-_stop: Any = None
-
-
-def _worker(stop: Any, parent: int) -> None:
-    """A worker's start: Ctrl-C is for the parent, which tells by `stop`; a parent that was killed is noticed."""
-    import signal
-
-    global _stop  # noqa: PLW0603  the one thing that a worker knows besides its task
-    _stop = stop
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    stop_by_default()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_PARENT_CHECK_SECONDS)
-        os._exit(1)  # nobody will read the rows; temporary files are swept by the next run
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _stoppable(phase: str, done: int, total: int) -> None:
-    del phase, done, total
-    if _stop is not None and _stop.is_set():
-        raise KeyboardInterrupt
-
-
-def _several(tasks: list[Task]) -> list[FileRow]:
-    """The tasks' rows, as far as a stop lets them be done."""
-    rows: list[FileRow] = []
-    try:
-        for task in tasks:
-            if _stop is not None and _stop.is_set():
-                break
-            rows.append(work.run(task, _stoppable))
-    except KeyboardInterrupt:
-        pass
-    except SystemExit as end:  # by a signal: the file is whole, and the pool must not take the worker for a live one
-        os._exit(end.code if isinstance(end.code, int) else 1)
-    return rows
 
 
 def _handful(waiting: list[int], tasks: dict[int, Task], workers: int) -> list[int]:
@@ -177,63 +147,73 @@ def _handful(waiting: list[int], tasks: dict[int, Task], workers: int) -> list[i
     return taken
 
 
-def side_by_side(tasks: dict[int, Task], workers: int, fail_fast: bool) -> Rows:
+def side_by_side(tasks: dict[int, Task], workers: int, fail_fast: bool, told: Told, *, here: bool) -> Rows:
     """Rows as files are done, by workers of this process: forked ones, or spawned where its main module may be
-    imported again.
+    imported again. Where the system starts fewer, `told` is given how many and why; where it starts none, this
+    process does the work if it may be done `here`.
 
-    When a worker is killed the pool is lost, with what it had in hand. Each such file is tried once more, in a
-    new pool and alone, so that one that always ends so (out of memory) is told from those that were beside it.
+    A file whose worker is killed is tried once more, alone, so that one that always ends so (out of memory) is told
+    from those that were beside it.
     """
-    fork = _can_fork()
-    context: BaseContext = multiprocessing.get_context("fork" if fork else "spawn")
-    stop = context.Event()
-    if fork:
+    crew = Workers(workers)
+    if crew.forks:
         commands = {task.command for task in tasks.values()}
         preload((task.path for task in tasks.values()), writing=not commands.isdisjoint(CHANGING))
         for command in commands:
             module_of(command)
-
-    def start() -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(workers, mp_context=context, initializer=_worker, initargs=(stop, os.getpid()))
-
     waiting = list(reversed(tasks))
     alone: list[int] = []
     lost: set[int] = set()
-    running: dict[Future[list[FileRow]], list[int]] = {}
-    pool = start()
     try:
-        while waiting or alone or running:
-            # few are handed out ahead, so that a stop has little to wait for
-            while (alone and not running) or (waiting and not alone and len(running) < workers * _LOOK_AHEAD):
+        while waiting or alone or crew.busy:
+            while (alone and not crew.busy) or (waiting and not alone):
+                worker = crew.idle()
+                if worker is None:
+                    break
                 following = alone or waiting
                 taken = [alone.pop()] if alone else _handful(waiting, tasks, workers)
                 try:
-                    running[pool.submit(_several, [tasks[i] for i in taken])] = taken
-                except BrokenProcessPool:
+                    crew.give(worker, taken, [tasks[i] for i in taken])
+                except Killed:  # it has begun none of them
                     following += reversed(taken)
-                    if running:
-                        break
-                    pool.shutdown(wait=True)
-                    pool = start()
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                taken = running.pop(future)
-                try:
-                    rows = future.result()
-                except BrokenProcessPool:
+            if crew.refused is not None:
+                told(crew.count, crew.refused)
+                crew.refused = None
+            if crew.busy:
+                taken, done = crew.next()
+                rows = done or []
+                if done is None:
                     rows = [_killed(tasks[i], ", twice") for i in taken if i in lost]
-                    if not rows and not stop.is_set():
+                    if not rows and not crew.stopped:
                         lost.update(taken)
                         alone += taken
                 yield from zip(taken, rows, strict=False)
-                if fail_fast and any(row.status is Status.FAILED for row in rows):
-                    stop.set()  # what isn't done then has no row
-                    waiting.clear()
-                    alone.clear()
+            else:  # not one process is to be had
+                index = (alone or waiting).pop()
+                if index in lost:
+                    rows = [_killed(tasks[index])]
+                else:
+                    rows = [work.run(tasks[index]) if here else _unstarted(tasks[index])]
+                yield index, rows[0]
+            if fail_fast and any(row.status is Status.FAILED for row in rows):
+                crew.stop()  # what isn't done then has no row
+                waiting.clear()
+                alone.clear()
     except BaseException:
-        stop.set()
+        crew.stop()
         raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        crew.close()
+
+
+def _unstarted(task: Task) -> FileRow:
+    return FileRow(
+        path=task.path,
+        status=Status.FAILED,
+        error=f"{task.path}: no process can be started to work on it",
+        hint="`ulimit -u`, or the container's pids.max, says how many there may be",
+        exit_code=3,
+    )
 
 
 def _killed(task: Task, often: str = "") -> FileRow:

@@ -17,12 +17,11 @@ from concurrent.futures import Future
 from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from bloomcli import limits
-from bloomcli.threads import Threads
+from bloomcli.threads import REFUSED, Threads
 
 T = TypeVar("T")
 
 _JOBS_MOST: Final = 1024
-"""Jobs that are begun or wait for a thread, whatever memory they take."""
 
 
 class Job(NamedTuple, Generic[T]):
@@ -40,12 +39,20 @@ class Ahead(Generic[T]):
         jobs: what to build.
         threads: how many at once, at most.
         held: bytes that a result takes until it is written.
+        most: jobs that are begun or wait for a thread, whatever memory they take.
         ceiling: bytes in all; a job that needs more than that is built alone.
     """
 
     def __init__(
-        self, jobs: Iterable[Job[T]], threads: int, held: Callable[[T], int], ceiling: int | None = None
+        self,
+        jobs: Iterable[Job[T]],
+        threads: int,
+        held: Callable[[T], int],
+        *,
+        most: int = _JOBS_MOST,
+        ceiling: int | None = None,
     ) -> None:
+        self._most = most
         self._jobs: Iterator[Job[T]] = iter(jobs)
         self._next = next(self._jobs, None)
         self._held = held
@@ -86,7 +93,7 @@ class Ahead(Generic[T]):
         """The next job waits for room, which there is once what is done has been written."""
         if self._next is None or not self._running:
             return False
-        return self._used + self._next.bytes > self._ceiling or len(self._running) >= _JOBS_MOST
+        return self._used + self._next.bytes > self._ceiling or len(self._running) >= self._most
 
     @property
     def ready(self) -> bool:
@@ -105,6 +112,11 @@ class Ahead(Generic[T]):
         result = self._threads.result(future)
         self._taken += self._held(result)
         return result
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the caller should know of how it was done."""
+        return (REFUSED,) if self._threads.refused else ()
 
     def failed(self) -> bool:
         """Some job has failed; taking the results will raise why."""

@@ -93,6 +93,8 @@ class Built(NamedTuple):
     """Re-reads the finished file; raises WriteError when it isn't what was planned."""
     bytes_unreclaimed: int = 0
     """Bytes of filters that are no longer used but could not be cut out."""
+    remarks: tuple[str, ...] = ()
+    """What the caller should know of how it was done."""
 
 
 class Spread(NamedTuple):
@@ -141,6 +143,9 @@ class Draft(Protocol):
     new_bytes_bound: int
     """Upper bound of the bytes that the new file has besides what is copied."""
 
+    remarks: tuple[str, ...]
+    """What the caller should know of the file."""
+
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The new file, in order. Columns are read meanwhile, where the change needs it, by `threads` threads."""
 
@@ -162,6 +167,7 @@ class Carried:
     """What the formats' drafts share: nothing beside the copying that could fail, and the result, once there."""
 
     estimate: tuple[FilterChange, ...]
+    remarks: tuple[str, ...] = ()
     _built: Built | None = None
     _left_out: tuple[FilterChange, ...] = ()
 

@@ -16,6 +16,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
 
 from bloomcli.formats.base import DeepCheck, Tick
+from bloomcli.threads import Threads
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -95,25 +96,20 @@ def side_by_side(
     work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick
 ) -> Iterator[DeepCheck]:
     """What pieces of work find, in their order, `threads` at a time; each comes with the bytes that it reads."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="bloom-check") as pool:
+    with Threads(threads, "bloom-check") as pool:
         running: deque[tuple[Future[Sequence[DeepCheck]], int]] = deque()
 
         def first() -> Iterator[DeepCheck]:
             future, count = running.popleft()
-            yield from future.result()
+            yield from pool.result(future)
             tick(count)
 
-        try:
-            for piece, count in work:
-                running.append((pool.submit(piece), count))
-                if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
-                    yield from first()
-            while running:
+        for piece, count in work:
+            running.append((pool.submit(piece), count))
+            if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
                 yield from first()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        while running:
+            yield from first()
 
 
 def add_missing(missing: list[str], flags: bytearray, text_of: Callable[[int], str]) -> None:

@@ -152,6 +152,8 @@ def change(report: ChangeReport) -> Iterator[Block]:
     if report.bytes_unreclaimed:
         left = size(report.bytes_unreclaimed)
         yield line(f"{left} of old filters stay behind, unused: they lie between row groups, and pages can't move")
+    for text in report.remarks:
+        yield line(f"remark: {text}", Style.WARN)
     left_out: dict[str, list[str]] = {}
     for item in report.changes:
         if item.reason is not None:

@@ -113,6 +113,8 @@ def _sums(report: DatasetReport) -> Iterator[Block]:
     elif filters:
         yield line(f"{plural(filters, 'filter')}, {size(sum(r.filter_bytes or 0 for r in worked))}")
     yield from _reasons(report)
+    for text in report.remarks:
+        yield line(f"remark: {text}", Style.WARN)
     yield from _totals(worked)
 
 

@@ -125,4 +125,5 @@ def _looked(report: GateReport) -> Pairs:
     if report.files > 1 and report.seconds:
         how = f"{report.files / report.seconds:,.0f} files/s, {how}"
     items.append(("took", Cell(f"{seconds(report.seconds)} ({how})")))
+    items += [("remark", Cell(text, Style.WARN)) for text in report.remarks]
     return Pairs(tuple(items))

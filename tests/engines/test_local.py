@@ -23,7 +23,7 @@ from support import datasets
 from support.processes import children, has_open
 
 from bloomcli.commands import task
-from bloomcli.engines import local
+from bloomcli.engines import local, workers
 from bloomcli.listing import expand
 from bloomcli.rows import DatasetReport, FileRow, Status
 
@@ -313,7 +313,7 @@ def test_what_cannot_be_imported_is_told_by_each_file(tmp_path: Path, monkeypatc
         datasets.write(tmp_path / name)
     monkeypatch.setitem(sys.modules, "bloomcli.formats.parquet.file", None)
     # Only forked workers find it so; other tests may have left a thread running, and then none are forked here.
-    monkeypatch.setattr(local, "_can_fork", lambda: True)
+    monkeypatch.setattr(workers, "can_fork", lambda: True)
     report = run(tmp_path, "inspect", {}, jobs=2)
     assert [r.status for r in report.rows] == [Status.FAILED, Status.FAILED, Status.DONE]
     assert all("import of bloomcli.formats.parquet.file" in str(r.error) for r in report.rows[:2])

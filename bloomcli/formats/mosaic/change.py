@@ -1,24 +1,26 @@
 """Drafts of changes to a Mosaic file: filters added, removed, folded. Planned first, carried out later.
 
-While one row group is written, the next ones are decoded in other threads; memory is bounded by as many row
-groups of the chosen columns as there are threads.
+While one row group is written, the next ones are decoded in other threads, as many as there are threads, and fewer
+where their filters and hashes would take more than the ceiling, down to one row group: the package decodes all chosen
+columns of one at once.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from bloomcli import limits
 from bloomcli.errors import FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.ahead import Ahead, Job
 from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
 from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.describe import column_name
-from bloomcli.formats.mosaic.filter_header import HEADER_BOUND, FilterProblem
+from bloomcli.formats.mosaic.filter_header import HEADER_BOUND, FilterProblem, bitset_bytes
 from bloomcli.formats.mosaic.filterable import unfilterable
 from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
@@ -50,18 +52,24 @@ class _Change(Carried):
         index = sum(len(g.raw) + 5 for g in footer.row_groups)
         return sum(bitsets) + len(bitsets) * HEADER_BOUND + index + entries * _ENTRY_BOUND + len(footer.tail)
 
-    def _finish(self, layout: Layout, changes: Sequence[FilterChange], decoded: int) -> Pieces:
+    def _finish(
+        self, layout: Layout, changes: Sequence[FilterChange], decoded: int, remarks: tuple[str, ...] = ()
+    ) -> Pieces:
         yield from layout.tail()
-        self._built = Built(changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify)
+        self._built = Built(changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify, remarks=remarks)
 
     def _old_size(self, place: FilterPlace) -> int | None:
         try:
-            return self.file.load(place).bits.nbytes
+            return bitset_bytes(self.footer, place)
         except FilterProblem:
             return None
 
 
 _Filters = list[tuple[NewFilter, FilterChange]]
+
+
+def _held(filters: _Filters) -> int:
+    return sum(new.bits.nbytes for new, _ in filters)
 
 
 class AddDraft(_Change):
@@ -90,7 +98,7 @@ class AddDraft(_Change):
         self._stopped = False
         self._local = threading.local()
         self._readers: list[values.ColumnReader] = []
-        self._running: deque[Future[_Filters]] = deque()
+        self._ahead: Ahead[_Filters] | None = None
         self._replaced = {(p.row_group, p.column): p for p in sorted(gone, key=lambda p: -p.position)}
         there = {(p.row_group, p.column) for p in present - gone}
         self._todo = {
@@ -127,27 +135,35 @@ class AddDraft(_Change):
         """Row group by row group: what was there, then its filters."""
         layout = Layout(self.footer, self.gone)
         changes: dict[int, list[FilterChange]] = {}
-        waiting = deque(group for _, group in layout.steps)
-        with ThreadPoolExecutor(threads, thread_name_prefix="bloom-decode") as pool:
-            try:
-                for point, group in layout.steps:
-                    while waiting and len(self._running) < threads:
-                        self._running.append(pool.submit(self._build, waiting.popleft(), tick))
-                    yield from layout.before(point)
-                    built = self._running.popleft().result()
-                    yield from layout.add(point, group, [new for new, _ in built])
-                    changes[group.ordinal] = [change for _, change in built]
-            finally:
-                self._stopped = True
-                pool.shutdown(wait=True, cancel_futures=True)
-                for reader in self._readers:
-                    reader.close()
+        jobs = (Job(self._memory(group), partial(self._build, group, tick)) for _, group in layout.steps)
+        try:
+            with Ahead(jobs, threads, _held, most=threads) as ahead:
+                self._ahead = ahead
+                try:
+                    for point, group in layout.steps:
+                        ahead.begin()
+                        yield from layout.before(point)
+                        built = ahead.take()
+                        changes[group.ordinal] = [change for _, change in built]
+                        yield from layout.add(point, group, [new for new, _ in built])
+                        del built
+                finally:
+                    self._stopped = True
+        finally:
+            for reader in self._readers:
+                reader.close()
         ordered = [change for ordinal in sorted(changes) for change in changes[ordinal]]
-        yield from self._finish(layout, ordered, self.bytes_to_decode)
+        yield from self._finish(layout, ordered, self.bytes_to_decode, ahead.remarks)
 
     def failed(self) -> bool:
         """Some row group could not be decoded."""
-        return any(f.done() and f.exception() is not None for f in list(self._running))
+        return self._ahead is not None and self._ahead.failed()
+
+    def _memory(self, group: RowGroup) -> int:
+        """Bytes that a row group's hashes and filters take at most, one of these folded beside the others."""
+        todo = self._todo[group.ordinal]
+        sizes = [self._upper_bound(group, column) for column in todo]
+        return 8 * len(todo) * group.rows + sum(sizes) + max(sizes, default=0) // 2
 
     def _reader(self) -> values.ColumnReader:
         """This thread's reader."""
@@ -163,7 +179,7 @@ class AddDraft(_Change):
         if self._stopped or not todo:
             return []
         hashes = self._reader().row_group(group)
-        built = [self._build_one(group, column, hashes[column.index]) for column in todo]
+        built = [self._build_one(group, column, hashes.pop(column.index)) for column in todo]
         tick(self._bytes_of(group))
         return built
 
@@ -258,13 +274,19 @@ class FoldDraft(_Change):
     """Filters halved as often as their measured rate allows. No column is read."""
 
     def __init__(self, file: MosaicFile, columns: set[int] | None, rule: SizeRule) -> None:
-        self.folded: dict[FilterPlace, SplitBlockFilter] = {}
+        self._folded: dict[FilterPlace, int] = {}
+        self._ready: dict[FilterPlace, SplitBlockFilter] = {}
+        """As many of them as memory is for; the others are folded again when they are written."""
+        ready = 0
         changes: list[FilterChange] = []
         for place in file.places(columns):
             old = file.load(place).bits
             bits = old.folded_to(rule.fpp, rule.largest_split_block)
             if bits.nbytes < old.nbytes:
-                self.folded[place] = bits
+                self._folded[place] = bits.nbytes
+                if ready + bits.nbytes <= limits.FILTERS_IN_FLIGHT_MAX_BYTES // 2:
+                    self._ready[place] = bits
+                    ready += bits.nbytes
             changes.append(
                 FilterChange(
                     row_group=place.row_group,
@@ -277,16 +299,26 @@ class FoldDraft(_Change):
                     misses_target=bits.fpp > rule.fpp,
                 )
             )
-        super().__init__(file, set(self.folded))
+            del old, bits  # the next one may be as large
+        super().__init__(file, set(self._folded))
         self.estimate = tuple(changes)
-        self.new_bytes_bound = self._bound([bits.nbytes for bits in self.folded.values()])
+        self.new_bytes_bound = self._bound(list(self._folded.values()))
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """The folded filters are ready."""
+        """No column has to be read."""
         del threads, tick
         layout = Layout(self.footer, self.gone)
         for point, group in layout.steps:
             yield from layout.before(point)
-            new = [NewFilter(p.column, self.folded[p], p.position) for p in group.filters if p in self.folded]
+            new = [NewFilter(p.column, self._fold(p), p.position) for p in group.filters if p in self._folded]
             yield from layout.add(point, group, new)
+            del new
         yield from self._finish(layout, self.estimate, 0)
+
+    def _fold(self, place: FilterPlace) -> SplitBlockFilter:
+        bits = self._ready.pop(place, None)
+        if bits is None:
+            bits = self.file.load(place).bits
+            while bits.nbytes > self._folded[place]:
+                bits = bits.fold()
+        return bits

@@ -76,6 +76,19 @@ def column_of(footer: Footer, place: FilterPlace) -> MosaicColumn | None:
 
 def load(footer: Footer, place: FilterPlace) -> LoadedFilter:
     """Read a filter in one read. Raises FilterProblem."""
+    data, start, size = _start(footer, place, bits=True)
+    return LoadedFilter(
+        place=place, header_raw=data[:start], bits=SplitBlockFilter.from_bytes(data[start : start + size])
+    )
+
+
+def bitset_bytes(footer: Footer, place: FilterPlace) -> int:
+    """The size of a filter's bitset, by its header. Raises FilterProblem as `load` does."""
+    return _start(footer, place, bits=False)[2]
+
+
+def _start(footer: Footer, place: FilterPlace, *, bits: bool) -> tuple[bytes, int, int]:
+    """(header, and the `bits` if they are asked for; where these start; how many bytes they are)."""
     column = column_of(footer, place)
     if column is None:
         raise problem(
@@ -105,18 +118,16 @@ def load(footer: Footer, place: FilterPlace) -> LoadedFilter:
             place,
             "filter-too-large",
         )
-    data = footer.source.read_at(place.offset, place.length)
+    data = footer.source.read_at(place.offset, place.length if bits else min(place.length, _HEADER_MAX))
     size, start = _parse_header(data, footer, place)
-    if size > len(data) - start:
+    if size > place.length - start:
         raise problem(
             f"header and bitset take {start + size} bytes, the index says {place.length}",
             footer,
             place,
             "filter-length",
         )
-    return LoadedFilter(
-        place=place, header_raw=data[:start], bits=SplitBlockFilter.from_bytes(data[start : start + size])
-    )
+    return data, start, size
 
 
 def _parse_header(data: bytes, footer: Footer, place: FilterPlace) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Kept, Piece
@@ -100,7 +101,8 @@ class Layout:
         self._position = 0
         self._moves: list[tuple[int, int]] = []
         self._entries: dict[int, list[tuple[int, int, int]]] = {}
-        self._written: list[tuple[int, int, bytes]] = []
+        self._written: list[tuple[int, int, int]] = []
+        """(row group, offset, XXH64 of the bitset) of each new filter: memory would grow with the bits."""
         self._index = b""
 
     @property
@@ -160,7 +162,7 @@ class Layout:
                     yield Kept(item.offset, item.length)
             else:
                 header = write_header(item.bits.nbytes)
-                self._written.append((group.ordinal, offset, bytes(item.bits.bitset)))
+                self._written.append((group.ordinal, offset, kernels.xxh64(item.bits.bitset)))
                 self._position += len(header) + item.bits.nbytes
                 yield header
                 yield item.bits.bitset
@@ -203,9 +205,9 @@ class Layout:
         if written.read_at(again.index_at, again.footer_at - again.index_at) != self._index:
             raise WriteError("the index that was written isn't the one that was planned")
         places = {(group.ordinal, f.offset): f for group in again.row_groups for f in group.filters}
-        for ordinal, offset, bitset in self._written:
+        for ordinal, offset, digest in self._written:
             place = places[ordinal, offset]
-            if load(again, place).bits.bitset != bitset:
+            if kernels.xxh64(load(again, place).bits.bitset) != digest:
                 raise WriteError(f"the filter at {place.offset} isn't the one that was built")
 
 

@@ -122,6 +122,12 @@ class ColumnReader:
     def _fault(self, what: str, error: Exception, group: RowGroup | None) -> BloomError:
         if self._error is not None:
             return self._error
+        if "failed to spawn thread" in str(error):  # it decodes in threads of its own
+            return UnsupportedError(
+                "paimon-mosaic can't start a thread, and decodes columns in no other way",
+                path=self._footer.path,
+                hint="`ulimit -u`, or the container's pids.max, says how many processes and threads there may be",
+            )
         return CorruptFile(
             f"{what} can't be decoded ({error})",
             path=self._footer.path,

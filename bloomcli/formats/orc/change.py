@@ -1,28 +1,30 @@
 """Drafts of changes to an ORC file: filters added, removed. Planned first, carried out stripe by stripe.
 
 While one stripe is written, the next ones are read in other threads, one more than there are threads: none waits
-while a stripe is copied. Memory is bounded by their filters, and by as many stripes of the columns that pyarrow has
-to decode as there are threads.
+while a stripe is copied. There are fewer where their filters would take more than the ceiling, down to one stripe's:
+those of a stripe are written together with its other streams, column by column, so that memory is bounded by the
+filters of the largest stripe. To that come as many stripes of the columns that pyarrow has to decode as there are
+threads.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bloomcli import __version__
+from bloomcli import __version__, kernels
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError, WriteError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
+from bloomcli.formats.ahead import Ahead, Job
 from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
 from bloomcli.formats.orc import spec, values
 from bloomcli.formats.orc.arrow_reader import check_name
 from bloomcli.formats.orc.column_reader import REPEATED
-from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, sound_for_old_readers
+from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, encode, sound_for_old_readers
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import Layout, NewStream, kept_bytes, rebuild
@@ -78,8 +80,9 @@ class _Change(Carried):
         ]
         self.bytes_to_copy = kept_bytes(self.footer, streams)
 
-    def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], bytes]) -> None:
-        """Re-read the finished file: every stripe has the streams that were planned, and the new filters' bytes."""
+    def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
+        """Re-read the finished file: every stripe has the streams that were planned, and the new filters' bytes, by
+        their digests (XXH64)."""
         again = Footer(written)
         if len(again.stripes) != len(self.footer.stripes) or again.rows != self.footer.rows:
             raise WriteError("the footer that was written isn't the one that was planned")
@@ -100,11 +103,12 @@ class _Change(Carried):
             if [(s.kind, s.column, s.length) for s in rest] != kept:
                 raise WriteError(f"stripe {stripe.ordinal} lost or gained a stream")
             for stream in added:
-                if again.read_stream(stream, stripe) != filters[stripe.ordinal, stream.kind, stream.column]:
+                digest = kernels.xxh64(again.read_stream(stream, stripe))
+                if digest != filters[stripe.ordinal, stream.kind, stream.column]:
                     raise WriteError(f"the filters at {stream.offset} aren't the ones that were built")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _StripeFilters:
     """The filters that were built for one stripe."""
 
@@ -142,7 +146,7 @@ class AddDraft(_Change):
         self.replace = replace
         self._stopped = False
         self._local = threading.local()
-        self._running: deque[Future[_StripeFilters]] = deque()
+        self._ahead: Ahead[_StripeFilters] | None = None
         self.mended: str | None = None
         bad = bad_writer(self.footer)
         self._todo = {
@@ -245,40 +249,48 @@ class AddDraft(_Change):
         """Stripe by stripe: what was there, the new filters, the new stripe footer."""
         layout = Layout(self.footer, self.mended)
         changes: list[FilterChange] = list(self._dropped)
-        filters: dict[tuple[int, str, int], bytes] = {}
-        waiting = deque(self.footer.stripes)
-        with ThreadPoolExecutor(threads, thread_name_prefix="bloom-decode") as pool:
+        filters: dict[tuple[int, str, int], int] = {}
+        jobs = (Job(self._memory(s), partial(self._build, s, tick)) for s in self.footer.stripes)
+        with Ahead(jobs, threads, _held, most=threads + 1) as ahead:
+            self._ahead = ahead
             try:
                 for stripe in self.footer.stripes:
-                    while waiting and len(self._running) <= threads:
-                        self._running.append(pool.submit(self._build, waiting.popleft(), tick))
+                    ahead.begin()
                     yield from layout.before(stripe)
-                    built = self._running.popleft().result()
+                    built = ahead.take()
                     for stream in built.streams:
-                        filters[stripe.ordinal, stream.kind, stream.column] = stream.data
+                        filters[stripe.ordinal, stream.kind, stream.column] = kernels.xxh64(stream.data)
                     changes += built.changes
                     gone = self.gone.get(stripe.ordinal, set())
-                    yield from layout.add(rebuild(self.footer, self.file.stripe_footer(stripe), gone, built.streams))
+                    new = rebuild(self.footer, self.file.stripe_footer(stripe), gone, built.streams)
+                    del built  # it is in the new stripe, compressed
+                    yield from layout.add(new)
             except BaseException:
                 self._stopped = True
-                pool.shutdown(wait=True, cancel_futures=True)
                 raise
         yield from layout.tail()
         self._built = Built(
             changes=tuple(changes),
             bytes_decoded=self.bytes_to_decode,
+            remarks=ahead.remarks,
             verify=lambda written: self.verify(written, layout, filters),
         )
 
     def failed(self) -> bool:
         """Some stripe could not be decoded."""
-        return any(future.done() and future.exception() is not None for future in list(self._running))
+        return self._ahead is not None and self._ahead.failed()
+
+    def _memory(self, stripe: Stripe) -> int:
+        """Bytes that a stripe's filters take at most: built, encoded, compressed."""
+        columns = len(self._todo.get(stripe.ordinal, ()))
+        streams = 2 if self.rule.kind == "both" else 1
+        return (streams + 1) * columns * self.footer.row_groups(stripe) * (self.bits // 8 + _ENTRY_BOUND)
 
     def _build(self, stripe: Stripe, tick: Tick) -> _StripeFilters:
         """Decode a stripe and build its filters. Each thread has a reader of its own."""
         todo = self._todo.get(stripe.ordinal)
         if not todo:
-            return _StripeFilters([], [])
+            return _StripeFilters(streams=[], changes=[])
         reader: values.StripeReader | None = getattr(self._local, "reader", None)
         if reader is None:
             reader = self._local.reader = values.StripeReader(self.file.source, self.footer, self.chosen)
@@ -299,14 +311,14 @@ class AddDraft(_Change):
         streams = self.file.stripe_footer(stripe)
         tick(sum(_data_bytes(streams, c) for c in todo))
         return _StripeFilters(
-            [s for c in todo for s in self._streams(c, built[c.id])],
-            [self._changed(stripe, c, built[c.id], counts[c.id]) for c in todo],
+            changes=[self._changed(stripe, c, built[c.id], counts[c.id]) for c in todo],
+            streams=[s for c in todo for s in self._streams(c, built.pop(c.id))],
         )
 
     def _streams(self, orc: OrcType, filters: list[KirschMitzenmacherFilter]) -> list[NewStream]:
-        new = [NewStream(kind=UTF8, column=orc.id, data=_encode(UTF8, filters))]
+        new = [NewStream(kind=UTF8, column=orc.id, data=encode(UTF8, filters))]
         if self.rule.kind == "both" and sound_for_old_readers(self.footer, orc):
-            new.append(NewStream(kind=ORIGINAL, column=orc.id, data=_encode(ORIGINAL, filters)))
+            new.append(NewStream(kind=ORIGINAL, column=orc.id, data=encode(ORIGINAL, filters)))
         return new
 
     def _changed(
@@ -331,15 +343,8 @@ class AddDraft(_Change):
         )
 
 
-def _encode(kind: str, filters: Sequence[KirschMitzenmacherFilter]) -> bytes:
-    index = spec.message("BloomFilterIndex")()
-    for bits in filters:
-        entry = index.bloom_filter.add(num_hash_functions=bits.k)
-        if kind == UTF8:
-            entry.utf8bitset = bytes(bits.bitset)
-        else:
-            entry.bitset.extend(memoryview(bits.bitset).cast("Q"))
-    return bytes(index.SerializeToString())
+def _held(built: _StripeFilters) -> int:
+    return 2 * sum(len(stream.data) for stream in built.streams)  # they are compressed before they are written
 
 
 def _data_bytes(streams: StripeFooter, orc: OrcType) -> int:

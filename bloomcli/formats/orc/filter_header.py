@@ -9,6 +9,7 @@ that readers must ignore; `distrust` says why (orc-core's StripePlanner and Reco
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile
@@ -162,3 +163,15 @@ def sound_for_old_readers(footer: Footer, orc: OrcType) -> bool:
     if orc.kind in {"STRING", "CHAR", "VARCHAR"}:
         return int(footer.postscript.writer_version) >= _HIVE_12055
     return orc.kind not in {"DECIMAL", "TIMESTAMP"}
+
+
+def encode(kind: str, filters: Sequence[KirschMitzenmacherFilter]) -> bytes:
+    """A stream of filters, still uncompressed: of one of the `KINDS`, one filter for each row group."""
+    index = spec.message("BloomFilterIndex")()
+    for bits in filters:
+        entry = index.bloom_filter.add(num_hash_functions=bits.k)
+        if kind == UTF8:
+            entry.utf8bitset = bytes(bits.bitset)
+        else:
+            entry.bitset.extend(memoryview(bits.bitset).cast("Q"))
+    return bytes(index.SerializeToString())

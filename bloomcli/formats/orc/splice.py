@@ -35,6 +35,7 @@ class NewStripe:
     """A stripe of the new file."""
 
     pieces: list[Piece]
+    """What it consists of, until that is written."""
     index_length: int
     data_length: int
     footer_length: int
@@ -133,10 +134,11 @@ class Layout:
         return [gap] if gap.length else []
 
     def add(self, stripe: NewStripe) -> list[Piece]:
-        """The next stripe's pieces."""
+        """The next stripe's pieces. They aren't kept: memory would grow with the filters."""
+        pieces, stripe.pieces = stripe.pieces, []
         self.stripes.append((self.position, stripe))
         self.position += stripe.length
-        return stripe.pieces
+        return pieces
 
     def tail(self) -> list[Piece]:
         """What follows the last stripe: the rest of the old body, metadata, the new footer and postscript."""

@@ -172,7 +172,7 @@ class AddDraft(Change):
             except BaseException:
                 self._stopped = True
                 raise
-        yield from self.finish(changes, decoded)
+        yield from self.finish(changes, decoded, ahead.remarks)
 
     def _job(self, chunk: ColumnChunk, tick: Tick) -> Job[_BuiltFilter]:
         def one() -> _BuiltFilter:

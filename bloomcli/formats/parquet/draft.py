@@ -64,7 +64,7 @@ class Change(Carried):
             yield header
             yield bits.bitset
 
-    def finish(self, changes: Iterable[FilterChange], decoded: int) -> Pieces:
+    def finish(self, changes: Iterable[FilterChange], decoded: int, remarks: tuple[str, ...] = ()) -> Pieces:
         """What follows the filters: a patched footer that was checked before it is given."""
         footer, new = self.file.footer, self._new
         sizes = {place: written.bytes for place, written in new.items()}
@@ -93,4 +93,5 @@ class Change(Carried):
             bytes_decoded=decoded,
             verify=verify,
             bytes_unreclaimed=plan.unreclaimed,
+            remarks=remarks,
         )
