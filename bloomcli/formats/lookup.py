@@ -16,7 +16,6 @@ from itertools import compress
 from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
 
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.threads import Threads
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -96,6 +95,8 @@ def side_by_side(
     work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick
 ) -> Iterator[DeepCheck]:
     """What pieces of work find, in their order, `threads` at a time; each comes with the bytes that it reads."""
+    from bloomcli.threads import Threads
+
     with Threads(threads, "bloom-check") as pool:
         running: deque[tuple[Future[Sequence[DeepCheck]], int]] = deque()
 

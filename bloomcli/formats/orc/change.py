@@ -2,9 +2,8 @@
 
 While one stripe is written, the next ones are read in other threads, one more than there are threads: none waits
 while a stripe is copied. There are fewer where their filters would take more than the ceiling, down to one stripe's:
-those of a stripe are written together with its other streams, column by column, so that memory is bounded by the
-filters of the largest stripe. To that come as many stripes of the columns that pyarrow has to decode as there are
-threads.
+a stripe's filters lie among its streams, so memory is bounded by those of the largest stripe. To that come as many
+stripes of the columns that pyarrow has to decode as there are threads.
 """
 
 from __future__ import annotations
