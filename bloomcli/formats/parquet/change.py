@@ -13,7 +13,7 @@ from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.ahead import Ahead, Job
 from bloomcli.formats.base import Kept, Pieces, SizeRule, Tick
-from bloomcli.formats.parquet import values
+from bloomcli.formats.parquet import extension, values
 from bloomcli.formats.parquet.describe import present_values
 from bloomcli.formats.parquet.draft import HEADER_BOUND, Change
 from bloomcli.formats.parquet.filter_header import field_of
@@ -101,6 +101,12 @@ class AddDraft(Change):
                 gone.add(place)
             self.chunks[place] = chunk
         super().__init__(file, gone)
+        found = extension.of_footer(file.footer)
+        if found is not None and self.chunks:
+            self.remarks = (
+                f"the footer has {found.text}, such as FlatBuffers metadata: whoever reads that in place of the "
+                "footer doesn't see the new filters",
+            )
         self.variant = rule.variant or CURRENT
         self._filters = filter_class(self.variant)
         self.estimate = tuple(self._estimate(place) for place in self.chunks)

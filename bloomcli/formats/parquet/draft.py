@@ -14,7 +14,7 @@ from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Built, Carried, Pieces, Placed
-from bloomcli.formats.parquet import splice
+from bloomcli.formats.parquet import extension, splice
 from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, write_header
@@ -42,6 +42,8 @@ class Change(Carried):
 
     def __init__(self, file: ParquetFile, gone: set[ChunkPlace]) -> None:
         file.refuse_if_signed()
+        if gone:
+            extension.refuse(file.footer)
         self.file = file
         self.gone = gone
         self.lengths = file.filter_lengths if gone else {}

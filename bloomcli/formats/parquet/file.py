@@ -10,7 +10,7 @@ from bloomcli import hashes, kernels
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
 from bloomcli.formats.lookup import WRONG
-from bloomcli.formats.parquet import bounds, check, describe, values
+from bloomcli.formats.parquet import bounds, check, describe, extension, values
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load, load_header
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
@@ -26,7 +26,6 @@ class ParquetFile:
     format = "parquet"
     stripes: int | None = None
     unfoldable: str | None = None
-    details: tuple[tuple[str, str], ...] = ()
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -35,6 +34,12 @@ class ParquetFile:
         self.row_group_count = self.footer.row_group_count
         self.column_count = self.footer.column_count
         self.created_by = self.footer.created_by
+
+    @property
+    def details(self) -> tuple[tuple[str, str], ...]:
+        """The footer's extension, if it has one."""
+        found = extension.of_footer(self.footer)
+        return () if found is None else (("footer extension", f"field 32767, {found.bytes:,} bytes"),)
 
     @property
     def dictionaries_hold_values_only(self) -> bool:

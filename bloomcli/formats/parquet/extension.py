@@ -1,0 +1,83 @@
+"""Binary extensions of the footer's structures: what they say of the file's bytes isn't known.
+
+Field 32767 of any structure may hold bytes in a form of its writer's own. The FlatBuffers metadata that are being
+tried out (parquet-format issue 530, its schema in pull request 544, Arrow C++ pull request 48431) are such an
+extension of FileMetaData, with the offsets of filters and page indexes in them once more. Source: the Parquet
+format's BinaryProtocolExtensions.md. Its example writes the field's number as a plain varint, 08 FF FF 01, which the
+compact protocol reads as -16384 (zigzag): both are taken for it.
+
+New filters lie behind everything that is there, so nothing that an extension may refer to moves. Where filters are
+cut out, what follows them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from bloomcli import kernels
+from bloomcli.errors import UnsupportedError
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.spec import Struct
+
+_FIELDS: Final = (32767, -16384)
+
+
+class Extension(NamedTuple):
+    """A structure's extension."""
+
+    struct: str
+    """`FileMetaData`, `ColumnMetaData`, ..."""
+    path: str
+    """Of the structure, as errors name fields; empty for FileMetaData."""
+    offset: int
+    """Of the field in the file."""
+    bytes: int
+
+    @property
+    def text(self) -> str:
+        """What it is, as reports say it."""
+        return f"a binary extension (field 32767 of {self.struct}, {self.bytes:,} bytes)"
+
+
+def of_footer(footer: Footer) -> Extension | None:
+    """The extension of FileMetaData."""
+    return _of(footer.top, footer)
+
+
+def refuse(footer: Footer) -> None:
+    """Raise UnsupportedError where the structures that lead to filters have an extension: these can't be cut out."""
+    found = next(_all(footer), None)
+    if found is not None:
+        raise UnsupportedError(
+            f"the footer has {found.text}, such as FlatBuffers metadata: it may say where filters and page indexes "
+            "lie, and would be wrong once filters are taken out or replaced",
+            path=footer.path,
+            offset=found.offset,
+            field=f"{found.path}.32767" if found.path else "32767",
+            hint="`bloom add` without --replace adds filters where there are none; for the rest, write the file "
+            "again without the extension",
+        )
+
+
+def _all(footer: Footer) -> Iterator[Extension]:
+    """Those of the footer, of row groups, of chunks and of their metadata."""
+    for struct in (footer.top, *map(footer.group_struct, range(footer.row_group_count))):
+        if (found := _of(struct, footer)) is not None:
+            yield found
+    for place in footer.chunk_places():
+        chunk = footer.chunk_struct(place)
+        for part in (chunk, chunk.struct("meta_data", "ColumnMetaData")):
+            if part is not None and (found := _of(part, footer)) is not None:
+                yield found
+
+
+def _of(struct: Struct, footer: Footer) -> Extension | None:
+    for number in _FIELDS:
+        raw = struct.spans.get(number)
+        if raw is not None and raw[0] == spec.BINARY:
+            span = spec.Span(*raw)
+            size = len(kernels.compact_bytes(struct.data, span.start))
+            return Extension(struct.name, struct.place.field, footer.start + span.header, size)
+    return None
