@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+import bloomcli
 from bloomcli.commands import task as work
 from bloomcli.commands.progress import cores
 from bloomcli.commands.task import CHANGING, Task
@@ -42,6 +43,9 @@ _LAST_WRITERS_SECONDS: Final = 5.0
 _CRASHED: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "ExecutorExitCode")
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit, which has the session's settings then."""
+
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
+"""Where it is set, Python doesn't look for modules in the directory that it is started in."""
 
 Numbered = tuple[int, Task]
 
@@ -148,7 +152,7 @@ def run(
     for folder in folders:
         sweep(folder)
     try:
-        with _job(context, f"bloom {command}: {len(tasks):,} files"):
+        with _importable(context), _job(context, f"bloom {command}: {len(tasks):,} files"):
             rows = _collect(context, packs)
     finally:
         _sweep_after(folders)
@@ -176,6 +180,34 @@ def _context(session: SparkSession) -> Any:
             hint="use a classic session, as under spark-submit; the data source works with both",
         )
     return session.sparkContext
+
+
+@contextmanager
+def _importable(context: Any) -> Iterator[None]:
+    """Workers of a local session import the bloomcli that this process has.
+
+    They start in the driver's directory, where Python looks first. In a checkout of bloom's own sources that is
+    another bloomcli, whose compiled module isn't there unless it was built in place: they are told not to look there.
+    """
+    if not (str(context.master).startswith("local") and _another_lies_here()):
+        yield
+        return
+    before = context.environment.get(_SAFE_PATH)
+    context.environment[_SAFE_PATH] = "1"  # the workers' own: Spark has some for each environment
+    try:
+        yield
+    finally:
+        if before is None:
+            del context.environment[_SAFE_PATH]
+        else:
+            context.environment[_SAFE_PATH] = before
+
+
+def _another_lies_here() -> bool:
+    try:
+        return not Path(bloomcli.__file__).samefile(Path("bloomcli", "__init__.py"))
+    except OSError:  # none does
+        return False
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Footers with binary extensions (field 32767), which may have offsets of their own: what they refer to stays there."""
+"""Footers with binary extensions (field 32767), which may have offsets of their own: nothing that has one moves."""
 
 from __future__ import annotations
 
