@@ -1,0 +1,119 @@
+"""Filters whose number of blocks is no power of two, as the specification allows and some writers make them.
+
+The tests build them from the specification, since `bloom add` writes powers of two, and let each engine that runs
+here look values up: every row, and no row group for what is absent.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+from support import blooms, clickhouse, scans, written
+
+import bloomcli
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.interop
+
+BLOCKS = (1, 3, 29, 379)
+"""Blocks of 32 bytes; 29 is the least for 500 values at which no value asked for here is there by chance."""
+ENCODE: dict[str, Callable[[Any], bytes]] = {
+    "int64": lambda value: struct.pack("<q", value),
+    "int32": lambda value: struct.pack("<i", value),
+    "float64": lambda value: struct.pack("<d", value),
+    "string": str.encode,
+    "fixed": bytes,
+}
+LOOKED_UP = {
+    "duckdb": tuple(ENCODE),
+    "datafusion": tuple(ENCODE),
+    "clickhouse": ("int64", "int32", "string", "fixed"),
+    "polars": (),
+    "arrow": (),
+    "spark": ("int64", "int32", "float64", "string"),
+}
+PRESENT = tuple(range(0, written.ROWS * 2, 160))
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sizes") / "bare.parquet"
+    written.arrow(path, 0, list(ENCODE))
+    written.arrow(path.with_name("others.parquet"), 1, list(ENCODE))
+    return path
+
+
+def filtered(bare: Path, blocks: int) -> Path:
+    """The file with filters of so many blocks. Made once."""
+    path = bare.with_name(f"{blocks}.parquet")
+    if not path.exists():
+        data, file = bare.read_bytes(), pq.ParquetFile(bare)
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group)
+            for index, column in enumerate(table.column_names):
+                if column in ENCODE:
+                    values = table[column].drop_null().to_pylist()
+                    bitset = blooms.build(map(ENCODE[column], values), blocks * 32)
+                    data = blooms.planted(data, group, index, blooms.header(len(bitset)) + bitset)
+        path.write_bytes(data)
+    return path
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[dict[str, scans.Engine]]:
+    with clickhouse.running() as server:
+        yield {
+            "duckdb": scans.DuckDB(),
+            "datafusion": scans.DataFusion(),
+            "clickhouse": scans.ClickHouseFiles(server),
+            "polars": scans.Polars(),
+            "arrow": scans.Arrow(),
+        }
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+def test_bloom_reads_them(bare: Path, blocks: int) -> None:
+    path = filtered(bare, blocks)
+    report = bloomcli.validate(path, deep=True)
+    assert report.filters_checked == len(ENCODE) * written.ROWS // written.GROUP
+    assert [f for f in report.findings if f.id == "value-missing"] == []
+
+
+@pytest.mark.parametrize("reader", ["duckdb", "datafusion", "clickhouse", "polars", "arrow"])
+@pytest.mark.parametrize("blocks", BLOCKS)
+def test_a_reader_finds_every_row_and_skips_what_is_absent(
+    bare: Path, engines: dict[str, scans.Engine], reader: str, blocks: int
+) -> None:
+    path, others, engine = filtered(bare, blocks), bare.with_name("others.parquet"), engines[reader]
+    for column in ENCODE:
+        for number, literal in engine.literals(bare, column, PRESENT).items():
+            assert engine.equal(path, column, literal).rows == [number]
+        for literal in engine.literals(others, column, (1719, 2001)).values():
+            answer = engine.equal(path, column, literal)
+            assert answer.rows == []
+            if blocks >= 29 and column in LOOKED_UP[reader]:
+                assert answer.read == 0, column
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("blocks", [29, 379])
+def test_spark_finds_every_row_and_skips_what_is_absent(spark: SparkSession, bare: Path, blocks: int) -> None:
+    path, others, engine = filtered(bare, blocks), bare.with_name("others.parquet"), scans.Spark(spark)
+    spark.conf.set("spark.sql.parquet.filterPushdown", "true")
+    there, between = (engine.every(file, ENCODE) for file in (bare, others))
+    for column in ENCODE:
+        looked_up = column in LOOKED_UP["spark"]
+        for number in (1718, 2048, 3998):
+            if number in there[column]:
+                read = written.GROUP if looked_up else written.ROWS
+                assert engine.equal(path, column, there[column][number]) == ([number], read), column
+        absent = between[column].get(1719) or between[column][2001]
+        assert engine.equal(bare, column, absent) == ([], written.ROWS)
+        assert engine.equal(path, column, absent) == ([], 0 if looked_up else written.ROWS), column

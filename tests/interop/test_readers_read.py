@@ -1,0 +1,206 @@
+"""The engines that read Parquet give the same rows before and after `bloom add`, of every type of every writer.
+
+Each engine asks in its own types for values that are there and for values that lie between them, with its use of
+filters on. Where it looks filters up, its own counters have to say that row groups were skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from support import clickhouse, scans, spark_scan, written
+from support.written import WRITERS
+
+import bloomcli
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.interop
+
+PRESENT = (1718, 2048, 3998)
+ABSENT = (1719, 2001)
+READERS = ("duckdb", "datafusion", "clickhouse", "polars", "arrow")
+FPP = 0.0001
+
+LOST = {
+    "duckdb": {"float16", "decimal50", "d76", "f16"},
+}
+"""Columns whose rows a reader loses by any filter: `add` leaves them out, or has to be told so."""
+UNREADABLE = {
+    "datafusion": {"int128"},
+    "polars": {"decimal50", "d76"},
+    "arrow": {"int128"},
+    "spark": {
+        *("float16", "decimal50", "uuid", "time32", "time64", "time64_ns", "id", "clock", "d76", "f16"),
+    },
+}
+"""Columns for which a reader refuses a file, or the column, with filters and without."""
+INCOMPARABLE = {"arrow": {"float16", "f16", "uuid"}}
+"""Columns that a reader reads, and has no equality for."""
+
+PRUNED = {
+    "duckdb": (
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "string"),
+        *(
+            "large_string",
+            "binary",
+            "large_binary",
+            "fixed",
+            "uuid",
+            "date32",
+            "date64",
+            "time32",
+            "time64",
+            "time64_ns",
+        ),
+        *(f"timestamp_{unit}{zone}" for unit in ("s", "ms", "us", "ns") for zone in ("", "_utc")),
+        *("duration", "dictionary", *written.PAIR),
+    ),
+    "datafusion": (
+        *("int32", "int64", "uint32", "uint64", "float32", "float64", "decimal9", "decimal18", "decimal30"),
+        *("decimal38", "string", "large_string", "binary", "large_binary", "fixed", "dictionary"),
+    ),
+    "clickhouse": (
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string", "large_string"),
+        *("binary", "large_binary", "fixed", "duration", "dictionary", *written.PAIR),
+    ),
+}
+"""Columns by which a reader skips row groups of Arrow's file without dictionaries: these at least."""
+
+
+class Files(NamedTuple):
+    """Rows of even numbers without filters, with ours, with them folded, without them again; rows of odd numbers."""
+
+    columns: tuple[str, ...]
+    bare: Path
+    ours: Path
+    folded: Path
+    removed: Path
+    others: Path
+
+
+def files(folder: Path, writer: str, reader: str) -> Files:
+    """A writer's files of what the reader can read. Made once."""
+    known = WRITERS[writer].columns
+    without, lost = ([c for c in known if c in which.get(reader, ())] for which in (UNREADABLE, LOST))
+    columns = tuple(column for column in known if column not in without)
+    sound = [column for column in columns if column not in lost]
+    place = folder / "-".join([writer, "without", *without, "and", *lost])
+    paths = [place / f"{name}.parquet" for name in ("bare", "ours", "folded", "removed", "others")]
+    found = Files(columns, *paths)
+    if not place.exists():
+        place.mkdir()
+        WRITERS[writer].write(found.bare, 0, columns)
+        WRITERS[writer].write(found.others, 1, columns)
+        bloomcli.add(found.bare, sound, output=found.ours, fpp=FPP, replace=True)
+        bloomcli.fold(found.ours, output=found.folded, fpp=0.05)
+        bloomcli.remove(found.ours, output=found.removed)
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("readers")
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[dict[str, scans.Engine]]:
+    with clickhouse.running() as server:
+        yield {
+            "duckdb": scans.DuckDB(),
+            "datafusion": scans.DataFusion(),
+            "clickhouse": scans.ClickHouseFiles(server),
+            "polars": scans.Polars(),
+            "arrow": scans.Arrow(),
+        }
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_reader_gives_the_same_rows_before_and_after(
+    folder: Path, engines: dict[str, scans.Engine], writer: str, reader: str
+) -> None:
+    found, engine = files(folder, writer, reader), engines[reader]
+    asked = 0
+    for column in found.columns:
+        if column in INCOMPARABLE.get(reader, ()):
+            continue
+        there = dict(list(engine.literals(found.bare, column, PRESENT).items())[:2])
+        between = engine.literals(found.others, column, ABSENT)
+        assert there
+        assert between
+        for number, literal in there.items():
+            expected = engine.equal(found.bare, column, literal).rows
+            assert number in expected, column
+            for path in (found.ours, found.folded):
+                assert engine.equal(path, column, literal).rows == expected, (column, literal, path.name)
+            asked += 1
+        assert engine.equal(found.removed, column, literal).rows == expected
+        absent = next(iter(between.values()))
+        assert engine.equal(found.ours, column, absent).rows == engine.equal(found.bare, column, absent).rows, column
+    assert asked > len(found.columns)
+
+
+@pytest.mark.parametrize("reader", PRUNED)
+def test_a_reader_skips_row_groups_by_our_filters(
+    folder: Path, engines: dict[str, scans.Engine], reader: str
+) -> None:
+    found, engine = files(folder, "arrow", reader), engines[reader]
+    for column in PRUNED[reader]:
+        literal = next(iter(engine.literals(found.others, column, ABSENT).values()))
+        before, after = (engine.equal(path, column, literal) for path in (found.bare, found.ours))
+        assert (before.rows, after.rows) == ([], [])
+        assert before.read is not None
+        assert before.read >= written.ROWS // written.GROUP, column
+        assert after.read == 0, column
+        assert engine.equal(found.removed, column, literal).read == before.read
+
+
+@pytest.mark.parametrize(
+    ("column", "declared", "condition", "rows"),
+    [
+        ("string", "FixedString(16)", "string = 'text 001718 ä'", (1, 0)),
+        ("fixed", "FixedString(8)", "fixed = '001718'", (1, 0)),
+        ("fixed", "FixedString(6)", "fixed = '001718'", (1, 1)),
+        ("fixed", "String", "fixed = '001718'", (1, 1)),
+        ("int32", "Int64", "int32 = 1717993", (1, 1)),
+        ("int64", "Int256", "int64 = 2047999999999993", (1, 1)),
+    ],
+)
+def test_clickhouse_loses_rows_of_texts_under_a_longer_fixed_string_only(
+    tmp_path: Path, column: str, declared: str, condition: str, rows: tuple[int, int]
+) -> None:
+    """It pads the literal with zeros before it hashes it, and the file's text has none."""
+    bare, ours = tmp_path / "bare.parquet", tmp_path / "ours.parquet"
+    written.arrow(bare, 0, [column])
+    bloomcli.add(bare, [column], output=ours, fpp=FPP)
+    query = f"SELECT n FROM file('{{}}', Parquet, 'n Int64, {column} Nullable({declared})') WHERE {condition}"
+    with clickhouse.running() as server:
+        assert tuple(len(server.ask(query.format(path)).rows) for path in (bare, ours)) == rows
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("writer", ["arrow_rs", "duckdb", "clickhouse", "polars"])
+def test_spark_gives_the_same_rows_before_and_after(spark: SparkSession, folder: Path, writer: str) -> None:
+    found = files(folder, writer, "spark")
+    spark.conf.set("spark.sql.parquet.filterPushdown", "true")
+    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    try:
+        engine = scans.Spark(spark)
+        there, between = (engine.every(path, found.columns) for path in (found.bare, found.others))
+        for column in found.columns:
+            by_value: dict[str, list[int]] = {}
+            for number, literal in there[column].items():
+                by_value.setdefault(literal, []).append(number)
+            literal = there[column].get(1718) or there[column][2048]
+            answer = engine.equal(found.ours, column, literal)
+            assert answer.rows == sorted(by_value[literal]), column
+        absent = " OR ".join(f"{column} = {next(iter(between[column].values()))}" for column in found.columns)
+        rows, _ = spark_scan.scan(spark.read.parquet(str(found.ours)), absent)
+        assert rows == []
+    finally:
+        spark.conf.unset("spark.sql.legacy.parquet.nanosAsLong")
