@@ -31,10 +31,11 @@ COLUMNS: Final = {"uuid": "string, all values distinct", "id": "int64, all value
 FASTER: Final = 5.0
 HOW: Final = """Made by `python benchmarks/orc.py`, which also made `results-orc.json`.
 
-The ways took turns. Seconds are wall time of the whole command, from start to end; Spark's are of the job in
-a session that was started already. *Inside* leaves out the interpreter's start and the imports. The page cache
-was warm, and nothing was left to flush when a way started. `bloom add` flushes its output to the disk before it
-gives it its name; the others don't, which is why `cp` is also shown with a `sync` of the copy."""
+The ways took turns. Seconds are wall time of the whole command, a process of its own from start to end, `cp` and
+decoding among them; only Spark's are of the job in a session that was started already. All targets are whole
+commands against whole commands. *Inside* leaves out the interpreter's start and the imports. The page cache was
+warm, and nothing was left to flush when a way started. `bloom add` flushes its output to the disk before it gives it
+its name; the others don't, which is why `cp` is also shown with a `sync` of the copy."""
 _QUICK_ROWS: Final = 200_000
 
 
@@ -58,7 +59,7 @@ def decode(file: str, output: str, column: str, codec: str) -> None:
 def call(file: str, output: str, column: str, codec: str) -> None:
     """The call behind `bloom add`, in a process that has imported what it needs."""
     del codec
-    ways.bloomcli_add(file, output, column)
+    ways.bloomcli_add(file, output, column, 0)
 
 
 PROCESSES: Final[dict[str, Callable[[str, str, str, str], None]]] = {
@@ -72,6 +73,9 @@ IMPORTS: Final = {
     "decode": ("pyarrow.orc",),
 }
 COMMANDS: Final = ("bloom", "cp", "cp+sync", *PROCESSES)
+PEERS: Final = ("pyarrow", "spark")
+"""What writes filters into ORC files. arrow-rs has no ORC, DuckDB none, ClickHouse writes ORC without filters, and
+PyORC makes a Python object of each value."""
 
 
 def command(way: str, file: Path, output: Path, column: str, codec: str) -> list[str]:
@@ -158,12 +162,8 @@ def measure(folder: Path, scratch: Path, rows: int, repeat: int, codec: str) -> 
                         wrote[name] = filters_of(output, column), True
                     run.delete(output)
                 print(f"  {column}, round {turn} of {repeat}", file=sys.stderr, flush=True)
-            bloom = timings["bloom"].wall
-            peer = min(("pyarrow", "spark"), key=lambda name: statistics.median(timings[name].wall))
-            figure = run.ratio(timings[peer].wall, bloom)
-            targets.append(
-                run.Target(f"add, {column}", figure, "×", FASTER, True, f"faster than {ways.TITLES[peer]}")
-            )
+            targets += run.peer_target(column, timings, PEERS, FASTER)
+            targets += run.within_targets(column, timings)
             results[column] = {n: asdict(t) | {"wrote": wrote.get(n, ("", False))[0]} for n, t in timings.items()}
             head = ["way", "seconds, median (range)", "inside", "of `bloom add`", "filters written"]
             parts.append(f"## Filters on `{column}` ({kind})\n\n{run.table(head, run.column_rows(timings, wrote))}")

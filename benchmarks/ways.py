@@ -1,6 +1,8 @@
 """The ways to get a filter into a file, and what they are held against. Each is a process of its own.
 
-    python benchmarks/ways.py WAY FILE OUTPUT COLUMN     one way; prints the seconds of the work inside as JSON
+    python benchmarks/ways.py WAY FILE OUTPUT COLUMN GROUP     one way; prints the seconds of the work inside as JSON
+
+FILE and OUTPUT may be directories of files. GROUP is the number of rows in a row group that the way makes.
 
 `bloom add` and `cp` are run as the commands they are. Spark is the exception: its job is timed inside a
 session that is already started, in `SparkSessionWay`.
@@ -22,12 +24,10 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 FPP: Final = 0.01
 
 
-def pyarrow_rewrite(file: str, output: str, column: str) -> None:
+def pyarrow_rewrite(file: str, output: str, column: str, group: int) -> None:
     """Read the file and write it again, with the filter."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(file) as source:
-        group = source.metadata.row_group(0).num_rows
     pq.write_table(
         pq.read_table(file),
         output,
@@ -37,39 +37,80 @@ def pyarrow_rewrite(file: str, output: str, column: str) -> None:
     )
 
 
-def duckdb_copy(file: str, output: str, column: str) -> None:
+def duckdb_copy(file: str, output: str, column: str, group: int) -> None:
     """COPY the file; DuckDB chooses the columns that get filters: those that it dictionary-encodes."""
     del column
     import duckdb
 
     with duckdb.connect() as connection:
-        groups = connection.execute("SELECT max(row_group_num_rows) FROM parquet_metadata(?)", [file]).fetchone()
-        assert groups is not None
         connection.execute(
             f"COPY (FROM read_parquet('{file}')) TO '{output}' (FORMAT parquet, COMPRESSION zstd, "
-            f"ROW_GROUP_SIZE {groups[0]}, BLOOM_FILTER_FALSE_POSITIVE_RATIO {FPP})"
+            f"ROW_GROUP_SIZE {group}, BLOOM_FILTER_FALSE_POSITIVE_RATIO {FPP})"
         )
 
 
-def bloomcli_add(file: str, output: str, column: str) -> None:
+def datafusion_copy(file: str, output: str, column: str, group: int) -> None:
+    """COPY the file with arrow-rs on all cores, with a filter on the one column. Rows may change their order."""
+    import datafusion
+
+    context = datafusion.SessionContext()
+    context.register_parquet("t", file)
+    context.sql(
+        f"COPY t TO '{output}' STORED AS PARQUET OPTIONS ('format.compression' 'zstd(1)',"
+        f" 'format.max_row_group_size' '{group}', 'format.bloom_filter_enabled::{column}' 'true',"
+        f" 'format.bloom_filter_fpp::{column}' '{FPP}', 'format.bloom_filter_ndv::{column}' '{group}')"
+    ).collect()
+
+
+def arro3_rewrite(file: str, output: str, column: str, group: int) -> None:
+    """Read and write with arrow-rs on one core. Its Python package has filters for all columns or for none."""
+    del column
+    from arro3.io import read_parquet, write_parquet
+
+    options = {"bloom_filter_enabled": True, "bloom_filter_fpp": FPP, "bloom_filter_ndv": group}
+    write_parquet(read_parquet(file), output, compression="zstd(1)", max_row_group_size=group, **options)
+
+
+def clickhouse_insert(file: str, output: str, column: str, group: int) -> None:
+    """INSERT INTO FUNCTION file; ClickHouse writes filters for all columns or for none."""
+    del column
+    from chdb import session
+
+    settings = {
+        "output_format_parquet_write_bloom_filter": 1,
+        "output_format_parquet_row_group_size": group,
+        "output_format_parquet_compression_method": "'zstd'",
+        "engine_file_truncate_on_insert": 1,
+    }
+    listed = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    session.Session().query(
+        f"INSERT INTO FUNCTION file('{output}', Parquet) SELECT * FROM file('{file}', Parquet) SETTINGS {listed}"
+    )
+
+
+def bloomcli_add(file: str, output: str, column: str, group: int) -> None:
     """The call behind `bloom add`, in a process that has imported what it needs."""
+    del group
     import bloomcli
 
     bloomcli.add(file, [column], output=output, fpp=FPP)
 
 
-def decode(file: str, output: str, column: str) -> None:
+def decode(file: str, output: str, column: str, group: int) -> None:
     """Decode the one column, and write nothing."""
-    del output
+    del output, group
     import pyarrow.parquet as pq
 
     pq.read_table(file, columns=[column])
 
 
-PROCESSES: Final[dict[str, Callable[[str, str, str], None]]] = {
+PROCESSES: Final[dict[str, Callable[[str, str, str, int], None]]] = {
     "call": bloomcli_add,
     "pyarrow": pyarrow_rewrite,
     "duckdb": duckdb_copy,
+    "datafusion": datafusion_copy,
+    "arro3": arro3_rewrite,
+    "clickhouse": clickhouse_insert,
     "decode": decode,
 }
 COMMANDS: Final = ("bloom", "cp", "cp+sync", *PROCESSES)
@@ -78,8 +119,13 @@ IMPORTS: Final = {
     "pyarrow": ("pyarrow.parquet",),
     "decode": ("pyarrow.parquet",),
     "duckdb": ("duckdb",),
+    "datafusion": ("datafusion",),
+    "arro3": ("arro3.io",),
+    "clickhouse": ("chdb.session",),
 }
-WRITERS: Final = ("bloom", "call", "pyarrow", "duckdb", "spark")
+PEERS: Final = ("datafusion", "arro3", "pyarrow", "duckdb", "clickhouse", "spark")
+"""Other ways that may put the filter into a file."""
+WRITERS: Final = ("bloom", "call", *PEERS)
 """Ways that may put the filter into a file."""
 
 TITLES: Final = {
@@ -87,6 +133,9 @@ TITLES: Final = {
     "call": "`bloomcli.add`, a script",
     "pyarrow": "pyarrow read + write",
     "duckdb": "DuckDB COPY",
+    "datafusion": "DataFusion COPY (arrow-rs, all cores)",
+    "arro3": "arro3 read + write (arrow-rs, one core)",
+    "clickhouse": "ClickHouse INSERT INTO FUNCTION file",
     "spark": "Spark rewrite (session started)",
     "cp": "`cp`",
     "cp+sync": "`cp`, then `sync FILE`",
@@ -105,8 +154,8 @@ def environment() -> dict[str, str]:
     return kept | {"PYTHONPATH": str(ROOT)}
 
 
-def command(way: str, file: Path, output: Path, column: str) -> list[str]:
-    """The command line of a way."""
+def command(way: str, file: Path, output: Path, column: str, group: int = 0) -> list[str]:
+    """The command line of a way; `group` is how many rows a row group has that a rewrite makes."""
     if way == "bloom":
         add = ("-m", "bloomcli", "add", str(file), "--columns", column, "-o", str(output))
         return python(*add, "--overwrite", "--fpp", str(FPP), "--format", "json")
@@ -114,7 +163,7 @@ def command(way: str, file: Path, output: Path, column: str) -> list[str]:
         return ["cp", str(file), str(output)]
     if way == "cp+sync":
         return ["sh", "-c", 'cp "$1" "$2" && sync "$2"', "sh", str(file), str(output)]
-    return python(str(Path(__file__).resolve()), way, str(file), str(output), column)
+    return python(str(Path(__file__).resolve()), way, str(file), str(output), column, str(group))
 
 
 def run(argv: list[str]) -> tuple[float, str]:
@@ -163,11 +212,16 @@ class SparkSessionWay:
 
 def main() -> None:
     """Run one way."""
-    way, file, output, column = sys.argv[1:]
+    way, file, output, column, group = sys.argv[1:]
     for name in IMPORTS[way]:
         importlib.import_module(name)
     started = time.perf_counter()
-    PROCESSES[way](file, output, column)
+    if Path(file).is_dir():
+        Path(output).mkdir()
+        for one in sorted(Path(file).iterdir()):
+            PROCESSES[way](str(one), str(Path(output) / one.name), column, int(group))
+    else:
+        PROCESSES[way](file, output, column, int(group))
     print(json.dumps({"seconds": time.perf_counter() - started}))
 
 
