@@ -341,6 +341,7 @@ def sbbf_fold(const unsigned char[::1] bitset not None):
 include "kernels_bits.pxi"
 include "kernels_compact.pxi"
 include "kernels_pages.pxi"
+include "kernels_intervals.pxi"
 include "kernels_crc.pxi"
 include "kernels_orc.pxi"
 include "kernels_orc_runs.pxi"

@@ -58,7 +58,7 @@ class Column:
     type_name: str | None = None
     """The type as a person knows it, where that is neither the logical nor the physical one."""
     unfilterable: str | None = None
-    """Of a leaf that filters may be asked for: what it is, where it can't have one."""
+    """Of a leaf that filters may be asked for: why it gets none, where it can't have one or should have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,7 +307,8 @@ class FilterChange:
     filters: int = 1
     """Filters that the change is about."""
     reason: str | None = None
-    """Why nothing is done (``keep``, of no filters): a glob means the column, and it can't have a filter."""
+    """Why nothing is done (``keep``, of no filters): a glob means the column, and it can't have a filter, or a reader
+    would lose rows by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,7 +72,7 @@ class FileRow:
     """validate: row groups whose values were looked up."""
     seconds: float = 0.0
     reason: str | None = None
-    """Why it was skipped."""
+    """Why it was skipped; of a file that `add` changed, which columns were left out and why, and its remarks."""
     error: str | None = None
     """What failed, with path, field path and byte offset."""
     hint: str | None = None

@@ -17,7 +17,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.commands.arguments import names
+from bloomcli.commands.arguments import names, readers_policy
 from bloomcli.commands.values import Value, texts
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ def add(
     variant: str | None = None,
     mosaic_draft: bool = False,
     replace: bool = False,
+    readers: Sequence[str] = (),
+    table_schema: str | os.PathLike[str] | None = None,
+    policy: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     force: bool = False,
     dry_run: bool = False,
@@ -68,6 +71,10 @@ def add(
         variant: Parquet, for tests and old readers: the header of a draft of 2018.
         mosaic_draft: Mosaic: write version 2 of the format, a draft.
         replace: build new filters where there are some already.
+        readers: engines that read the files: columns in which one would lose rows by a sound filter get none. All
+            known ones that read files as they are, if none is named here or by the policy.
+        table_schema: file with the table's schema, which the driver reads.
+        policy: policy file, which the driver reads.
         overwrite: let outputs replace files that exist.
         force: change files in place even within a Delta, Iceberg or Hudi table.
         dry_run: write nothing; rows say what would be done.
@@ -89,6 +96,7 @@ def add(
         "variant": variant,
         "mosaic_draft": mosaic_draft,
         "replace": replace,
+        "policy": readers_policy(policy, readers=readers, table_schema=table_schema),
         "overwrite": overwrite,
         "force": force,
         "dry_run": dry_run,

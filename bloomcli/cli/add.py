@@ -8,6 +8,7 @@ import click
 
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.cli.reader_options import policy_file, policy_options, readers_option, table_schema_option
 
 
 @click.command(
@@ -18,6 +19,7 @@ Examples:
   bloom add orders.parquet --columns 'user.*' --fpp 0.1% --in-place
   bloom add orders.parquet --columns id --dry-run
   bloom add /data/orders --columns id --in-place --jobs 8
+  bloom add /data/orders --columns '*' --in-place --readers spark,trino
   bloom add orders.parquet --columns id --replace --max-bytes 1MiB -o out.parquet""",
 )
 @options.files_argument
@@ -52,6 +54,15 @@ Examples:
     help="Mosaic: write version 2, the draft with filters, which released readers refuse to open.",
 )
 @click.option("--replace", is_flag=True, help="Build new filters where there are some already.")
+@readers_option(
+    "Engines that read the files: globs leave out columns in which one of them would lose rows by a sound filter, and"
+    " where such a column is named, that is an error. Impala needs filters of two blocks: 32 bytes more for up to 26"
+    " distinct values in a row group.  [default: all that read files as they are, or the policy's] Known:"
+)
+@table_schema_option(
+    "The table's schema (Spark's or Iceberg's JSON, or DDL), for readers that look values up at its types."
+)
+@policy_options("The policy, TOML, of which the readers, the table's schema and the rules about readers count.")
 @click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Column chunks read at a time [default: cores]."
 )
@@ -72,6 +83,10 @@ def command(
     variant: str | None,
     mosaic_draft: bool,
     replace: bool,
+    readers: tuple[str, ...],
+    table_schema: str | None,
+    policy: str | None,
+    no_policy: bool,
     threads: int | None,
     form: str,
 ) -> int:
@@ -85,13 +100,19 @@ def command(
 
     The file appears under its name only when it is whole and checked; on any error nothing is left behind.
 
+    A filter can be right and a reader of the file wrong: columns in which one would lose rows get no filter, and the
+    report says which reader, which version, and how that is known. --readers names who really reads the files.
+
     Of many files, filters are added where there are none yet; files that have them all are skipped. One whose
     filters can't be read, must not be used or miss what is asked for (--fpp only where it is given) fails, unless
     --replace is given.
     """
     from bloomcli.commands.add import add
+    from bloomcli.commands.arguments import readers_policy
     from bloomcli.report import text
 
+    found = policy_file(policy, no_policy=no_policy)
+    asked = readers_policy(found, readers=readers, table_schema=table_schema)
     if dataset.single is None:
         chosen = {
             "columns": columns,
@@ -105,6 +126,7 @@ def command(
             "variant": variant,
             "mosaic_draft": mosaic_draft,
             "replace": replace,
+            "policy": asked,
             "threads": threads,
         }
         return run("add", dataset, chosen, form, target=output_, in_place=in_place)
@@ -124,6 +146,7 @@ def command(
             variant=variant,
             mosaic_draft=mosaic_draft,
             replace=replace,
+            policy=asked,
             threads=threads,
             progress=bars,
         )

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from bloomcli.cli import options
+from bloomcli.cli.reader_options import policy_options, readers_option, table_schema_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,17 +24,6 @@ def _reports(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
             raise click.BadParameter(f"{value!r} is not FORM=FILE with FORM one of {', '.join(FORMS)}", ctx, param)
         pairs.append((form, path))
     return tuple(pairs)
-
-
-class _Readers(click.Option):
-    """Its help names the engines: they are looked up for who reads it."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """As Click's, with the names."""
-        from bloomcli.rules.readers import READERS
-
-        record = super().get_help_record(ctx)
-        return record and (record[0], f"{record[1]} {', '.join(READERS)}.")
 
 
 def gate_options(function: F) -> F:
@@ -62,27 +52,9 @@ def gate_options(function: F) -> F:
                 help="How many times as large as its values need a filter may be.",
             ),
             click.option("--deep", is_flag=True, help="Read the columns again and prove that no value is missing."),
-            click.option(
-                "--policy",
-                type=click.Path(dir_okay=False, path_type=str),
-                metavar="FILE",
-                help="The policy, TOML.  [default: the nearest bloom.toml or pyproject.toml with [tool.bloom]]",
-            ),
-            click.option("--no-policy", is_flag=True, help="Look for no policy."),
-            click.option(
-                "--readers",
-                cls=_Readers,
-                metavar="ENGINES",
-                multiple=True,
-                callback=options.split_names,
-                help="Engines that read the files: find what they would probe wrongly. Known:",
-            ),
-            click.option(
-                "--table-schema",
-                type=click.Path(dir_okay=False, path_type=str),
-                metavar="FILE",
-                help="The table's schema (Spark's or Iceberg's JSON, or DDL), for --readers.",
-            ),
+            policy_options("The policy, TOML."),
+            readers_option("Engines that read the files: find what they would probe wrongly. Known:"),
+            table_schema_option("The table's schema (Spark's or Iceberg's JSON, or DDL), for --readers."),
             click.option("--sample", metavar="SHARE", help="Look at this part of the files only: 5%, or a number."),
             click.option(
                 "--sample-row-groups",

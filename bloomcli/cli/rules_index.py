@@ -14,6 +14,7 @@ from typing import Final
 import click
 
 from bloomcli.rules import RULES, Group, Rule, When
+from bloomcli.rules.reader_types import Evidence
 
 INDEX: Final = Path("docs", "rules.md")
 PAGES: Final = Path("bloomcli", "rules", "pages")
@@ -56,9 +57,42 @@ def looked_at(rule: Rule) -> str:
     return _LOOKED_AT[rule.when]
 
 
+_READERS: Final = """\
+## Engines
+
+What is known of each engine's look-ups, and of what they lose: measured (run on files with filters and without), read
+in its source, or told in a thread, which gives a note at most. `bloom validate --readers` and `bloom add --readers`
+share this table. Engines in brackets are old releases: where they aren't named, `bloom add` notes what they lose.
+"""
+
+
 def index(pages: str) -> str:
-    """The table, Markdown. `pages`: the pages' folder as seen from the table's."""
-    return "\n".join([_HEAD, *(line for group in _ABOUT for line in _section(group, pages))])
+    """The tables, Markdown. `pages`: the pages' folder as seen from the tables'."""
+    lines = (line for group in _ABOUT for line in _section(group, pages))
+    return "\n".join([_HEAD, *lines, *_readers(pages)])
+
+
+def _readers(pages: str) -> Iterator[str]:
+    from bloomcli.rules.readers import READERS
+
+    yield _READERS
+    yield "| engine | known by | versions | what | rule |"
+    yield "|---|---|---|---|---|"
+    for who in READERS.values():
+        name = f"({who.title})" if who.superseded else who.title
+        never = "" if who.probes else "never looks values up: "
+        yield _reader_row(name, who.known, never + who.known.text, "")
+        for rules in (who.wrong_about, who.misreads, who.refuses):
+            for rule, fact in rules.items():
+                yield _reader_row(name, fact, fact.text, rule, pages)
+        for fact in who.issues:
+            yield _reader_row(name, fact, fact.text, "reader-issue", pages)
+    yield ""
+
+
+def _reader_row(name: str, fact: Evidence, text: str, rule: str, pages: str = "") -> str:
+    link = f"[`{rule}`]({pages}/{rule}.md)" if rule else "looks up"
+    return f"| {name} | {fact.kind.value} | {fact.version} | {text} | {link} |"
 
 
 def _section(group: Group, pages: str) -> Iterator[str]:

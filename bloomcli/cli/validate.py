@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -12,6 +11,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, check_engine, dataset_options, meter, named_paths, spark_session
 from bloomcli.cli.gate_options import FORMS, gate_options
+from bloomcli.cli.reader_options import policy_file
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,11 +64,9 @@ def command(
         from bloomcli.cli.starter import write_policy
 
         return write_policy(dataset, policy, asked_for)
-    if no_policy and policy is not None:
-        raise UsageError("--policy and --no-policy exclude each other")
+    found = policy_file(policy, no_policy=no_policy)
     from bloomcli.engines import gate
 
-    found = None if no_policy else policy or _nearest()
     asked = gate.ask(policy=found, **asked_for)
     if reports:
         from bloomcli.cli.reports import check
@@ -80,15 +78,6 @@ def command(
     for other, path in reports:
         _save(report, other, path, max_per_rule)
     return report.exit_code
-
-
-def _nearest() -> str | None:
-    from pathlib import Path
-
-    from bloomcli.rules.policy_file import find
-
-    found = find(Path())
-    return None if found is None else os.path.relpath(found)
 
 
 def _run(dataset: Dataset, asked: Asked, *, errors_told: bool) -> GateReport:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from typing import Final
 
 from bloomcli import limits
-from bloomcli.commands.arguments import names
+from bloomcli.checks.additions import Readers
+from bloomcli.commands.arguments import names, readers_policy
 from bloomcli.commands.change import Order, Target, change
 from bloomcli.commands.columns import select
 from bloomcli.commands.present import Place, holds_nothing, incomplete, present, shortfall
 from bloomcli.commands.progress import Progress
 from bloomcli.errors import UsageError
-from bloomcli.formats.base import Draft, FilterFile, SizeRule
+from bloomcli.formats.base import Chosen, Draft, FilterFile, SizeRule
 from bloomcli.model import ChangeReport, Column, FilterFacts
+from bloomcli.rules.policy import FilePolicy, Policy
 
 FPP: Final = 0.01
 """The rate of filters for which none is asked."""
+_TODAYS: Final = "parquet"
+"""The variant of Parquet filters that is no draft."""
 
 
 def size_rule(
@@ -51,8 +56,12 @@ def order(
     mosaic_draft: bool = False,
     replace: bool = False,
     missing: bool = False,
+    policy: Policy | None = None,
 ) -> Order:
-    """What to add, to whichever file; with `missing`, where there are no filters yet. Raises UsageError."""
+    """What to add, to whichever file; with `missing`, where there are no filters yet. Raises UsageError.
+
+    The policy says who reads which file: columns in which a reader would lose rows by a filter get none.
+    """
     if not columns:
         raise UsageError("no columns to add filters for", hint="name them with --columns")
     rule = size_rule(FPP if fpp is None else fpp, ndv, max_bytes, kind, variant, mosaic_draft)
@@ -60,8 +69,21 @@ def order(
 
     wanted = names(columns, "columns")
 
-    def chosen(file: FilterFile) -> list[Column]:
-        return select(file.leaves, wanted, path=file.source.path)
+    whole = Policy() if policy is None else policy
+
+    def readers_of(file: FilterFile) -> Readers:
+        if rule.variant not in {
+            None,
+            _TODAYS,
+        }:  # what today's readers make of a draft is known to whoever asks for one
+            return Readers(file.format, FilePolicy(readers_said=True))
+        return Readers(file.format, whole.for_file(file.source.path))
+
+    def chosen(file: FilterFile) -> Chosen:
+        return _guarded(file, wanted, readers_of(file))
+
+    def sized(file: FilterFile) -> SizeRule:
+        return rule._replace(least=readers_of(file).smallest())
 
     def done(file: FilterFile) -> str | None:
         if holds_nothing(file):
@@ -70,7 +92,7 @@ def order(
             return None
         own = chosen(file)
         there = present(file, own)
-        short = shortfall(file, own, rule, there, rated=lambda _: asked)
+        short = shortfall(file, own, sized(file), there, rated=lambda _: asked)
         if short is not None:
             raise short
         return None if incomplete(file, own, there) else "the columns have filters already"
@@ -89,12 +111,42 @@ def order(
         def rated(place: Place) -> bool:
             return asked or replace or place not in before  # the source's own may be anybody's, others are ours
 
-        return shortfall(output, own, rule, there, rated) is None
+        return shortfall(output, own, sized(file), there, rated) is None
 
     def draft(file: FilterFile) -> Draft:
-        return file.draft_add(chosen(file), rule, replace=replace, missing=missing and not replace)
+        own = chosen(file)
+        _refuse(file, own, readers_of(file))
+        return file.draft_add(own, sized(file), replace=replace, missing=missing and not replace)
 
-    return Order(command="add", draft=draft, done=done, made=made)
+    def remarks(file: FilterFile) -> tuple[str, ...]:
+        return tuple(readers_of(file).remarks(chosen(file), rule.largest_split_block))
+
+    return Order(command="add", draft=draft, done=done, made=made, remarks=remarks)
+
+
+def _guarded(file: FilterFile, names: Sequence[str], readers: Readers) -> Chosen:
+    """The columns that are meant; globs leave out those in which a reader would lose rows."""
+    own = {column.index: column for column in file.leaves}
+    marked = [
+        dataclasses.replace(column, unfilterable=refusal.reason)
+        if column.unfilterable is None and (refusal := readers.refusal(column)) is not None
+        else column
+        for column in own.values()
+    ]
+    found = select(marked, names, path=file.source.path)
+    chosen = Chosen(own[column.index] for column in found)
+    chosen.left_out = found.left_out
+    return chosen
+
+
+def _refuse(file: FilterFile, columns: Sequence[Column], readers: Readers) -> None:
+    """Raise where a column was named in which a reader would lose rows."""
+    for column in columns:
+        refusal = readers.refusal(column)
+        if refusal is not None:
+            raise UsageError(
+                f"column {column.path} gets no filter: {refusal.reason}", path=file.source.path, hint=refusal.hint
+            )
 
 
 def _bits(kinds: dict[str | None, FilterFacts] | None) -> list[tuple[int | None, float | None, float | None]]:
@@ -117,6 +169,9 @@ def add(
     variant: str | None = None,
     mosaic_draft: bool = False,
     replace: bool = False,
+    readers: Sequence[str] = (),
+    table_schema: str | os.PathLike[str] | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
     dry_run: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -144,12 +199,19 @@ def add(
         mosaic_draft: Mosaic: write version 2 of the format, a draft that released readers refuse; without it
             filters can't be added to a Mosaic file. Other formats take no notice.
         replace: build new filters where there are some already.
+        readers: the engines that read the file. Globs leave columns out in which one of them would lose rows by a
+            sound filter; where such a column is named, that is an error. All known engines that read files as they
+            are, if none is named here or by the policy. Filters have two blocks at least where Impala is among them.
+        table_schema: file with the table's schema, for readers that look values up at its types.
+        policy: a policy, or the file that holds one, of which `readers`, `table-schema` and what it says of the rules
+            about readers count; what is given here besides wins over it.
         dry_run: write nothing; the report says what would be done, sizes being upper bounds.
         threads: column chunks decoded at a time; the machine's cores by default.
         progress: called with ("copy" or "decode", bytes done, bytes in all), from several threads.
 
     Raises:
-        UsageError: contradicting options, an unknown or BOOLEAN column, a filter that is there already.
+        UsageError: contradicting options, an unknown or BOOLEAN column, one in which a reader would lose rows, a
+            filter that is there already, an unknown reader, a policy or a schema that can't be read.
         UnreadableError: the file can't be read, or changed meanwhile.
         UnsupportedError: encrypted columns, a signed footer, an unknown codec or encoding.
         WriteError: the output could not be written; the original is whole, nothing is left behind.
@@ -163,6 +225,7 @@ def add(
         variant=variant,
         mosaic_draft=mosaic_draft,
         replace=replace,
+        policy=readers_policy(policy, readers=readers, table_schema=table_schema),
     )
     target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
     return change(path, what, target, threads=threads, progress=progress)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 
 from bloomcli.errors import UsageError
+from bloomcli.rules.policy import Policy, with_options
 
 
 def names(given: str | Iterable[str], what: str) -> tuple[str, ...]:
@@ -29,3 +31,37 @@ def several(given: object) -> tuple[object, ...]:
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         return (given,)
     return tuple(given)
+
+
+def readers_policy(
+    policy: Policy | str | os.PathLike[str] | None,
+    *,
+    readers: str | Sequence[str] = (),
+    table_schema: str | os.PathLike[str] | None = None,
+    max_fpp: float | None = None,
+    max_oversize: float | None = None,
+) -> Policy:
+    """The policy, or that of a file, with what is asked for besides.
+
+    Args:
+        policy: a policy, or the file that holds one.
+        readers: names of engines, which take the place of the policy's.
+        table_schema: file with the table's schema, likewise.
+        max_fpp, max_oversize: limits, likewise.
+
+    Raises:
+        UsageError: a figure out of range, an unknown engine, a policy or a schema that can't be read.
+    """
+    engines = names(readers, "readers")
+    if policy is None:
+        policy = Policy()
+    elif not isinstance(policy, Policy):
+        from bloomcli.rules.policy_file import load
+
+        policy = load(policy, readers=engines)
+    table = None
+    if table_schema is not None:
+        from bloomcli.rules.table_schema import read
+
+        table = read(table_schema)
+    return with_options(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=engines, table=table)

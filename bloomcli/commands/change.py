@@ -73,6 +73,8 @@ class Order:
     """Why a file need not be changed; None where it has to be, or where only a draft can tell."""
     made: Callable[[FilterFile, FilterFile], bool]
     """Whether the second file is what the order makes of the first, as far as metadata and filters tell."""
+    remarks: Callable[[FilterFile], tuple[str, ...]] = lambda _: ()
+    """What the caller should know of the change, besides what it does."""
     idle: str | None = None
     """Why a draft that keeps every filter need not be carried out; None: it has to be."""
 
@@ -201,7 +203,7 @@ def _change(
         seconds=0.0,
         changes=tuple(changes),
         bytes_unreclaimed=left,
-        remarks=remarks,
+        remarks=remarks + order.remarks(file),
     )
 
 

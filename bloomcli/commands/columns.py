@@ -46,9 +46,9 @@ def select(columns: Sequence[Column], names: Sequence[str], *, path: str) -> Cho
     if found.left_out and not found:
         first = found.left_out[0]
         raise UsageError(
-            "none of the columns that are meant can have a filter",
+            "none of the columns that are meant gets a filter",
             path=path,
-            hint=f"{first.path} is {first.unfilterable}",
+            hint=f"{first.path}: {first.unfilterable}",
         )
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from bloomcli.checks.additions import Readers
 from bloomcli.commands.add import size_rule
 from bloomcli.commands.arguments import names
 from bloomcli.commands.change import Order, Target, change
@@ -12,6 +13,7 @@ from bloomcli.commands.columns import indexes
 from bloomcli.commands.progress import Progress
 from bloomcli.formats.base import Draft, FilterFile
 from bloomcli.model import ChangeReport
+from bloomcli.rules.policy import FilePolicy
 
 
 def order(*, fpp: float = 0.01, columns: Sequence[str] = (), max_bytes: int | None = None) -> Order:
@@ -24,7 +26,8 @@ def order(*, fpp: float = 0.01, columns: Sequence[str] = (), max_bytes: int | No
         return indexes(file.columns, wanted, path=file.source.path)
 
     def draft(file: FilterFile) -> Draft:
-        return file.draft_fold(chosen(file), rule)
+        least = Readers(file.format, FilePolicy()).smallest()
+        return file.draft_fold(chosen(file), rule._replace(least=least))
 
     def made(file: FilterFile, output: FilterFile) -> bool:
         if file.unfoldable is not None:

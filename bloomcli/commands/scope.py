@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from bloomcli.rules import RULES, When
 from bloomcli.rules.policy import FilePolicy, Policy, matches
-from bloomcli.rules.readers import WIDENED, reader
+from bloomcli.rules.reader_types import ISSUE, WIDENED
+from bloomcli.rules.readers import reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,4 +54,6 @@ def _by_readers(rules: FilePolicy, format: str | None, id: str) -> bool:  # noqa
         return rules.advice and bool(named) and all(who.dictionary for who in named)
     if id == WIDENED and rules.table is None:
         return False
+    if id == ISSUE:
+        return format == "parquet" and any(who.issues for who in named)
     return any(id in who.wrong_about and format in who.probes for who in named)

@@ -306,5 +306,22 @@ def _changed(report: ChangeReport) -> FileRow:
         bytes_before=report.bytes_before,
         bytes_after=report.bytes_after,
         max_fpp=max((c.fpp for c in touched if c.fpp is not None), default=None),
-        reason="; ".join(report.remarks) or None,
+        reason=_asides(report),
     )
+
+
+def _asides(report: ChangeReport) -> str | None:
+    """What is to be known besides what was done: columns that were left out, and remarks; without the evidence, which
+    the rules' pages have."""
+    left_out: dict[str, list[str]] = {}
+    for change in report.changes:
+        if change.reason is not None:
+            left_out.setdefault(_brief(change.reason), []).append(change.column)
+    said = [f"left out: {', '.join(columns)}, {reason}" for reason, columns in left_out.items()]
+    return "; ".join([*said, *map(_brief, report.remarks)]) or None
+
+
+def _brief(text: str) -> str:
+    """Up to the rule in brackets."""
+    brief, rule, _ = text.partition("] (")
+    return brief + rule[:1]

@@ -13,7 +13,7 @@ from bloomcli.checks.limits import rates_and_sizes, required
 from bloomcli.checks.profit import profit
 from bloomcli.checks.readers import confirmed_zeros
 from bloomcli.checks.readers import readers as losing
-from bloomcli.commands.arguments import names
+from bloomcli.commands.arguments import names, readers_policy
 from bloomcli.commands.columns import indexes, select
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.commands.sampling import chosen, share
@@ -21,7 +21,7 @@ from bloomcli.errors import BloomError, UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model import FilterFacts, Finding, Severity, ValidateReport
-from bloomcli.rules.policy import FilePolicy, Policy, with_options
+from bloomcli.rules.policy import FilePolicy, Policy
 from bloomcli.source import open_source
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
@@ -126,19 +126,9 @@ def asked_for(
     table_schema: str | os.PathLike[str] | None = None,
 ) -> Policy:
     """The policy, or that of a file, with what was asked for besides. Raises UsageError."""
-    readers = names(readers, "readers")
-    if policy is None:
-        policy = Policy()
-    elif not isinstance(policy, Policy):
-        from bloomcli.rules.policy_file import load
-
-        policy = load(policy, readers=readers)
-    table = None
-    if table_schema is not None:
-        from bloomcli.rules.table_schema import read
-
-        table = read(table_schema)
-    asked = with_options(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table=table)
+    asked = readers_policy(
+        policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema
+    )
     if table_schema is not None and not any(part.readers for part in (asked.whole, *asked.files)):
         raise UsageError(
             "a table's schema is for readers, and none is named",

@@ -136,15 +136,16 @@ class SplitBlockFilter:
         """The filter that half as many blocks would have given. Raises ValueError for an odd number."""
         return type(self)(kernels.sbbf_fold(self.bitset))
 
-    def folded_to(self, fpp: float, max_bytes: int | None = None) -> Self:
+    def folded_to(self, fpp: float, max_bytes: int | None = None, least: int = _BLOCK_BYTES) -> Self:
         """The smallest fold of this filter whose measured rate meets `fpp`; itself where none does.
 
-        With `max_bytes` it is folded at least down to that, even where it then misses `fpp`.
+        With `max_bytes` it is folded at least down to that, even where it then misses `fpp`. For the rate's sake it
+        isn't folded below `least` bytes.
         """
         best = self
         while max_bytes is not None and best.nbytes > max_bytes and best.blocks % 2 == 0:
             best = best.fold()
-        while best.blocks % 2 == 0:
+        while best.blocks % 2 == 0 and best.nbytes > least:
             smaller = best.fold()
             if smaller.fpp > fpp:
                 break

@@ -47,12 +47,19 @@ class SizeRule(NamedTuple):
     """Parquet: the header's variant; None for today's."""
     mosaic_draft: bool = False
     """Mosaic: write version 2, which released readers refuse."""
+    least: int = limits.FILTER_MIN_BYTES
+    """Bytes of the smallest split-block filter to write, a power of two; `max_bytes` wins over it."""
 
     @property
     def largest_split_block(self) -> int:
         """Bytes of the largest split-block filter: a power of two within `max_bytes` and the ceiling of filters."""
         most = limits.FILTER_MAX_BYTES if self.max_bytes is None else min(self.max_bytes, limits.FILTER_MAX_BYTES)
         return 1 << max(most.bit_length() - 1, limits.FILTER_MIN_BYTES.bit_length() - 1)
+
+    @property
+    def smallest_split_block(self) -> int:
+        """Bytes of the smallest split-block filter."""
+        return min(self.least, self.largest_split_block)
 
     def fitted(self, build: Callable[[int | None], SplitBlockFilter]) -> SplitBlockFilter:
         """A filter that holds all values, brought to the size that the rule wants.
@@ -72,7 +79,7 @@ class SizeRule(NamedTuple):
             size = bits.nbytes * 2
             del bits
             bits = build(size)
-        return bits.folded_to(self.fpp, cap)
+        return bits.folded_to(self.fpp, cap, self.smallest_split_block)
 
 
 class DeepCheck(NamedTuple):
@@ -160,7 +167,7 @@ class Chosen(list[Column]):
     """The columns that names and globs mean."""
 
     left_out: tuple[Column, ...] = ()
-    """Those that a glob means too, but that can't have a filter."""
+    """Those that a glob means too, but that can't have a filter, or that a reader would lose rows by."""
 
 
 class Carried:
@@ -254,6 +261,10 @@ class FilterFile(Protocol):
 
     def spread(self, column: Column) -> Iterator[Spread]:
         """The bounds of the column's values behind each of its filters, in order."""
+
+    def without_normal_forms(self, column: Column) -> Sequence[int]:
+        """Row groups whose filter lacks the normal form of an interval, in a file whose footer says that filters have
+        it. Reads the column's values, where it is one of intervals in such a file."""
 
     def units(self) -> Sequence[int]:
         """What `deep` reads at a time (a row group, in ORC a stripe): the number of row groups in each."""

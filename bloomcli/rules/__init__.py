@@ -60,7 +60,7 @@ def _rules() -> dict[str, Rule]:
         ("filter-stray-bits", soundness, warning, "bits are set that no value sets", When.DEEP),
         ("filter-not-checked", soundness, note, "a filter that its values can't be held against", When.DEEP),
         ("filter-all-zero", soundness, error, "no bit is set though there are values", When.ALWAYS),
-        ("filter-boolean", soundness, error, "a filter on a BOOLEAN column", When.ALWAYS),
+        ("filter-boolean", soundness, error, "an all-zero filter on a BOOLEAN column", When.ALWAYS),
         ("filter-draft", soundness, error, "a filter of the 2018 drafts", When.ALWAYS),
         ("filter-untrusted", soundness, warning, "a filter that readers must not use", When.ALWAYS),
         ("filter-offset", structure, error, "an offset that can't be", When.ALWAYS),
@@ -95,6 +95,8 @@ def _rules() -> dict[str, Rule]:
         ("reader-widened", readers, error, "a reader probes at the table's wider type", When.READERS),
         ("reader-single-block", readers, error, "a reader looks past a filter of one block", When.READERS),
         ("reader-float16", readers, error, "a reader probes FLOAT16 columns as FLOAT", When.READERS),
+        ("reader-interval", readers, error, "a reader probes intervals in a form that filters lack", When.READERS),
+        ("reader-issue", readers, note, "a reader has a fault that files don't show", When.READERS),
     )
     return {i: Rule(id=i, group=g, severity=s, title=t, when=w) for i, g, s, t, w in rows}
 

@@ -77,6 +77,8 @@ class FilePolicy(NamedTuple):
     columns: tuple[ColumnPart, ...] = ()
     readers: tuple[str, ...] = ()
     table: TableSchema | None = None
+    readers_said: bool = False
+    """Some part says who reads the file, if only that nobody does."""
     advice: bool = False
     """Also look for filters that can't profit: a policy was given."""
 
@@ -185,6 +187,7 @@ def _merge(parts: Sequence[Part], *, advice: bool) -> FilePolicy:
         columns=tuple(column for part in parts for column in part.columns),
         readers=readers,
         table=table,
+        readers_said=any(part.readers is not None for part in parts),
         advice=advice,
     )
 

@@ -92,6 +92,9 @@ WHERE: Final[dict[tuple[str, str], Where]] = {
     ("reader-widened", "parquet"): {(None, 0, "code")},
     ("reader-single-block", "parquet"): {(None, 0, "name")},
     ("reader-float16", "parquet"): {(None, 0, "score")},
+    ("reader-interval", "parquet"): {(None, 0, "lasts")},
+    ("reader-issue", "parquet"): {(None, None, None)},
+    ("filter-not-checked", "parquet"): {(None, 1, "flag")},
 }
 """The rest."""
 

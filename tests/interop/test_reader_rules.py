@@ -26,6 +26,7 @@ from support.tables import write
 
 import bloomcli
 from bloomcli.checks.readers import readers
+from bloomcli.errors import UsageError
 from bloomcli.formats.registry import open_file
 from bloomcli.model import Finding
 from bloomcli.rules.table_schema import parse
@@ -91,6 +92,153 @@ def test_duckdb_loses_every_half_float_and_no_float(tmp_path: Path) -> None:
     bloomcli.remove(half, in_place=True)
     assert duck(half, "c = 1.5::FLOAT") == ROWS // 3
     assert ids(half, DUCK) == []
+
+
+def test_duckdb_loses_every_decimal_of_more_than_38_digits_and_none_of_38(tmp_path: Path) -> None:
+    values = [Decimal(i) / 4 for i in range(ROWS)]
+    for precision, kind in ((38, pa.decimal128), (39, pa.decimal256), (76, pa.decimal256)):
+        path = write(tmp_path / f"{precision}.parquet", {"c": pa.array(values, kind(precision, 2))}, blooms=FILTER)
+        lost = ids(path, "duckdb") == ["reader-decimal-width"]
+        assert lost == (precision > 38)
+        for value in (0, 7.25, 14.75):
+            assert duck(path, f"c + 0 = {value}") == 1
+            assert (duck(path, f"c = {value}") == 0) == lost
+        if lost:
+            with pytest.raises(UsageError, match="DuckDB looks 8 up, those of a DOUBLE"):
+                bloomcli.add(path, ["c"], dry_run=True, replace=True)
+        bloomcli.remove(path, in_place=True)
+        assert duck(path, "c = 7.25") == 1
+
+
+LENGTHS = (
+    "INTERVAL (i % 50) DAY",
+    "INTERVAL (i % 50) HOUR",
+    "to_months(i % 7) + to_days(i % 61)",
+    "to_days(i % 3) + to_milliseconds(i % 86400000 * 1999)",
+    "CASE i % 4 WHEN 0 THEN INTERVAL '24 hours' WHEN 1 THEN INTERVAL '1 day' WHEN 2 THEN INTERVAL '30 days'"
+    " ELSE INTERVAL '1 month' END",
+    "to_months(2147483647) + to_days((i % 40)::INTEGER)",
+    "to_days(2147483647) + to_hours(i % 2 * 240)",
+)
+"""Intervals of row i; the last DuckDB writes in another form than it reads."""
+
+
+@pytest.mark.parametrize("encoding", ["dictionary", "plain"])
+@pytest.mark.parametrize("lasts", LENGTHS)
+def test_duckdb_gives_the_same_rows_of_intervals_after_add(tmp_path: Path, lasts: str, encoding: str) -> None:
+    if DUCK == "duckdb-1":
+        pytest.skip("needs DuckDB 2, which looks intervals up")
+    path, bare = tmp_path / "iv.parquet", tmp_path / "bare.parquet"
+    limit = 100_000 if encoding == "dictionary" else 1
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT i, {lasts} AS iv FROM range(3000) t(i)) TO '{path}'"
+            f" (FORMAT parquet, ROW_GROUP_SIZE 2048, DICTIONARY_SIZE_LIMIT {limit})"
+        )
+        bloomcli.remove(path, output=bare)
+        bloomcli.add(path, ["iv"], in_place=True, replace=True)
+        # every interval that is there, written as it is and in its normal form; and some that aren't
+        there = f"SELECT DISTINCT iv FROM '{bare}'"
+        asked = [row[0] for row in connection.execute(f"SELECT iv::VARCHAR FROM ({there}) LIMIT 60").fetchall()]
+        asked += [
+            "40 days",
+            "1 month 10 days",
+            "25 hours",
+            "1 day 01:00:00",
+            "720 hours",
+            "77 days",
+            "3 months 1 day",
+        ]
+        rows = {text: equal(connection, path, text) for text in asked}
+        assert rows == {text: equal(connection, bare, text) for text in asked}
+    assert any(rows.values())
+    assert bloomcli.validate(path, readers=["duckdb"], deep=True).findings == ()
+
+
+def equal(connection: duckdb.DuckDBPyConnection, path: Path, text: str) -> int:
+    """How many rows have this interval."""
+    (count,) = connection.execute(f"SELECT count(*) FROM '{path}' WHERE iv = INTERVAL '{text}'").fetchone() or (None,)
+    assert isinstance(count, int)
+    return count
+
+
+def test_duckdb_skips_row_groups_without_an_interval_by_the_filters_that_add_builds(tmp_path: Path) -> None:
+    if DUCK == "duckdb-1":
+        pytest.skip("needs DuckDB 2, which looks intervals up")
+    path = tmp_path / "iv.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT INTERVAL (i % 50 * 2) DAY AS iv FROM range(3000) t(i)) TO '{path}' (FORMAT parquet)"
+        )
+        bloomcli.add(path, ["iv"], in_place=True, replace=True, fpp=1e-6)
+        for days, excluded in ((40, False), (41, True)):
+            probe = (
+                f"SELECT bool_and(bloom_filter_excludes) FROM parquet_bloom_probe('{path}', 'iv', to_days({days}))"
+            )
+            assert connection.execute(probe).fetchone() == (excluded,)
+
+
+def clickhouse(path: Path, condition: str, *, structure: str = "") -> tuple[int, int]:
+    """Rows that ClickHouse gives with its use of filters and without; never by statistics of Parquet."""
+    try:
+        import chdb
+    except ImportError:
+        need(False, "chdb")
+    kind, setting = (
+        ("ORC", "input_format_orc_filter_push_down")
+        if path.suffix == ".orc"
+        else ("Parquet", "input_format_parquet_bloom_filter_push_down")
+    )
+    others = ", input_format_parquet_filter_push_down = 0, input_format_parquet_page_filter_push_down = 0"
+    read = f"file('{path}', {kind}{structure and f', {structure!r}'})"
+    found = [
+        int(chdb.query(f"SELECT count() FROM {read} WHERE {condition} SETTINGS {setting} = {on}{others}").bytes())
+        for on in (1, 0)
+    ]
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_clickhouse_loses_negative_zeros_in_orc_and_none_in_parquet(tmp_path: Path, zero: float) -> None:
+    values = [-5.0, zero, 5.0] * (ROWS // 3)
+    table = {"c": pa.array(values), "f": pa.array(values, pa.float32())}
+    path = orcfiles.write(tmp_path / "f.orc", table, blooms=[1, 2])
+    lost = ids(path, "clickhouse") == ["reader-negative-zero"] * 2
+    assert lost == (struct.pack("d", zero) != bytes(8))
+    for column in ("c", "f"):
+        assert clickhouse(path, f"{column} = 0") == (0 if lost else ROWS // 3, ROWS // 3)
+    bloomcli.add(path, ["c", "f"], in_place=True, replace=True)
+    assert ids(path, "clickhouse") == []
+    for column in ("c", "f"):
+        assert clickhouse(path, f"{column} = 0") == (ROWS // 3, ROWS // 3)
+    for kind in KINDS:
+        other = zeros(tmp_path / f"{kind}.parquet", zero, kind)
+        assert set(ids(other, "clickhouse")) == {"reader-issue"}
+        assert clickhouse(other, "c = 0") == (ROWS // 3, ROWS // 3)
+
+
+@pytest.mark.parametrize(
+    ("array", "named", "condition", "rows"),
+    [
+        (pa.array([70_000] * ROWS, pa.uint32()), "UInt16", "c = 4464", ROWS),
+        (pa.array([200] * ROWS, pa.uint8()), "Int8", "c = -56", ROWS),
+        (pa.array(["7"] * ROWS), "FixedString(4)", "c = '7'", ROWS),
+    ],
+    ids=["UInt16", "Int8", "FixedString"],
+)
+def test_clickhouse_loses_rows_of_types_in_which_values_change_as_the_note_says(
+    tmp_path: Path, array: pa.Array, named: str, condition: str, rows: int
+) -> None:
+    path = write(tmp_path / "f.parquet", {"c": array}, dictionary=False, blooms=FILTER)
+    assert clickhouse(path, condition, structure=f"c {named}") == (0, rows)
+    notes = [f.message for f in said(path, "clickhouse") if f.id == "reader-issue"]
+    assert any(named.partition("(")[0] in note and "measured" in note for note in notes)
+
+
+@pytest.mark.parametrize("value", ["0", "1"])
+def test_clickhouse_finds_nulls_that_are_read_as_a_default(tmp_path: Path, value: str) -> None:
+    path = write(tmp_path / "f.parquet", {"c": pa.array([None, 1] * 30, pa.int64())}, dictionary=False, blooms=FILTER)
+    assert clickhouse(path, f"c = {value}", structure="c Int64") == (30, 30)
 
 
 NOON = dt.datetime(2024, 2, 29, 12)
@@ -174,7 +322,7 @@ def test_datafusion_loses_negative_zeros_where_we_say_so(fusion: Any, tmp_path: 
     with_filter, without = fusion(path, condition)
     assert (with_filter != without) == lost
     assert not new or (with_filter, without) == (0 if lost else ROWS // 3, ROWS // 3)
-    bloomcli.add(path, ["c"], in_place=True, replace=True)
+    bloomcli.add(path, ["c"], in_place=True, replace=True, readers=[fusion_name()])
     assert ids(path, fusion_name()) == []
     assert fusion(path, condition) == (without, without)
 
@@ -332,7 +480,7 @@ def test_parquet_java_loses_negative_zeros_of_every_width_where_we_say_so(
             assert java_filter(spark, path).findHash(signed_hash(struct.pack("<f", 0.0))) != lost
         else:
             assert java_rows(spark, path, column, value) == (0 if lost else ROWS)
-        bloomcli.add(path, ["c"], in_place=True, replace=True)
+        bloomcli.add(path, ["c"], in_place=True, replace=True, readers=["parquet-java"])
         assert ids(path, "parquet-java") == []
 
 

@@ -33,7 +33,7 @@ def told(path: Path) -> list[tuple[str, ...]]:
 def parquet(path: Path, column: pa.Array, edit: Callable[[Fields], None] | None = None) -> Path:
     """One column `c` with a filter, its statistics edited."""
     pq.write_table(pa.table({"c": column}), path.with_name("plain"))
-    bloomcli.add(path.with_name("plain"), ["c"], output=path, overwrite=True)
+    bloomcli.add(path.with_name("plain"), ["c"], output=path, overwrite=True, readers=["spark"])
     if edit is None:
         return path
     data = footers.edited(path.read_bytes(), lambda m: edit(footers.meta(m, 0, 0)[footers.STATISTICS][1]))

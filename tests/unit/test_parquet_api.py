@@ -207,7 +207,7 @@ def typed(value: Any, utc: bool) -> str:
 def test_every_value_that_is_there_may_be_there(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     write(tmp_path / "in", {"c": case.array(2)}, rows=1 << 20)
-    bloomcli.add(tmp_path / "in", ["*"], output=tmp_path / "out", fpp=1e-6)
+    bloomcli.add(tmp_path / "in", ["*"], output=tmp_path / "out", fpp=1e-6, readers="spark")
     texts = [typed(v, name.endswith("utc")) for v in leaves(case.values)]
     if not texts:
         report = bloomcli.probe(tmp_path / "out", ["0"])
@@ -243,7 +243,7 @@ ABSENT: dict[str, Callable[[int], Any]] = {
 def test_values_that_are_not_there_are_mostly_absent(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     write(tmp_path / "in", {"c": case.array()})
-    bloomcli.add(tmp_path / "in", ["*"], output=tmp_path / "out")
+    bloomcli.add(tmp_path / "in", ["*"], output=tmp_path / "out", readers="spark")
     present = set(map(case.plain, leaves(case.values)))
     others = [v for i in range(150) if case.plain(v := ABSENT[name](i)) not in present]
     report = bloomcli.probe(tmp_path / "out", [typed(v, False) for v in others])
@@ -351,7 +351,7 @@ def test_a_filter_finds_a_zero_by_either_sign(tmp_path: Path, name: str, stored:
     if encoding == "DELTA_BYTE_ARRAY" and name != "float16":
         encoding = "PLAIN"  # only fixed-length byte arrays take it
     write(tmp_path / "in", {"c": pa.array([stored, 1.5], CASES[name].type)}, encoding=encoding)
-    bloomcli.add(tmp_path / "in", ["c"], output=tmp_path / "out", fpp=1e-6)
+    bloomcli.add(tmp_path / "in", ["c"], output=tmp_path / "out", fpp=1e-6, readers="spark")
     bits = bloomcli.dump(tmp_path / "out").bitset
     assert bits == blooms.build(map(CASES[name].plain, [0.0, -0.0, 1.5]), len(bits))
     report = bloomcli.probe(tmp_path / "out", ["0", "-0.0", "nan"])

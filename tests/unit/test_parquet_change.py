@@ -35,13 +35,14 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("fpp", [0.5, 0.1, 0.01, 0.001, 1e-5])
 @pytest.mark.parametrize("rows", [0, 1, 2, 10, 100, 1000, 6000])
+@pytest.mark.parametrize(("readers", "least"), [((), 64), (("spark",), 32)], ids=["anyone", "spark"])
 def test_the_measured_rate_meets_the_target_at_the_smallest_size_that_does(
-    tmp_path: Path, rows: int, fpp: float
+    tmp_path: Path, rows: int, fpp: float, readers: tuple[str, ...], least: int
 ) -> None:
     write(tmp_path / "in", {"c": ids(rows, 7919)}, dictionary=False)
-    report = bloomcli.add(tmp_path / "in", ["c"], output=tmp_path / "out", fpp=fpp)
+    report = bloomcli.add(tmp_path / "in", ["c"], output=tmp_path / "out", fpp=fpp, readers=readers)
     if rows == 0:
-        assert {c.bitset_bytes for c in report.changes} <= {32}
+        assert {c.bitset_bytes for c in report.changes} <= {least}
         return
     (change,) = report.changes
     bits = bloomcli.dump(tmp_path / "out").bitset
@@ -51,7 +52,8 @@ def test_the_measured_rate_meets_the_target_at_the_smallest_size_that_does(
     assert change.fpp is not None
     assert change.fpp <= fpp
     assert (change.bitset_bytes, change.values, change.misses_target) == (len(bits), rows, False)
-    assert len(bits) == 32 or blooms.rate(blooms.build(values, len(bits) // 2)) > fpp
+    assert len(bits) >= least
+    assert len(bits) == least or blooms.rate(blooms.build(values, len(bits) // 2)) > fpp
     assert report.bytes_after == (tmp_path / "out").stat().st_size
 
 
@@ -59,7 +61,8 @@ def test_the_measured_rate_meets_the_target_at_the_smallest_size_that_does(
 @pytest.mark.parametrize("ndv", [1, 20, 100, 1000, 100_000])
 def test_with_ndv_the_size_is_the_formulas(tmp_path: Path, ndv: int, fpp: float) -> None:
     write(tmp_path / "in", {"c": ids(100)})
-    (change,) = bloomcli.add(tmp_path / "in", ["c"], output=tmp_path / "out", fpp=fpp, ndv=ndv).changes
+    options: dict[str, Any] = {"fpp": fpp, "ndv": ndv, "readers": ["spark"]}
+    (change,) = bloomcli.add(tmp_path / "in", ["c"], output=tmp_path / "out", **options).changes
     wanted = -8 * ndv / math.log(1 - fpp ** (1 / 8)) / 8
     assert change.bitset_bytes == max(2 ** math.ceil(math.log2(wanted)), 32)
     bits = bloomcli.dump(tmp_path / "out").bitset

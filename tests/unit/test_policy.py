@@ -189,6 +189,7 @@ def test_what_is_asked_of_all_files_is_asked_of_each() -> None:
         off=WHOLE.off,
         columns=WHOLE.columns,
         readers=("spark",),
+        readers_said=True,
         advice=True,
     )
 

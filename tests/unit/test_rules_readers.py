@@ -10,18 +10,18 @@ import pytest
 from bloomcli.errors import UsageError
 from bloomcli.model import Column
 from bloomcli.rules import RULES, Group, When
-from bloomcli.rules.readers import (
+from bloomcli.rules.reader_types import (
     BY_PRECISION,
     DECIMAL_WIDTH,
     FLOAT16,
+    INTERVAL,
+    ISSUE,
     NEGATIVE_ZERO,
-    READERS,
     WIDENED,
+    Kind,
     Reader,
-    decimal_bytes,
-    decimal_width,
-    reader,
 )
+from bloomcli.rules.readers import READERS, decimal_bytes, decimal_width, everyone, reader, refusing, superseded
 
 FORMATS = {"parquet", "orc"}
 
@@ -29,12 +29,16 @@ FORMATS = {"parquet", "orc"}
 @pytest.mark.parametrize("who", READERS.values(), ids=READERS)
 def test_a_reader_says_where_its_facts_are_from_and_errs_only_in_what_it_probes(who: Reader) -> None:
     assert READERS[who.name] is who
-    assert who.known
     assert who.probes <= FORMATS
-    assert all(who.wrong_about.values())
+    tables = (who.wrong_about, who.refuses, who.misreads)
+    facts = [who.known, *who.issues, *(fact for table in tables for fact in table.values())]
+    assert all(fact.version and fact.text and not fact.text.endswith(".") for fact in facts)
+    assert all(fact.kind is not Kind.THREAD for fact in who.wrong_about.values()), "a thread gives a note"
+    assert {RULES[rule].group for table in tables[1:] for rule in table} <= {Group.STRUCTURE}
     assert {RULES[rule].group for rule in who.wrong_about} <= {Group.READERS}
     assert bool(who.zeros) == (NEGATIVE_ZERO in who.wrong_about)
-    assert (who.decimal_width is not None) == (DECIMAL_WIDTH in who.wrong_about)
+    found = who.decimal_width is not None or who.decimal_digits is not None
+    assert found == (DECIMAL_WIDTH in who.wrong_about)
     assert bool(who.widths) == (WIDENED in who.wrong_about)
     assert who.probes or not who.wrong_about
     assert "parquet" in who.probes or not set(who.wrong_about) - {NEGATIVE_ZERO}
@@ -42,7 +46,8 @@ def test_a_reader_says_where_its_facts_are_from_and_errs_only_in_what_it_probes(
 
 
 def test_every_rule_about_readers_has_a_reader_that_breaks_it() -> None:
-    wrong = {rule for who in READERS.values() for rule in who.wrong_about}
+    wrong = {rule for who in READERS.values() for rule in who.wrong_about} | {ISSUE}
+    assert any(who.issues for who in READERS.values())
     assert wrong == {rule.id for rule in RULES.values() if rule.group is Group.READERS}
     assert {RULES[rule].when for rule in wrong} == {When.READERS}
 
@@ -109,6 +114,9 @@ def decimals(physical: str, precision: int = 20, length: int | None = None) -> C
         ("datafusion-54", decimals("BYTE_ARRAY", 9), None),
         ("datafusion", decimals("FIXED_LEN_BYTE_ARRAY", 20, 9), None),
         ("spark", decimals("FIXED_LEN_BYTE_ARRAY", 20, 16), None),
+        ("duckdb", decimals("FIXED_LEN_BYTE_ARRAY", 38, 16), None),
+        ("duckdb", decimals("FIXED_LEN_BYTE_ARRAY", 39, 17), 8),
+        ("duckdb", decimals("BYTE_ARRAY", 39), 8),
     ],
 )
 def test_the_width_at_which_a_reader_looks_decimals_up(name: str, column: Column, width: int | None) -> None:
@@ -120,10 +128,31 @@ def test_what_the_brief_of_each_engine_says() -> None:
     wrong = {name: set(who.wrong_about) for name, who in READERS.items()}
     assert {name for name in wrong if WIDENED in wrong[name]} == {"trino"}
     assert {name for name in wrong if "reader-millis" in wrong[name]} == {"iceberg"}
-    assert {name for name in wrong if DECIMAL_WIDTH in wrong[name]} == {"iceberg", "datafusion-54"}
+    assert {name for name in wrong if DECIMAL_WIDTH in wrong[name]} == {"iceberg", "datafusion-54", "duckdb"}
+    assert {name for name in wrong if INTERVAL in wrong[name]} == {"duckdb"}
     assert {name for name in wrong if FLOAT16 in wrong[name]} == {"duckdb", "duckdb-1"}
     right = {name for name in wrong if NEGATIVE_ZERO not in wrong[name]}
-    assert right == {"duckdb", "datafusion-54", "clickhouse", "arrow", "polars"}
-    assert {name for name, who in READERS.items() if not who.probes} == {"arrow", "polars"}
+    never = {"arrow", "arrow-rs", "arrow-go", "parquet-go", "hyparquet", "velox", "polars"}
+    assert right == {"duckdb", "datafusion-54", "starrocks", "doris"} | never
+    assert {name for name, who in READERS.items() if who.zeros_in != FORMATS} == {"clickhouse"}
+    assert {name for name, who in READERS.items() if not who.probes} == never
     assert {name for name, who in READERS.items() if who.dictionary} >= {"spark", "parquet-java", "trino", "iceberg"}
     assert READERS["iceberg"].decimal_width == BY_PRECISION
+    assert {name for name, who in READERS.items() if who.issues} == {"clickhouse", "starrocks", "doris"}
+    assert refusing("filter-not-power-of-two") == "Arrow C++ refuses it, Impala misreads it"
+    assert refusing("filter-too-large") == "Trino and Impala and Arrow C++ refuse it"
+    assert refusing("filter-fpp") == ""
+
+
+def test_everyone_is_each_present_release_and_those_of_tables_where_there_is_one() -> None:
+    assert {who.name for who in everyone("orc", tables=False)} == {
+        *("spark", "orc-java", "orc-cpp", "hive", "trino", "presto", "impala", "clickhouse")
+    }
+    assert {who.name for who in everyone("parquet", tables=False)} == {
+        *("spark", "parquet-java", "trino", "duckdb", "datafusion", "impala", "clickhouse", "starrocks", "doris")
+    }
+    assert {who.name for who in everyone("parquet", tables=True)} - {
+        who.name for who in everyone("parquet", tables=False)
+    } == {"iceberg"}
+    assert {who.name for who in superseded("parquet")} == {"duckdb-1", "datafusion-54"}
+    assert superseded("orc") == everyone("mosaic", tables=True) == []

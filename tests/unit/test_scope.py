@@ -80,7 +80,7 @@ def test_a_readers_rule_is_looked_at_where_a_named_reader_could_break_it_in_such
 
 
 def test_every_rule_is_looked_at_by_a_run_that_asks_for_everything() -> None:
-    everyone = ("impala", "iceberg", "duckdb-1", "trino")
+    everyone = ("impala", "iceberg", "duckdb", "trino", "doris")
     for id_ in set(RULES) - {"profit-dictionary"}:
         assert covers(
             id_, values=True, require=("id",), max_fpp=0.1, max_oversize=2, readers=everyone, table=TABLE

@@ -184,6 +184,11 @@ class MosaicFile:
                 low, high = (None, None) if found is None else (found.minimum, found.maximum)
                 yield Spread(group.ordinal, None, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
 
+    def without_normal_forms(self, column: Column) -> Sequence[int]:
+        """None: no reader looks for normal forms here."""
+        del column
+        return ()
+
     def units(self) -> Sequence[int]:
         """Row groups, one by one."""
         return [1] * self.row_group_count

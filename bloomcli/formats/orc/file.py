@@ -277,6 +277,11 @@ class OrcFile:
                     low, high = statistics.bounds(found, orc)
                     yield Spread(group, streams.stripe.ordinal, low, high)
 
+    def without_normal_forms(self, column: Column) -> Sequence[int]:
+        """None: no reader looks for normal forms here."""
+        del column
+        return ()
+
     def units(self) -> Sequence[int]:
         """Stripes."""
         return [self.footer.row_groups(s) for s in self.footer.stripes]

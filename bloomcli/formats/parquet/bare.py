@@ -180,6 +180,11 @@ class BareFilter:
         del column
         return iter(())
 
+    def without_normal_forms(self, column: Column) -> Sequence[int]:
+        """None: no reader looks for normal forms here."""
+        del column
+        return ()
+
     def units(self) -> Sequence[int]:
         """None: there is no data."""
         return []

@@ -10,7 +10,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.lookup import has_two_forms
 from bloomcli.model import ColumnChunk
 
-_WIDTHS: Final = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
+_WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
 def lost(chunk: ColumnChunk, bits: SplitBlockFilter) -> Iterator[tuple[str, bytes]]:

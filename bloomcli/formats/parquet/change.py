@@ -117,14 +117,22 @@ class AddDraft(Change):
             + 20 * len(self.chunks)
         )
 
+    def _has_normal_forms(self, chunk: ColumnChunk) -> bool:
+        """Each value is to be found by a second hash, that of its normal form."""
+        return self.variant == CURRENT and values.is_interval(chunk.column) and self.file.footer.normalises_intervals
+
+    def _bytes_for(self, count: int) -> int:
+        return max(sizing.upper_bound_bytes(count, self.rule.fpp), self.rule.smallest_split_block)
+
     def _upper_bound(self, chunk: ColumnChunk) -> int:
         if self.rule.ndv is not None:
-            return sizing.bytes_for_ndv(self.rule.ndv, self.rule.fpp)
+            wanted = sizing.bytes_for_ndv(self.rule.ndv << self._has_normal_forms(chunk), self.rule.fpp)
+            return max(wanted, self.rule.smallest_split_block)
         count = present_values(chunk)
         if chunk.only_dictionary_encoded and chunk.dictionary_bytes is not None and chunk.codec == "UNCOMPRESSED":
             # no more values than the dictionary page has room for
             count = min(count, chunk.dictionary_bytes // (values.width_of(chunk.column) or 4))
-        return sizing.upper_bound_bytes(count, self.rule.fpp)
+        return self._bytes_for(count << self._has_normal_forms(chunk))
 
     def _estimate(self, place: ChunkPlace) -> FilterChange:
         chunk = self.chunks[place]
@@ -235,6 +243,7 @@ class AddDraft(Change):
         count = decoded = 0
         zero = False
         current = self.variant == CURRENT
+        normal_forms = self._has_normal_forms(chunk)
         file = self.file
         for page in values.hashed_pages(
             file.source, chunk, file.footer.start, unreferenced=file.dictionaries_hold_values_only
@@ -244,14 +253,17 @@ class AddDraft(Change):
             if bits is None:
                 # a dictionary that stands for the whole chunk bounds the filter better than the row count
                 only = chunk.only_dictionary_encoded and self.rule.ndv is None
-                bound = sizing.upper_bound_bytes(page.count, self.rule.fpp) if only else self._upper_bound(chunk)
+                bound = self._bytes_for(page.count << normal_forms) if only else self._upper_bound(chunk)
                 bits = self._filters.empty(size or bound)
             bits.insert_hashes(page.hashes if current else page.draft_hashes(), page.count)
+            if normal_forms:
+                more = page.interval_hashes()
+                bits.insert_hashes(more, len(more) // 8)
             count += page.count
             zero = zero or page.has_zero
             decoded = page.end - chunk.data_offset
         if bits is None:
-            bits = self._filters.empty(limits.FILTER_MIN_BYTES if self.rule.ndv is None else self._upper_bound(chunk))
+            bits = self._filters.empty(self._bytes_for(0) if self.rule.ndv is None else self._upper_bound(chunk))
         if zero:
             for value in values.zero_hashes(chunk.column, draft=not current):
                 bits.insert(value)

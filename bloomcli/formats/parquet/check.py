@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from array import array
 from collections.abc import Container, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bloomcli import kernels
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.formats.lookup import (
@@ -33,10 +31,6 @@ from bloomcli.model import Column, ColumnChunk, FilterFacts, Finding, Severity
 if TYPE_CHECKING:
     from bloomcli.formats.parquet.file import ParquetFile
 
-_INTERVAL: Final = struct.Struct("<III")
-"""Months, days, milliseconds. Source: the Parquet format's LogicalTypes.md."""
-_DAY_MILLIS: Final = 86_400_000
-_MONTH_DAYS: Final = 30
 _NO_FILTER: Final = -1
 """The lowest bloom_filter_offset by which writers have said that there is none."""
 
@@ -99,19 +93,13 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter, *, wrong: bool) -> Iterator
             hint=hint,
         )
 
-    if chunk.column.physical == "BOOLEAN":
+    boolean = chunk.column.physical == "BOOLEAN"
+    if loaded.bits.set_bits == 0 and present_values(chunk) > 0 and chunk.null_count is not None:
         yield finding(
-            "filter-boolean",
-            Severity.ERROR,
-            "a filter on a BOOLEAN column: parquet-java writes it all zero; a reader that trusts it loses rows",
-            f"{removing(chunk.column.path)} takes it out",
-        )
-    elif loaded.bits.set_bits == 0 and present_values(chunk) > 0 and chunk.null_count is not None:
-        yield finding(
-            "filter-all-zero",
+            "filter-boolean" if boolean else "filter-all-zero",
             Severity.ERROR,
             f"no bit is set, though the chunk has {present_values(chunk)} values: a reader loses all of them",
-            HINT_REPLACE,
+            f"{removing(chunk.column.path)} takes it out" if boolean else HINT_REPLACE,
         )
     if loaded.header.draft:
         yield finding("filter-draft", Severity.ERROR, DRAFT_REASON, HINT_REPLACE)
@@ -127,10 +115,12 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter, *, wrong: bool) -> Iterator
             HINT_REPLACE,
         )
     if loaded.bits.nbytes & (loaded.bits.nbytes - 1):
+        from bloomcli.rules.readers import refusing
+
         yield finding(
             "filter-not-power-of-two",
             Severity.WARNING,
-            f"the bitset's {loaded.bits.nbytes} bytes are not a power of two: Arrow C++ and others refuse it",
+            f"the bitset's {loaded.bits.nbytes} bytes are not a power of two: {refusing('filter-not-power-of-two')}",
             HINT_REPLACE,
         )
     if chunk.bloom_filter_length is None:
@@ -191,7 +181,7 @@ def _text(page: values.HashedPage, column: Column, index: int) -> str:
 
 def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tuple[DeepCheck]:
     if chunk.column.physical == "BOOLEAN":
-        return (DeepCheck(values=0),)
+        return (_deep_boolean(chunk, loaded),)
     # where the filter holds every entry of the dictionary, it doesn't matter which of them the pages refer to
     again = _rebuilt(file, chunk, loaded, unreferenced=True)
     doubtful = again.lost() or again.negative_zero
@@ -215,10 +205,30 @@ def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tu
     stray = again.stray()
     if stray and doubtful:
         stray = again.stray(_entries(file, chunk, loaded))
-    if stray and chunk.column.logical == "INTERVAL":
-        stray = again.stray(_normalised(file, chunk))
+    if stray and values.is_interval(chunk.column):
+        stray = again.stray(_normal_forms(file, chunk))
     found = finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits(stray)) if stray else None
     return (DeepCheck(values=again.count, finding=found, negative_zero=zero),)
+
+
+def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
+    """Of two values the statistics say which are there; no page is read."""
+    finding = partial(
+        Finding,
+        row_group=chunk.row_group,
+        column=chunk.column.path,
+        offset=loaded.offset,
+        hint=f"{removing(chunk.column.path)} takes it out: no reader uses it",
+    )
+    missing = {which: bound for which, bound in bounds.lost(chunk, loaded.bits) if loaded.bits.set_bits}
+    if missing:
+        which, bound = next(iter(missing.items()))
+        lost = finding(id="value-missing", severity=Severity.ERROR, message=lost_bound(which))
+        return DeepCheck(values=0, finding=replace(lost, missing=(render(bound, chunk.column),)))
+    if not present_values(chunk) or (chunk.null_count is not None and chunk.min_value and chunk.max_value):
+        return DeepCheck(values=0)
+    message = "a BOOLEAN column without statistics: its values aren't looked up"
+    return DeepCheck(values=0, finding=finding(id="filter-not-checked", severity=Severity.NOTE, message=message))
 
 
 def _rebuilt(
@@ -241,17 +251,21 @@ def _entries(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> byt
     return next((_hashes(page, loaded) for page in pages if page.dictionary), bytearray())
 
 
-def _normalised(file: ParquetFile, chunk: ColumnChunk) -> bytes:
-    """The hashes of a chunk's intervals as DuckDB compares them, which it inserts too (key-value metadata
-    ``duckdb.interval_bloom_filter``): a day has 24 hours, a month 30 days."""
-    found = set()
+def _normal_forms(file: ParquetFile, chunk: ColumnChunk) -> bytes:
+    """The hashes of a chunk's intervals in their normal form, which DuckDB inserts too."""
+    found: set[int] = set()
     for page in values.hashed_pages(file.source, chunk, file.footer.start):
-        for value in set(page.values()):
-            months, days, millis = _INTERVAL.unpack(value)
-            more, millis = divmod(millis, _DAY_MILLIS)
-            more, days = divmod(days + more, _MONTH_DAYS)
-            found.add(kernels.xxh64(_INTERVAL.pack((months + more) & 0xFFFFFFFF, days, millis)))
+        found.update(memoryview(page.interval_hashes()).cast("Q"))
     return array("Q", found).tobytes()
+
+
+def without_normal_forms(file: ParquetFile, column: Column) -> Iterator[int]:
+    """Row groups whose filter lacks the normal form of an interval that is there."""
+    for chunk, loaded in _readable(file, {column.index}, None):
+        hashes = _normal_forms(file, chunk)
+        count = len(hashes) // 8
+        if not loaded.header.draft and loaded.bits.check_hashes(hashes, count, bytearray(count)):
+            yield chunk.row_group
 
 
 def _missing(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tuple[int, list[str]]:

@@ -165,6 +165,12 @@ class ParquetFile:
                 chunk.row_group, None, chunk.min_value, chunk.max_value, only_dictionary=chunk.only_dictionary_encoded
             )
 
+    def without_normal_forms(self, column: Column) -> Sequence[int]:
+        """Row groups whose filter lacks the normal form of an interval, where the footer says that they have it."""
+        if not values.is_interval(column) or not self.footer.normalises_intervals:
+            return ()
+        return list(check.without_normal_forms(self, column))
+
     def units(self) -> Sequence[int]:
         """Row groups, one by one."""
         return [1] * self.row_group_count

@@ -20,6 +20,8 @@ from bloomcli.model import Column, ColumnChunk
 from bloomcli.source import Source
 
 _INTEGER_BOUNDS: Final = ("INT32", "INT64")
+_INTERVALS: Final = (b"duckdb.interval_bloom_filter", b"normalized-v1")
+"""Key and value in the file's metadata by which DuckDB says that its filters have both hashes of each interval."""
 
 
 class Tail(NamedTuple):
@@ -93,6 +95,16 @@ class Footer:
     def created_by(self) -> str | None:
         """The writer, as it names itself."""
         return self.top.text("created_by")
+
+    @cached_property
+    def normalises_intervals(self) -> bool:
+        """DuckDB 2.0 looks intervals of this file up in their normal form, which it takes its filters to hold.
+
+        Source: DuckDB, parquet_statistics.cpp, GetIntervalBloomFilterVersion.
+        """
+        starts = self.top.list_starts("key_value_metadata")
+        pairs = (Struct("KeyValue", self.raw, start, self.place.at("key_value_metadata")) for start in starts[:-1])
+        return any(pair.binary("key") == _INTERVALS[0] and pair.binary("value") == _INTERVALS[1] for pair in pairs)
 
     @property
     def signed(self) -> bool:
@@ -237,9 +249,13 @@ class Footer:
     def _ordered(self) -> bool:
         return self.top.span("column_orders") is not None
 
+    @cached_property
+    def _by_polars(self) -> bool:
+        return (self.created_by or "").startswith("Polars ")
+
     def _bounds(self, statistics: Struct | None, column: Column) -> tuple[bytes | None, bytes | None]:
         """min_value and max_value where their order is defined; the deprecated pair for signed integers only."""
-        if statistics is None:
+        if statistics is None or (self._by_polars and _is_wide_integer(column)):
             return None, None
         bounds = statistics.binary("min_value"), statistics.binary("max_value")
         if self._ordered and bounds != (None, None):
@@ -258,6 +274,11 @@ class Footer:
             self.chunk(ChunkPlace(index, ordinal, start)).compressed_bytes
             for ordinal, start in enumerate(self.row_group(index).chunks)
         )
+
+
+def _is_wide_integer(column: Column) -> bool:
+    """Int128 or UInt128 of Polars 2.1, which stores values least significant byte first and bounds the other way."""
+    return column.physical == "FIXED_LEN_BYTE_ARRAY" and column.type_length == 16 and column.logical is None
 
 
 def _nulls(statistics: Struct | None, column: Column) -> int | None:

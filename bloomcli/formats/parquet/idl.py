@@ -111,11 +111,16 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "file_offset": (5, "i64"),
         "total_compressed_size": (6, "i64"),
     },
+    "KeyValue": {
+        "key": (1, "binary"),
+        "value": (2, "binary"),
+    },
     "FileMetaData": {
         "version": (1, "i32"),
         "schema": (2, "list<SchemaElement>"),
         "num_rows": (3, "i64"),
         "row_groups": (4, "list<RowGroup>"),
+        "key_value_metadata": (5, "list<KeyValue>"),
         "created_by": (6, "binary"),
         "column_orders": (7, "list<ColumnOrder>"),
         "encryption_algorithm": (8, "Empty"),

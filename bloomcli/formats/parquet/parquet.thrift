@@ -123,11 +123,17 @@ struct RowGroup {
   6: optional i64 total_compressed_size
 }
 
+struct KeyValue {
+  1: required binary key
+  2: optional binary value
+}
+
 struct FileMetaData {
   1: required i32 version
   2: required list<SchemaElement> schema
   3: required i64 num_rows
   4: required list<RowGroup> row_groups
+  5: optional list<KeyValue> key_value_metadata
   6: optional binary created_by
   7: optional list<ColumnOrder> column_orders
   8: optional Empty encryption_algorithm

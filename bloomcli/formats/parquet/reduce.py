@@ -55,7 +55,9 @@ class FoldDraft(Change):
         for place in file.places(columns):
             loaded = file.load(file.footer.chunk(place))
             # filters of the drafts are to be replaced, not kept in use
-            bits = loaded.bits if loaded.header.draft else loaded.bits.folded_to(rule.fpp, rule.largest_split_block)
+            bits = loaded.bits
+            if not loaded.header.draft:
+                bits = bits.folded_to(rule.fpp, rule.largest_split_block, rule.smallest_split_block)
             if bits.nbytes < loaded.bits.nbytes:
                 self._folded[place] = bits.nbytes
                 if ready + bits.nbytes <= limits.FILTERS_IN_FLIGHT_MAX_BYTES // 2:

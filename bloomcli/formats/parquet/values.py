@@ -24,6 +24,8 @@ _WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
 _DECIMAL_BYTES: Final = 17
 """128 bits, as most engines compute with, and a byte for the sign."""
+INTERVAL_BYTES: Final = 12
+"""Months, days and milliseconds. Source: the Parquet format's LogicalTypes.md."""
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 
@@ -37,6 +39,11 @@ def zero_width(column: Column) -> int | None:
     if column.physical in {"FLOAT", "DOUBLE"}:
         return _WIDTHS[column.physical]
     return 2 if column.logical == "FLOAT16" and column.type_length == 2 else None
+
+
+def is_interval(column: Column) -> bool:
+    """Whether the column's values are intervals, of the width that these have."""
+    return column.logical == "INTERVAL" and column.type_length == INTERVAL_BYTES
 
 
 class HashedPage:
@@ -170,6 +177,13 @@ class HashedPage:
                 value = value[:prefix] + body[at : at + size]
                 at += size
                 yield value
+
+    def interval_hashes(self) -> bytes:
+        """The hashes of the normal forms of intervals, by which DuckDB looks them up."""
+        plain = self._values if self._kept is None and len(self._values) else b"".join(self.values())
+        out = bytearray(len(plain) // INTERVAL_BYTES * 16)
+        count = kernels.hash_normal_intervals(plain, len(plain) // INTERVAL_BYTES, out)
+        return bytes(memoryview(out)[: count * 8])
 
     def draft_hashes(self) -> bytearray:
         """The hashes that the drafts of 2018 use, one value at a time: few files need them."""

@@ -1,0 +1,163 @@
+"""What named readers would look up wrongly because of a column's type, in any filter of it that is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bloomcli.literals import kind_of, type_name
+from bloomcli.mending import removing
+from bloomcli.model import Column, Severity
+from bloomcli.rules.reader_types import BY_PRECISION, DECIMAL_WIDTH, FLOAT16, MILLIS, WIDENED, Reader
+from bloomcli.rules.readers import decimal_bytes, decimal_width, reads_double
+
+if TYPE_CHECKING:
+    from bloomcli.rules.table_schema import TableSchema, TableType
+
+_NUMBERS: Final = ("INT32", "INT64", "INTEGER", "FLOAT", "DOUBLE", "DATE")
+"""Kinds of columns whose values a table of another width still reads as the same numbers."""
+_LONG_DIGITS: Final = 18
+"""Digits of the longest decimal that an INT64 holds. Source: the Parquet format's LogicalTypes.md."""
+_MOST_DIGITS: Final = 38
+"""Digits of the longest decimal that engines compute with: 128 bits."""
+
+
+class Fault(NamedTuple):
+    """A way in which readers lose a column's rows."""
+
+    rule: str
+    severity: Severity
+    message: str
+    """What happens, without where."""
+    hint: str
+    """For a filter that is there."""
+    wrong: tuple[Reader, ...]
+    """Who does it."""
+
+
+class TypeFaults:
+    """What some readers lose by a column's type. Of Parquet: ORC hashes numbers of any width alike."""
+
+    def __init__(self, file_format: str, named: Sequence[Reader], table: TableSchema | None) -> None:
+        self._readers = {
+            rule: [who for who in named if rule in who.wrong_about]
+            for rule in (MILLIS, DECIMAL_WIDTH, WIDENED, FLOAT16)
+            if file_format == "parquet"
+        }
+        self._table = table
+
+    def of(self, column: Column) -> Iterator[Fault]:
+        """The faults of one column."""
+        if not any(self._readers.values()):
+            return
+        wanted = None if self._table is None else self._table.type_of(column.path)
+        yield from _millis(column, self._readers[MILLIS], wanted)
+        yield from _decimals(column, self._readers[DECIMAL_WIDTH], wanted)
+        yield from _widened(column, self._readers[WIDENED], wanted)
+        wrong = self._readers[FLOAT16]
+        if wrong and kind_of(column) == "FLOAT16":
+            yield Fault(
+                FLOAT16,
+                Severity.ERROR,
+                f"values are hashed at 2 bytes and {titles(wrong)} {look(wrong)} 4 up: every `=` and IN loses its"
+                " rows",
+                _remove(column, "FLOAT"),
+                tuple(wrong),
+            )
+
+
+def _millis(column: Column, wrong: Sequence[Reader], wanted: TableType | None) -> Iterator[Fault]:
+    if (
+        wrong
+        and kind_of(column) == "TIMESTAMP"
+        and column.unit == "MILLIS"
+        and (wanted is None or wanted.name == "TIMESTAMP")
+    ):
+        yield Fault(
+            MILLIS,
+            Severity.ERROR,
+            f"values are hashed as milliseconds and {titles(wrong)} {look(wrong)} microseconds up:"
+            " every `=` and IN loses its rows",
+            _remove(column, "TIMESTAMP(MICROS)"),
+            tuple(wrong),
+        )
+
+
+def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None) -> Iterator[Fault]:
+    if not named or kind_of(column) != "DECIMAL" or (wanted is not None and wanted.name != "DECIMAL"):
+        return
+    stored = column.type_length
+    widths = {r.name: width for r in named if (width := decimal_width(r, column)) is not None and width != stored}
+    wrong = tuple(r for r in named if r.name in widths)
+    if not wrong:
+        return
+    asked = " and ".join(map(str, sorted(set(widths.values()))))
+    as_double = ""
+    if any(reads_double(who, column) for who in wrong):
+        as_double = ", those of a DOUBLE"
+    elif stored is None:
+        # how many bytes a value has is up to the value: those that happen to fill the width are found
+        yield Fault(
+            DECIMAL_WIDTH,
+            Severity.WARNING,
+            f"decimals are hashed at the bytes that each has and {titles(wrong)} {look(wrong)} {asked} up:"
+            f" `=` and IN lose the rows of shorter ones",
+            _remove(column, f"FIXED_LEN_BYTE_ARRAY({max(widths.values())})"),
+            wrong,
+        )
+        return
+    at = "the bytes that each has" if stored is None else f"{stored} bytes"
+    yield Fault(
+        DECIMAL_WIDTH,
+        Severity.ERROR,
+        f"decimals are hashed at {at} and {titles(wrong)} {look(wrong)} {asked} up{as_double}: every `=` and IN loses"
+        " its rows",
+        _remove(column, _better_decimal(column, wrong)),
+        wrong,
+    )
+
+
+def _better_decimal(column: Column, wrong: Sequence[Reader]) -> str | None:
+    """How decimals would have to be stored for these readers; None where no form suits them."""
+    if column.precision <= _LONG_DIGITS:
+        return "INT32 or INT64"
+    if any(reads_double(who, column) for who in wrong):
+        return f"DECIMAL of at most {_MOST_DIGITS} digits"
+    if all(who.decimal_width == BY_PRECISION for who in wrong):
+        return f"FIXED_LEN_BYTE_ARRAY({decimal_bytes(column.precision)})"
+    return None
+
+
+def _widened(column: Column, named: Sequence[Reader], wanted: TableType | None) -> Iterator[Fault]:
+    if wanted is None or kind_of(column) not in _NUMBERS:
+        return
+    wrong = tuple(r for r in named if r.widths.get(wanted.name, column.physical) != column.physical)
+    if wrong:
+        yield Fault(
+            WIDENED,
+            Severity.ERROR,
+            f"values are {type_name(column)}, hashed as {column.physical}, and {titles(wrong)} {look(wrong)}"
+            f" them up as the table's {wanted}: every `=` and IN loses its rows",
+            _remove(column, f"the table's type, {wanted}"),
+            wrong,
+        )
+
+
+def _remove(column: Column, to: str | None) -> str:
+    remedy = removing(column.path)
+    return remedy if to is None else f"{remedy} until the column is written again as {to}"
+
+
+def titles(found: Sequence[Reader]) -> str:
+    """Readers as people write them."""
+    return ", ".join(who.title for who in found)
+
+
+def lose(found: Sequence[Reader]) -> str:
+    """The verb of one or several readers."""
+    return "loses" if len(found) == 1 else "lose"
+
+
+def look(found: Sequence[Reader]) -> str:
+    """The verb of one or several readers."""
+    return "looks" if len(found) == 1 else "look"

@@ -1,0 +1,69 @@
+"""The options that say who reads the files: of `bloom add`, and among those of `bloom validate`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from bloomcli.cli import options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Readers(click.Option):
+    """Its help names the engines: they are looked up for who reads it."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """As Click's, with the names."""
+        from bloomcli.rules.readers import READERS
+
+        record = super().get_help_record(ctx)
+        return record and (record[0], f"{record[1]} {', '.join(READERS)}.")
+
+
+def readers_option(text: str) -> Callable[[F], F]:
+    """``--readers``; the engines' names are put behind the help."""
+    return click.option(
+        "--readers", cls=_Readers, metavar="ENGINES", multiple=True, callback=options.split_names, help=text
+    )
+
+
+def table_schema_option(text: str) -> Callable[[F], F]:
+    """``--table-schema``."""
+    return click.option("--table-schema", type=click.Path(dir_okay=False, path_type=str), metavar="FILE", help=text)
+
+
+def policy_options(text: str) -> Callable[[F], F]:
+    """``--policy`` and ``--no-policy``."""
+
+    def both(function: F) -> F:
+        function = click.option("--no-policy", is_flag=True, help="Look for no policy.")(function)
+        return click.option(
+            "--policy",
+            type=click.Path(dir_okay=False, path_type=str),
+            metavar="FILE",
+            help=text + "  [default: the nearest bloom.toml or pyproject.toml with [tool.bloom]]",
+        )(function)
+
+    return both
+
+
+def policy_file(policy: str | None, *, no_policy: bool) -> str | None:
+    """The policy that is named, or the nearest one; None where there is none. Raises UsageError."""
+    from bloomcli.errors import UsageError
+
+    if no_policy and policy is not None:
+        raise UsageError("--policy and --no-policy exclude each other")
+    return None if no_policy else policy or _nearest()
+
+
+def _nearest() -> str | None:
+    from pathlib import Path
+
+    from bloomcli.rules.policy_file import find
+
+    found = find(Path())
+    return None if found is None else os.path.relpath(found)

@@ -1,0 +1,81 @@
+"""Readers that look no value up by themselves: libraries that an application asks, and engines that don't ask."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bloomcli.rules.reader_types import NOT_POWER_OF_TWO, TOO_LARGE, Evidence, Kind, Reader
+
+_NEVER: Final[frozenset[str]] = frozenset()
+_AUGUST: Final = "main of August 2026"
+_NOVEMBER: Final = "the releases of November 2026"
+_ONLY_ON_REQUEST: Final = "filters are read by request of the application only, scans don't look them up"
+
+
+def _measured(version: str, text: str) -> Evidence:
+    return Evidence(Kind.MEASURED, version, text)
+
+
+def _source(version: str, text: str) -> Evidence:
+    return Evidence(Kind.SOURCE, version, text)
+
+
+LIBRARIES: Final = (
+    Reader(
+        name="arrow-rs",
+        title="arrow-rs",
+        aliases=("parquet-rs", "arro3"),
+        probes=_NEVER,
+        known=_measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+    ),
+    Reader(
+        name="arrow",
+        title="Arrow C++",
+        aliases=("arrow-cpp", "pyarrow"),
+        probes=_NEVER,
+        known=_measured("Arrow C++ 26", _ONLY_ON_REQUEST),
+        refuses={
+            NOT_POWER_OF_TWO: _source(
+                "Arrow C++ 26", "BlockSplitBloomFilter::Deserialize: the size isn't a power of two, an exception"
+            ),
+            TOO_LARGE: _source("Arrow C++ 26", "BlockSplitBloomFilter: at most 128 MiB"),
+        },
+    ),
+    Reader(
+        name="arrow-go",
+        title="Arrow Go",
+        probes=_NEVER,
+        known=_measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+    ),
+    Reader(
+        name="parquet-go",
+        title="parquet-go",
+        aliases=("segmentio-parquet",),
+        probes=_NEVER,
+        known=_measured(
+            _NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found. It writes any number of blocks"
+        ),
+    ),
+    Reader(
+        name="hyparquet",
+        title="hyparquet",
+        probes=_NEVER,
+        known=_measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+    ),
+    Reader(
+        name="velox",
+        title="Velox",
+        aliases=("gluten",),
+        probes=_NEVER,
+        known=_source(_AUGUST, "its Parquet reader knows no filters"),
+    ),
+    Reader(
+        name="polars",
+        title="Polars",
+        probes=_NEVER,
+        known=_measured(
+            "Polars 2.1",
+            "polars-parquet can decode filters, polars-io and polars-stream don't ask it",
+        ),
+    ),
+)

@@ -1,0 +1,83 @@
+"""Readers that look values up in ORC files only. Facts, each with where it was found, as in `reader_table`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bloomcli.rules.reader_types import NEGATIVE_ZERO, Evidence, Kind, Reader
+
+_ORC: Final = frozenset({"orc"})
+_FLOATS: Final = frozenset({"FLOAT", "DOUBLE"})
+_AUGUST: Final = "main of August 2026"
+
+
+def _measured(version: str, text: str) -> Evidence:
+    return Evidence(Kind.MEASURED, version, text)
+
+
+def _source(version: str, text: str) -> Evidence:
+    return Evidence(Kind.SOURCE, version, text)
+
+
+_SARGS: Final = _source(
+    "orc-core 2.3", "RecordReaderImpl.checkInBloomFilter: the literal's doubleToLongBits alone is tested"
+)
+
+ORC_ONLY: Final = (
+    Reader(
+        name="orc-java",
+        title="orc-core",
+        aliases=("orc-core", "orc"),
+        probes=_ORC,
+        known=_measured(
+            "orc-core 2.3 through Spark 4.3",
+            "where the table's type isn't the file's, predicates are evaluated only for conversions that"
+            " SchemaEvolution.isPPDSafeConversion names",
+        ),
+        wrong_about={NEGATIVE_ZERO: _SARGS._replace(kind=Kind.MEASURED)},
+        zeros=_FLOATS,
+    ),
+    Reader(
+        name="orc-cpp",
+        title="ORC C++",
+        aliases=("orc-c++", "pyorc"),
+        probes=_ORC,
+        known=_measured("PyORC 0.12", "by search arguments of the application"),
+        wrong_about={
+            NEGATIVE_ZERO: _measured(
+                "PyORC 0.12",
+                "sargs/PredicateLeaf.cc, checkInBloomFilter: testDouble hashes the literal's own bits",
+            )
+        },
+        zeros=_FLOATS,
+    ),
+    Reader(
+        name="hive",
+        title="Hive",
+        probes=_ORC,
+        known=_source(
+            _AUGUST,
+            "ORC through orc-core; for Parquet, by the vectorised reader too, it asks RowGroupFilter for statistics"
+            " only (ParquetRecordReaderBase.java, HIVE-29737 is open)",
+        ),
+        wrong_about={NEGATIVE_ZERO: _SARGS},
+        zeros=_FLOATS,
+    ),
+    Reader(
+        name="presto",
+        title="Presto",
+        aliases=("prestodb",),
+        probes=_ORC,
+        known=_source(
+            _AUGUST,
+            "ORC where its ORC Bloom filters are switched on, not REAL; it doesn't read Parquet's (presto#18230 is"
+            " open)",
+        ),
+        wrong_about={
+            NEGATIVE_ZERO: _source(
+                _AUGUST, "TupleDomainOrcPredicate.checkInBloomFilter: testDouble of the literal as it is"
+            )
+        },
+        zeros=frozenset({"DOUBLE"}),
+    ),
+)
