@@ -152,6 +152,8 @@ def _bug(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    click.echo(f"bloom: a bug: {type(error).__name__}: {error}", err=True)
+    from bloomcli.report.human import printable
+
+    click.echo(f"bloom: a bug: {type(error).__name__}: {printable(str(error))}", err=True)
     click.echo("hint: BLOOM_DEBUG=1 shows where; please report it with the file's footer", err=True)
     return _BUG

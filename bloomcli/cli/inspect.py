@@ -38,6 +38,9 @@ def command(dataset: Dataset, columns: tuple[str, ...], every: bool, form: str) 
     An ORC file has a filter for each few thousand rows: they are summed up by column, with the rate that
     their writer asked for beside the one that the bits give, and filters that readers must not trust.
 
+    In text and CSV, control characters in names are written as escapes (\\n, \\x1b) and, in CSV, a
+    backslash as two; JSON has every name as it is.
+
     A filter that can't be read is a row that says why. Of directories, globs and several files: one row each.
     Links to directories are followed where they are named; those found in a directory are rows that say so.
     """

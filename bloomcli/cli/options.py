@@ -99,7 +99,8 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
         return []
     if several:
         paths = [listed(path) for path in paths]
-    return [CompletionItem(before + path) for path in paths if path.startswith(last)]
+    # a name with a line break would be two, one with an escape sequence would act on the terminal
+    return [CompletionItem(before + path) for path in paths if path.startswith(last) and path.isprintable()]
 
 
 file_argument = click.argument("file", type=click.Path(path_type=str))

@@ -1,12 +1,18 @@
-"""inspect as CSV: a header row always, then one row a filter; an empty field is "not known"."""
+r"""inspect as CSV: a header row always, then one row a filter; an empty field is "not known".
+
+Control characters in names are written as escapes (``\n``, ``\x1b``, ``\u2028``) and ``\`` as ``\\``, so that a row
+is a line and no terminal or CI log acts on it. JSON has names as they are.
+"""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
+from collections.abc import Iterable, Sequence
 from typing import Final, TextIO
 
 from bloomcli.model import FilterFacts, InspectReport
+from bloomcli.report.human import csv_field
 from bloomcli.rows import DatasetReport, FileRow
 
 HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
@@ -19,15 +25,21 @@ ROW_HEADER: Final = tuple(f.name for f in dataclasses.fields(FileRow) if f.name 
 
 def write_rows(report: DatasetReport, stream: TextIO) -> None:
     """Write a dataset's rows, one a file."""
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(ROW_HEADER)
-    for row in report.rows:
-        writer.writerow([getattr(row, name) for name in ROW_HEADER])
+    _write(ROW_HEADER, ([getattr(row, name) for name in ROW_HEADER] for row in report.rows), stream)
 
 
 def write(report: InspectReport, stream: TextIO) -> None:
     """Write the report's filters, lines ended by a newline only."""
+    rows = ([report.path, *(getattr(facts, name) for name in HEADER[1:])] for facts in report.filters)
+    _write(HEADER, rows, stream)
+
+
+def _write(header: Sequence[str], rows: Iterable[list[object]], stream: TextIO) -> None:
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(HEADER)
-    for facts in report.filters:
-        writer.writerow([report.path, *(getattr(facts, name) for name in HEADER[1:])])
+    quoting = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(header)
+    for row in rows:
+        fields = [csv_field(value) if isinstance(value, str) else value for value in row]
+        # a line that starts with :: is a command to GitHub's runner, one that starts with a quote isn't
+        starts_command = str(fields[0]).lstrip().startswith("::")
+        (quoting if starts_command else writer).writerow(fields)

@@ -15,6 +15,9 @@ _MANY: Final = 10
 
 _LEAST_PERCENT: Final = 0.01
 
+_COMMAND: Final = "##["
+"""Starts a command of GitHub's and Azure's runners wherever it stands in a log's line."""
+
 
 def size(count: int) -> str:
     """Bytes in binary units: ``512 B``, ``1.0 KiB``, ``12.3 MiB``."""
@@ -81,18 +84,49 @@ def seconds(value: float) -> str:
     return f"{minutes} min {rest} s"
 
 
+def is_plain(text: str) -> bool:
+    """Whether `printable` leaves the text as it is, for sure; False where it has to look."""
+    return text.isascii() and text.isprintable() and _COMMAND not in text
+
+
 def printable(text: str) -> str:
-    r"""The text with what a terminal would act on, or a line would break at, shown as ``\x1b``.
+    r"""The text with what a terminal or a CI log would act on, or a line would break at, shown as ``\x1b``.
 
     Column names, ``created_by`` and probed values come from files and from other people's scripts.
     """
-    if text.isascii() and text.isprintable():
+    if is_plain(text):
         return text
-    return "".join(c if _shows(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+    return "".join(c if _shows(c) else _escape(c) for c in text).replace(_COMMAND, r"#\x23[")
+
+
+def line(text: str) -> str:
+    r"""A line of a report, already `printable`; ``::`` at its start is shown as ``\x3a:``.
+
+    GitHub's runner takes a log's line that starts so, blanks aside, for a command: ``::error::``, ``::add-mask::``.
+    """
+    if not text.lstrip().startswith("::"):
+        return text
+    return text.replace(":", r"\x3a", 1)
+
+
+def csv_field(text: str) -> str:
+    r"""`printable` without loss: ``\`` becomes ``\\``, bytes of a file's name that are no text stay as they are."""
+    if is_plain(text) and "\\" not in text:
+        return text
+    shown = "".join(c if _shows(c) or _is_byte(c) else _escape(c) for c in text.replace("\\", "\\\\"))
+    return shown.replace(_COMMAND, r"#\x23[")
 
 
 def _shows(char: str) -> bool:
     return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def _is_byte(char: str) -> bool:
+    return "\udc80" <= char <= "\udcff"
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
 
 
 def width(text: str) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from bloomcli.report.human import printable
+from bloomcli.report.human import is_plain, printable
 
 
 class Style(StrEnum):
@@ -29,7 +29,7 @@ class Cell:
 
     def __post_init__(self) -> None:
         text = self.text
-        if not (text.isascii() and text.isprintable()):  # nearly every cell is, and a report may have a million
+        if not is_plain(text):  # nearly every cell is, and a report may have a million
             object.__setattr__(self, "text", printable(text))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
+from bloomcli.report import human
 from bloomcli.report.human import width
 from bloomcli.report.layout import Block, Cell, Grid, Line, Pairs
 
@@ -32,7 +33,11 @@ def write(blocks: Iterable[Block], stream: TextIO) -> None:
 
 
 def plain(blocks: Iterable[Block]) -> Iterator[str]:
-    """The blocks as lines of unstyled text."""
+    """The blocks as lines of unstyled text, none of which a CI log takes for a command."""
+    return map(human.line, _lines(blocks))
+
+
+def _lines(blocks: Iterable[Block]) -> Iterator[str]:
     for block in blocks:
         if isinstance(block, Line):
             yield " " * block.indent + block.cell.text

@@ -160,7 +160,7 @@ def test_csv_has_a_row_a_file_under_the_names_of_the_fields() -> None:
     stream = io.StringIO()
     csv.write_rows(report(DONE, SKIPPED, replace(FAILED, path='a,"b\nc')), stream)
     rows = list(reader.DictReader(io.StringIO(stream.getvalue())))
-    assert [r["path"] for r in rows] == ["lake/a.parquet", "lake/notes.txt", 'a,"b\nc']
+    assert [r["path"] for r in rows] == ["lake/a.parquet", "lake/notes.txt", r'a,"b\nc']
     assert [r["status"] for r in rows] == ["done", "skipped", "failed"]
     assert rows[0]["filters"] == "6"
     assert rows[1]["filters"] == ""

@@ -84,6 +84,23 @@ def test_what_a_terminal_would_act_on_is_made_visible() -> None:
     assert human.printable("a\u202eb\udc80") == "a\\u202eb\\udc80"
 
 
+def test_nothing_starts_a_command_of_a_ci_log() -> None:
+    assert human.printable("a##[error]b") == r"a#\x23[error]b"
+    assert human.line("::error::x") == r"\x3a:error::x"
+    assert human.line("  ::stop-commands::x") == r"  \x3a:stop-commands::x"
+    assert human.line("id  a::b") == "id  a::b"
+
+
+def test_csv_fields_tell_names_apart() -> None:
+    odd = ["a\nb", r"a\nb", r"a\\nb", "a\x1bb", r"a\x1bb", "a\u2028", r"a\u2028", "##[error]", r"#\x23[error]"]
+    fields = [human.csv_field(name) for name in odd]
+    assert len(set(fields)) == len(odd)
+    assert [
+        f.replace(r"\\", "\0").encode("ascii").decode("unicode_escape").replace("\0", "\\") for f in fields
+    ] == odd
+    assert human.csv_field("\udcff") == "\udcff"
+
+
 def test_widths_are_terminal_cells() -> None:
     assert human.width("id") == 2
     assert human.width("列") == 2

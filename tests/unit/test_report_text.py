@@ -215,7 +215,7 @@ def test_csv_has_a_header_and_empty_fields_for_what_is_not_known() -> None:
     csv.write(INSPECT, stream)
     header, first, second = stream.getvalue().splitlines()
     assert header.startswith("path,row_group,column")
-    assert first.startswith("a\tb.parquet,0,id,INT64,,100,1040")
+    assert first.startswith("a\\tb.parquet,0,id,INT64,,100,1040")
     assert second.rstrip(",").endswith("it is torn")
 
 
