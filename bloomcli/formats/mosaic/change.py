@@ -18,7 +18,7 @@ from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.ahead import Ahead, Job
 from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
-from bloomcli.formats.mosaic import values
+from bloomcli.formats.mosaic import decoder, values
 from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filter_header import HEADER_BOUND, FilterProblem, bitset_bytes
 from bloomcli.formats.mosaic.filterable import unfilterable
@@ -93,7 +93,7 @@ class AddDraft(_Change):
                 field=first.field,
                 hint="--replace builds new ones in place of all present ones",
             )
-        values.package_of(file.source.path)
+        decoder.check(file.source.path)
         super().__init__(file, gone)
         self._stopped = False
         self._local = threading.local()
@@ -149,6 +149,8 @@ class AddDraft(_Change):
                         del built
                 finally:
                     self._stopped = True
+                    for reader in list(self._readers):
+                        reader.stop()
         finally:
             for reader in self._readers:
                 reader.close()

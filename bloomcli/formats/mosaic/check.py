@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.formats.base import DeepCheck, Tick
@@ -106,20 +105,26 @@ def deep(
     file: MosaicFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None
 ) -> Iterator[DeepCheck]:
     """Every value of every column that has a readable filter, looked up in it."""
-    with ExitStack() as opened:
-        readers: dict[tuple[int, ...], values.ColumnReader] = {}
+    reader: values.ColumnReader | None = None
+    before: list[int] = []
+    try:
         for group in file.footer.row_groups:
             if units is not None and group.ordinal not in units:
                 continue
             found = _readable(file, group, columns)
             if not found:
                 continue
-            chosen = tuple(sorted({f.place.column for f in found}))
-            if chosen not in readers:  # as a rule all row groups have filters of the same columns
-                reader = values.ColumnReader(file.footer, [file.footer.columns[c] for c in chosen])
-                readers[chosen] = opened.enter_context(closing(reader))
-            yield from _deep_group(file, readers[chosen].row_group(group), found)
+            chosen = sorted({f.place.column for f in found})
+            if reader is None or chosen != before:  # as a rule all row groups have filters of the same columns
+                if reader is not None:
+                    reader.close()
+                    reader = None
+                reader, before = values.ColumnReader(file.footer, [file.footer.columns[c] for c in chosen]), chosen
+            yield from _deep_group(file, reader.row_group(group), found)
             tick(file.bytes_of(group, set(chosen)))
+    finally:
+        if reader is not None:
+            reader.close()
 
 
 def _readable(file: MosaicFile, group: RowGroup, columns: set[int] | None) -> list[LoadedFilter]:

@@ -1,7 +1,7 @@
 """The values of columns as hashes, row group by row group: what goes into filters, and has to be found there.
 
-The released package decodes the columns (`paimon-mosaic`, optional: ``bloomcli[mosaic]``); a file with filters
-is shown to it as the version-1 file that it is apart from them. What is hashed, XXH64 with seed 0:
+The released package decodes the columns, in a process of its own (`paimon-mosaic`, optional: ``bloomcli[mosaic]``);
+a file with filters is shown to it as the version-1 file that it is apart from them. What is hashed, XXH64, seed 0:
 
     bool                        1 byte, 0 or 1
     int8, int16, int32, int64   little-endian, at their own width
@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bloomcli import kernels, limits
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.errors import BloomError, CorruptFile, UnreadableError, UnsupportedError
 from bloomcli.formats.mosaic import buckets, spec
+from bloomcli.formats.mosaic.decoder import Decoder
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.literals import Literal
@@ -37,8 +38,6 @@ _WIDTHS: Final = {
 }
 _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 _BOOLEANS: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
-
-HINT_PACKAGE: Final = "pip install 'bloomcli[mosaic]'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +85,11 @@ def literal_encodings(literal: Literal, column: MosaicColumn) -> tuple[bytes, ..
 
 
 class ColumnReader:
-    """Decodes row groups of chosen columns. Raises UnsupportedError, CorruptFile. Close it."""
+    """Decodes row groups of chosen columns, for one thread. Raises UnsupportedError, UnreadableError. Close it."""
 
     def __init__(self, footer: Footer, columns: Sequence[MosaicColumn]) -> None:
         self._footer = footer
         self._columns = columns
-        self._error: BloomError | None = None
-        package = package_of(footer.path)
         cells = len(footer.row_groups) * footer.schema.buckets
         if cells > limits.MOSAIC_CELLS_MAX:
             raise UnsupportedError(
@@ -100,40 +97,34 @@ class ColumnReader:
                 path=footer.path,
                 hint="write fewer and larger row groups",
             )
-        read, size = released_view(footer)
-
-        def read_at(offset: int, length: int) -> bytes:
-            try:
-                return read(offset, length)
-            except BloomError as error:  # the package takes any error for "can't be read": ours says more
-                self._error = error
-                raise
-
         try:
-            self._reader = package.MosaicReader.from_input_file(read_at, size)
-            self._reader.project([c.name for c in columns])
-        except (RuntimeError, ValueError, OSError) as error:
+            self._decoder = Decoder(footer.path, *released_view(footer), [c.name for c in columns])
+        except UnreadableError as error:
             raise self._fault("the file", error, None) from None
 
     def close(self) -> None:
-        """Release the package's reader."""
-        self._reader.close()
+        """Release the decoder."""
+        self._decoder.close()
 
-    def _fault(self, what: str, error: Exception, group: RowGroup | None) -> BloomError:
-        if self._error is not None:
-            return self._error
-        if "failed to spawn thread" in str(error):  # it decodes in threads of its own
+    def stop(self) -> None:
+        """End what another thread waits for in `row_group`."""
+        self._decoder.stop()
+
+    def _fault(self, what: str, error: BloomError, group: RowGroup | None) -> BloomError:
+        if error.path is not None:  # of reading the file, and says more
+            return error
+        if "failed to spawn thread" in error.reason:  # it decodes in threads of its own
             return UnsupportedError(
                 "paimon-mosaic can't start a thread, and decodes columns in no other way",
                 path=self._footer.path,
                 hint="`ulimit -u`, or the container's pids.max, says how many processes and threads there may be",
             )
-        return CorruptFile(
-            f"{what} can't be decoded ({error})",
+        return type(error)(
+            f"{what} can't be decoded ({error.reason})",
             path=self._footer.path,
             offset=min((b.offset for b in group.buckets), default=None) if group is not None else None,
             field=None if group is None else f"row_groups[{group.ordinal}]",
-            hint="the data is damaged, or of a kind that paimon-mosaic doesn't know",
+            hint=error.hint or "the data is damaged, or of a kind that paimon-mosaic doesn't know",
         )
 
     def row_group(self, group: RowGroup) -> dict[int, Hashed]:
@@ -147,29 +138,13 @@ class ColumnReader:
             )
         buckets.check(self._footer, group, self._columns)
         try:
-            batch = self._reader.read_row_group(group.ordinal)
-            batch.validate()
-        except (RuntimeError, ValueError, OSError) as error:
+            batch = self._decoder.row_group(group.ordinal)
+        except UnreadableError as error:
             raise self._fault("the row group", error, group) from None
         if batch.num_rows != group.rows:
-            raise self._fault(
-                "the row group", ValueError(f"it has {batch.num_rows} rows, the index says {group.rows}"), group
-            )
+            wrong = CorruptFile(f"it has {batch.num_rows} rows, the index says {group.rows}")
+            raise self._fault("the row group", wrong, group)
         return {c.index: hashed(batch.column(c.name), c) for c in self._columns}
-
-
-def package_of(path: str) -> Any:
-    """The package that decodes columns. Raises UnsupportedError where it isn't there."""
-    try:
-        import mosaic
-
-        found: Any = mosaic.MosaicReader
-    except (ImportError, AttributeError, OSError):  # not there, another package of this name, no native library
-        raise UnsupportedError(
-            "Mosaic columns are decoded by paimon-mosaic, which isn't installed", path=path, hint=HINT_PACKAGE
-        ) from None
-    del found
-    return mosaic
 
 
 def released_view(footer: Footer) -> tuple[Callable[[int, int], bytes], int]:

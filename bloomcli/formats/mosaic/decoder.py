@@ -1,0 +1,268 @@
+"""Row groups decoded by paimon-mosaic in a process of their own; see `decoder_process`.
+
+Processes are kept for the next file. One that died, or that was stopped amid a request, isn't.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import IO, Any, Final, cast
+
+from bloomcli.errors import CorruptFile, UnreadableError, UnsupportedError
+from bloomcli.formats.mosaic.decoder_process import NUMBER, PLACE, receive, send
+
+HINT_PACKAGE: Final = "pip install 'bloomcli[mosaic]'"
+_HINT_ENDED: Final = "the data is damaged, or decoding it takes more memory than there is"
+_START: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from bloomcli.formats.mosaic.decoder_process import main; main()"
+)
+_ENDING_SECONDS: Final = 5.0
+
+ReadAt = Callable[[int, int], bytes]
+
+
+class _Process:
+    """One process and the pipes to it."""
+
+    def __init__(self, path: str) -> None:
+        self.modules = tuple(sys.path)
+        debug = bool(os.environ.get("BLOOM_DEBUG"))
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  this Python, with code of ours
+                [sys.executable, "-I", "-c", _START, json.dumps(self.modules)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,  # a process that is forked off must find nothing to flush
+                stderr=None if debug else subprocess.DEVNULL,
+                env=os.environ | ({} if debug else {"RUST_BACKTRACE": "0"}),
+            )
+        except OSError as error:
+            raise UnreadableError(
+                f"the process that decodes Mosaic columns can't be started: {(error.strerror or str(error)).lower()}",
+                path=path,
+                hint="raise the limit on processes (ulimit -u), or free some memory",
+            ) from None
+        self.requests = cast("IO[bytes]", self._process.stdin)
+        self._replies = cast("io.FileIO", self._process.stdout)
+        self.replies: IO[bytes] = io.BufferedReader(self._replies)
+
+    def kill(self) -> None:
+        """End it at once; what waits for it sees its end. May be called from another thread."""
+        self._process.kill()
+
+    def close(self, *, at_once: bool = False) -> int | None:
+        """End it. Returns the number of the signal that had ended it, if one had."""
+        code = self._process.poll()
+        if at_once:
+            self._process.kill()
+        for pipe in (self.requests, self.replies):
+            with contextlib.suppress(OSError):  # what was left to be written has nobody to read it
+                pipe.close()
+        try:
+            ended = self._process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            ended = self._process.wait()
+        code = ended if code is None and not at_once else code
+        return -code if code is not None and code < 0 else None
+
+    def ended_with(self) -> int | None:
+        """After the other side has closed its pipe: the number of the signal that ended it, if one did."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDING_SECONDS)
+        return self.close()
+
+    def disown(self) -> None:
+        """In a process that was forked: the decoder is its parent's."""
+        self._process.returncode = 0  # nothing to wait for
+        self.requests.close()
+        self._replies.close()
+
+
+class _Refused(Exception):
+    """The package's error, as text."""
+
+
+class _Pool:
+    """Processes that wait for another file, and those that are at work."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[_Process] = []
+        self._taken: list[_Process] = []
+
+    def take(self, path: str) -> _Process:
+        """A process that is ready. Raises UnsupportedError where the package isn't there, UnreadableError."""
+        with self._lock:
+            modules = tuple(sys.path)
+            fitting = next((p for p in self._idle if p.modules == modules), None)
+            if fitting is not None:
+                self._idle.remove(fitting)
+                self._taken.append(fitting)
+                return fitting
+        process = _Process(path)
+        try:
+            kind, data = receive(process.replies)
+        except EOFError:
+            error = _ended(process.ended_with())
+            error.path = path
+            raise error from None
+        except BaseException:
+            process.close(at_once=True)
+            raise
+        if kind != b"H" or data:
+            process.close()
+            raise UnsupportedError(
+                "Mosaic columns are decoded by paimon-mosaic, which isn't installed", path=path, hint=HINT_PACKAGE
+            )
+        with self._lock:
+            self._taken.append(process)
+        return process
+
+    def give_back(self, process: _Process) -> None:
+        """Keep a process that has answered everything."""
+        with self._lock:
+            self._taken.remove(process)
+            self._idle.append(process)
+
+    def drop(self, process: _Process) -> None:
+        """Forget a process."""
+        with self._lock:
+            self._taken.remove(process)
+
+    def close_idle(self) -> None:
+        """End the processes that wait for another file."""
+        with self._lock:
+            waiting, self._idle = self._idle, []
+        for process in waiting:
+            process.close()
+
+    def disown(self) -> None:
+        """In a process that was forked: forget the parent's."""
+        self._lock = threading.Lock()  # another thread of the parent may have held it
+        for process in (*self._idle, *self._taken):
+            process.disown()
+        self._idle, self._taken = [], []
+
+
+def _ended(number: int | None) -> UnreadableError:
+    how = "" if number is None else f" by {signal.Signals(number).name}"
+    return UnreadableError(f"the process that decodes it was ended{how}", hint=_HINT_ENDED)
+
+
+POOL: Final = _Pool()
+atexit.register(POOL.close_idle)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=POOL.disown)
+
+
+def check(path: str) -> None:
+    """See that columns can be decoded. Raises UnsupportedError where the package isn't there, UnreadableError."""
+    POOL.give_back(POOL.take(path))
+
+
+class Decoder:
+    """Chosen columns of one file, a row group at a time. For one thread; `stop` is for any. Close it."""
+
+    def __init__(self, path: str, read_at: ReadAt, size: int, columns: Sequence[str]) -> None:
+        """Open the file for the package.
+
+        Args:
+            path: the file, for errors.
+            read_at: bytes of the file, as the package is to see it.
+            size: how many it has.
+            columns: names of the columns to decode.
+
+        Raises:
+            UnsupportedError: the package isn't there.
+            UnreadableError: its process can't be started; without a path: it ended before it had answered.
+            CorruptFile: without a path: the package refuses the file.
+            BloomError: what `read_at` raised, with a path.
+        """
+        self._read_at = read_at
+        self._process: _Process | None = POOL.take(path)
+        self._busy = self._stopped = False
+        self._ask(b"O", json.dumps({"size": size, "columns": list(columns)}).encode())
+
+    def row_group(self, ordinal: int) -> Any:
+        """A row group's columns as an Arrow record batch. Raises as the constructor does."""
+        return self._ask(b"G", NUMBER.pack(ordinal))
+
+    def stop(self) -> None:
+        """End a request that another thread waits for; that thread's call raises UnreadableError."""
+        process = self._process
+        if process is not None and self._busy:
+            self._stopped = True  # it must not be kept, whichever of the two comes first
+            process.kill()
+
+    def close(self) -> None:
+        """Keep the process for the next file."""
+        process = self._process
+        if process is None:
+            return
+        if self._stopped:
+            self._abandon(process)
+        else:
+            self._process = None
+            POOL.give_back(process)
+
+    def _ask(self, kind: bytes, data: bytes) -> Any:
+        process = self._process
+        if process is None:
+            raise _ended(None)
+        self._busy = True
+        try:
+            send(process.requests, kind, data)
+            return self._answer(process)
+        except (EOFError, BrokenPipeError):
+            self._process = None
+            POOL.drop(process)
+            raise _ended(process.ended_with()) from None
+        except _Refused as error:
+            raise CorruptFile(str(error)) from None
+        except BaseException:  # a request is left unanswered
+            self._abandon(process)
+            raise
+        finally:
+            self._busy = False
+
+    def _abandon(self, process: _Process) -> None:
+        self._process = None
+        POOL.drop(process)
+        process.close(at_once=True)
+
+    def _answer(self, process: _Process) -> Any:
+        while True:
+            kind, data = receive(process.replies)
+            if kind == b"R":
+                send(process.requests, b"D", self._read_at(*PLACE.unpack(data)))
+            elif kind == b"K":
+                return None
+            elif kind == b"B":
+                return _batch(process.replies)
+            else:
+                raise _Refused(data.decode("utf-8", "replace"))
+
+
+def _batch(stream: IO[bytes]) -> Any:
+    """The one batch of an Arrow stream, which is read to its end."""
+    import pyarrow as pa
+
+    try:
+        with pa.ipc.open_stream(stream) as reader:
+            batch = reader.read_next_batch()
+            for _ in reader:  # reads the mark of the stream's end
+                pass
+    except (pa.ArrowInvalid, OSError, StopIteration):
+        raise EOFError from None
+    return batch

@@ -1,0 +1,125 @@
+"""The process in which paimon-mosaic decodes: what it prints, and how it ends, stays there.
+
+The package's native code prints its panics to standard error and ends the process where memory runs out. `decoder`
+starts this module, and answers its reads. Frames both ways: a byte that says what it is, a little-endian u64, and as
+many bytes as that says.
+
+    to this process     O size and columns (JSON)    G number of a row group (u32)    D bytes that were asked for
+                        X those bytes can't be read
+    from this process   H ready, or why not    K done    R offset and length (2 x u64)    E what went wrong
+                        B an Arrow stream of one batch follows
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import threading
+from typing import IO, Any, Final
+
+HEAD: Final = struct.Struct("<cQ")
+PLACE: Final = struct.Struct("<QQ")
+NUMBER: Final = struct.Struct("<I")
+
+
+def send(stream: IO[bytes], kind: bytes, data: bytes = b"") -> None:
+    """Write one frame."""
+    left = memoryview(HEAD.pack(kind, len(data)) + data)
+    while left:
+        left = left[stream.write(left) :]
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[bytes, bytes]:
+    """The next frame: what it is, and its bytes. Raises EOFError where the other side has ended."""
+    kind, size = HEAD.unpack(_whole(stream, HEAD.size))
+    return kind, _whole(stream, size)
+
+
+def _whole(stream: IO[bytes], size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) != size:
+        raise EOFError
+    return data
+
+
+class _Server:
+    """Answers requests until their sender has ended."""
+
+    def __init__(self, requests: IO[bytes], replies: IO[bytes], package: Any) -> None:
+        self._requests = requests
+        self._replies = replies
+        self._package = package
+        self._reading = threading.Lock()
+        self._reader: Any = None
+
+    def run(self) -> None:
+        """Answer."""
+        while True:
+            try:
+                kind, data = receive(self._requests)
+            except EOFError:
+                return
+            try:
+                if kind == b"O":
+                    self._open(**json.loads(data))
+                    send(self._replies, b"K")
+                else:
+                    self._send_batch(*NUMBER.unpack(data))
+            except (RuntimeError, ValueError, OSError, MemoryError) as error:
+                send(self._replies, b"E", (str(error) or type(error).__name__).encode("utf-8", "replace"))
+
+    def _read_at(self, offset: int, length: int) -> bytes:
+        with self._reading:  # the package may ask from several threads
+            send(self._replies, b"R", PLACE.pack(offset, length))
+            kind, data = receive(self._requests)
+        if kind != b"D":
+            raise OSError("it can't be read")
+        return data
+
+    def _open(self, size: int, columns: list[str]) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        self._reader = self._package.MosaicReader.from_input_file(self._read_at, size)
+        self._reader.project(columns)
+
+    def _send_batch(self, ordinal: int) -> None:
+        import pyarrow as pa
+
+        batch = self._reader.read_row_group(ordinal)
+        batch.validate()
+        send(self._replies, b"B")
+        with pa.ipc.new_stream(self._replies, batch.schema) as stream:
+            stream.write_batch(batch)
+        self._replies.flush()
+
+
+def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
+    """Say whether the package is there, then answer requests until there are no more."""
+    try:
+        import mosaic
+
+        found: Any = mosaic.MosaicReader
+    except (ImportError, AttributeError, OSError):  # not there, another package of this name, no native library
+        send(replies, b"H", b"no package")
+        return
+    del found
+    send(replies, b"H")
+    _Server(requests, replies, mosaic).run()
+
+
+def main() -> None:
+    """Serve on standard input and output, which native code then can't write into."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started this
+    requests, replies = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1):
+        os.dup2(nothing, standard)
+    with os.fdopen(requests, "rb") as taken, os.fdopen(replies, "wb") as given:
+        try:
+            serve(taken, given)
+        except BrokenPipeError:
+            os._exit(0)  # nobody listens any more: closing would fail likewise
