@@ -1,0 +1,399 @@
+"""What has to hold for any file whatever, and a process that tries it, file by file, under limits.
+
+Every command ends with exit code 0 to 4; where that says that something is wrong, standard error does too, without a
+traceback; within `SECONDS` of the processor and `MEMORY` above what the interpreter takes with everything loaded.
+What `add` writes with exit code 0 passes `validate --deep`, and a value that pyarrow reads is in its column's filter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import resource
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import IO, Any, Final, Self
+
+ROOT: Final = Path(__file__).parent.parent.parent
+HOSTILE: Final = ROOT / "tests" / "bad" / "hostile"
+SECONDS: Final = 5
+"""Of the processor, for one command."""
+MEMORY: Final = 512 << 20
+"""Bytes of address space that a command may take above what the process has before it."""
+_WALL_SECONDS: Final = 120
+"""After which a case hangs, on however busy a machine."""
+_BUG: Final = 70
+_PEER: Final = "pyarrow"
+"""The step that is another's code: how it ends is not held against us."""
+
+
+def seeds() -> list[Path]:
+    """Every fixture of a format, and the hostile files."""
+    found = [p for p in (ROOT / "fixtures").rglob("*") if p.suffix in _WAYS]
+    return sorted(found) + sorted(p for p in HOSTILE.iterdir() if p.suffix in _WAYS)
+
+
+def _parquet(random: Random, data: bytes) -> bytes:
+    from support import fuzzparquet
+
+    return fuzzparquet.mutate(random, data)
+
+
+def _orc(random: Random, data: bytes) -> bytes:
+    from support import fuzzorc
+
+    return fuzzorc.mutate(random, data)
+
+
+def _mosaic(random: Random, data: bytes) -> bytes:
+    from support import fuzzmosaic
+
+    return fuzzmosaic.mutate(random, data)
+
+
+_WAYS: Final[dict[str, Callable[[Random, bytes], bytes]]] = {".parquet": _parquet, ".orc": _orc, ".mosaic": _mosaic}
+"""How files are mutated, by the name's end."""
+
+
+def mutated(data: bytes, suffix: str, seed: str, count: int | None = None) -> tuple[bytes, int]:
+    """A file with one to three mutations, and how many those are. `count`: only the first so many."""
+    from support import fuzzparquet
+
+    random = Random(seed)
+    total = random.choice((1, 1, 1, 2, 3))
+    for _ in range(total if count is None else count):
+        try:
+            data = _WAYS[suffix](random, data)
+        except Exception:  # noqa: BLE001  the file's parts can't be told apart any more
+            data = fuzzparquet.mutate_bytes(random, data) if data else b"\0"
+    return data, total
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken:
+    """A case that breaks the contract."""
+
+    step: str
+    """The command line, or the reader."""
+    what: str
+
+    @property
+    def alike(self) -> str:
+        """The same for what is probably the same fault."""
+        return re.sub(r"\d+|0x\w+|'.*?'", "#", f"{self.step.split()[0]}: {self.what[-200:]}")
+
+
+# --- in the process that tries
+
+
+class _Contract:
+    """The commands on one file."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None], seconds: float, memory: int) -> None:
+        self.folder = folder
+        self.say = say
+        self.seconds = seconds
+        self.memory = memory
+        self.step = ""
+        self.problems: list[dict[str, str]] = []
+
+    def _begin(self, step: str) -> None:
+        self.step = step.replace(f"{self.folder}/", "")
+        self.say(self.step)
+
+    def call(self, *args: object, fine: tuple[int, ...] = (0, 1, 2, 3, 4)) -> tuple[int, str]:
+        """Run a command under the limits. (exit code, standard output)"""
+        from bloomcli.cli import run
+
+        words = [str(a) for a in args]
+        self._begin(" ".join(words))
+        for fd in (1, 2):
+            os.lseek(fd, 0, os.SEEK_SET)
+            os.ftruncate(fd, 0)
+        with _limits(self.seconds, self.memory):
+            code = run(words)
+        with contextlib.suppress(ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        out, err = (os.pread(fd, 1 << 26, 0).decode("utf-8", "replace") for fd in (1, 2))
+        told = err.startswith(("bloom: ", "Usage: ")) or (words[0] == "validate" and out)  # its report tells
+        if code not in fine:
+            self.problem(f"it ends with {code}: {self._trace(words) if code == _BUG else err[-500:]}")
+        elif "Traceback" in err or "panicked" in err:
+            self.problem(f"it shows a traceback: {err[-1500:]}")
+        elif code > 1 and not told:
+            self.problem(f"it ends with {code} without an error: {err[-500:]!r}")
+        return code, out
+
+    def problem(self, text: str) -> None:
+        """What is wrong with the step that is tried."""
+        self.problems.append({"step": self.step, "what": text})
+
+    def _trace(self, words: list[str]) -> str:
+        """The traceback of a command that ends in a bug."""
+        from bloomcli.cli import run
+
+        os.environ["BLOOM_DEBUG"] = "1"
+        with _limits(self.seconds, self.memory):
+            run(words)
+        del os.environ["BLOOM_DEBUG"]
+        sys.stderr.flush()
+        return os.pread(2, 1 << 26, 0).decode("utf-8", "replace")[-1500:]
+
+    def check(self, path: Path, turn: int) -> None:
+        """Every command that always has to be tried, and one of the others."""
+        out = self.folder / "out"
+        draft = ["--mosaic-draft"] if path.suffix == ".mosaic" else []
+        self.call("inspect", path, "--format", ("text", "json", "csv")[turn % 3])
+        self.call("validate", path, "--deep", "--require", "*", "--format", ("text", "json", "github")[turn % 3])
+        column = self._column(path)
+        others: tuple[tuple[object, ...], ...] = (
+            ("probe", path, "-c", column, "3", "--explain"),
+            ("dump", path, "-c", column, "--format", "hex"),
+            ("remove", path, "-o", out, "--overwrite"),
+            ("fold", path, "-o", out, "--overwrite", "--fpp", "0.3"),
+            ("add", path, "-c", "*", "-o", out, "--overwrite", *draft),
+            ("validate", path),
+        )
+        self.call(*others[turn % len(others)])
+        out.unlink(missing_ok=True)
+        code, text = self.call(
+            "add", path, "-c", "*", "-o", out, "--overwrite", "--replace", "--format", "json", *draft
+        )
+        if (code == 0) != out.exists():
+            self.problem(f"it ends with {code}, and its output {'is' if out.exists() else 'is not'} there")
+        if code == 0:
+            self._check_added(out, json.loads(text), path.suffix)
+        for left in self.folder.iterdir():
+            if left not in (path, out):
+                self.problem(f"{left.name} is left behind")
+        out.unlink(missing_ok=True)
+
+    def _column(self, path: Path) -> str:
+        import bloomcli
+        from bloomcli.errors import BloomError
+
+        with contextlib.suppress(BloomError):
+            filters = bloomcli.inspect(path).filters
+            if filters:
+                return filters[0].column
+        return "i"
+
+    def _check_added(self, out: Path, report: dict[str, Any], suffix: str) -> None:
+        added = {c["column"] for c in report["changes"] if not c.get("reason")}
+        code, text = self.call("validate", out, "--deep", "--format", "json", fine=(0, 1))
+        if code in (0, 1):
+            found = json.loads(text)["findings"]
+            wrong = [f for f in found if f["severity"] == "error" and not f.get("off") and f.get("column") in added]
+            if wrong:
+                self.problem(f"what add wrote doesn't pass validate --deep: {json.dumps(wrong[:2])}")
+        self._begin(_PEER)
+        from support import values
+
+        look = {".parquet": values.parquet_lost, ".orc": values.orc_lost}.get(suffix)
+        if look is not None:
+            with contextlib.suppress(values.Unreadable), _limits(self.seconds * 4, self.memory * 4):
+                lost = look(out)
+                if lost:
+                    self.problem(f"values that pyarrow reads are in no filter: {'; '.join(lost[:3])}")
+
+
+@contextlib.contextmanager
+def _limits(seconds: float, memory: int) -> Iterator[None]:
+    """The process is killed where it takes longer; where it takes more memory, allocations fail."""
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (taken + memory, hard))
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def _load() -> None:
+    """Everything that a command imports, so that it doesn't count as its own time and memory."""
+    import mosaic  # noqa: F401
+    import pyarrow.orc
+    import pyarrow.parquet  # noqa: F401
+
+    import bloomcli
+    from support import values  # noqa: F401
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("parquet/orders.parquet", "orc/java_bare.orc", "mosaic/released_plain.mosaic"):
+            bloomcli.add(ROOT / "fixtures" / name, ["*"], output=Path(folder) / name[:3], mosaic_draft=True)
+            bloomcli.validate(Path(folder) / name[:3], deep=True)
+
+
+def serve(requests: IO[str], replies: IO[str], seconds: float, memory: int) -> None:
+    """Try the files that are asked for. A line of JSON each: what is tried next, then the problems found."""
+    os.fsync = lambda _: None  # type: ignore[assignment]  # thousands of files are written
+    for fd in (1, 2):
+        with tempfile.TemporaryFile() as file:
+            os.dup2(file.fileno(), fd)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", closefd=False)
+    _load()
+
+    def answer(**message: object) -> None:
+        replies.write(json.dumps(message) + "\n")
+        replies.flush()
+
+    answer(step="ready")
+    for line in requests:
+        asked = json.loads(line)
+        path = Path(asked["path"])
+        contract = _Contract(path.parent, lambda step: answer(step=step), seconds, memory)
+        contract.check(path, asked["turn"])
+        answer(problems=contract.problems)
+
+
+# --- in the process that asks
+
+
+class Trier:
+    """The process that tries, started again where a case ends it. A context manager."""
+
+    def __init__(self, *, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+        self._limits = (seconds, memory)
+        self._process: subprocess.Popen[str] | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="bloom-fuzz-")
+        self._read = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._end()
+        self._folder.cleanup()
+
+    def _start(self) -> subprocess.Popen[str]:
+        code = (
+            "import sys; sys.path[:0] = sys.argv[1:3]; from support import fuzzing; import os; "
+            "fuzzing.serve(sys.stdin, os.fdopen(os.dup(1), 'w'), float(sys.argv[3]), int(sys.argv[4]))"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(ROOT), str(ROOT / "tests"), *map(str, self._limits)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"MALLOC_ARENA_MAX": "2"},
+        )
+        self._process = process
+        message = self._receive(process)
+        assert message == {"step": "ready"}, f"the process that tries files doesn't start: {message}"
+        return process
+
+    def _receive(self, process: subprocess.Popen[str]) -> dict[str, Any]:
+        """The next message; none where the process has ended."""
+        assert process.stdout is not None
+        fd = process.stdout.fileno()  # read below its buffer, in which `select` doesn't look
+        while b"\n" not in self._read:
+            ready, _, _ = select.select([fd], [], [], _WALL_SECONDS)
+            if not ready:
+                return {"hangs": True}
+            more = os.read(fd, 1 << 16)
+            if not more:
+                return {}
+            self._read += more
+        line, _, self._read = self._read.partition(b"\n")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def _end(self) -> int:
+        process, self._process = self._process, None
+        self._read = b""
+        if process is None:
+            return 0
+        process.kill()
+        process.communicate()
+        return process.returncode
+
+    def broken(self, data: bytes, suffix: str, turn: int = 0) -> Broken | None:
+        """Try a file; what breaks the contract, if something does."""
+        process = self._process or self._start()
+        assert process.stdin is not None
+        folder = Path(self._folder.name)
+        for left in folder.iterdir():
+            left.unlink()
+        path = folder / f"case{suffix}"
+        path.write_bytes(data)
+        process.stdin.write(json.dumps({"path": str(path), "turn": turn}) + "\n")
+        process.stdin.flush()
+        step = ""
+        while True:
+            message = self._receive(process)
+            if "step" in message:
+                step = message["step"]
+                continue
+            if "problems" in message:
+                first = next(iter(message["problems"]), None)
+                return None if first is None else Broken(**first)
+            if message:
+                self._end()
+                return Broken(what=f"it hangs: {_WALL_SECONDS} s", step=step)
+            process.wait()
+            code = process.returncode
+            self._end()
+            if step == _PEER:
+                return None
+            if -code == signal.SIGPROF:
+                return Broken(what=f"it takes more than {self._limits[0]} s of the processor", step=step)
+            how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            return Broken(what=f"the process is ended: {how}", step=step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A mutated file that breaks the contract, with as few mutations as do."""
+
+    source: Path
+    seed: str
+    mutations: int
+    data: bytes
+    broken: Broken
+
+    def __str__(self) -> str:
+        return (
+            f"{self.source.name}, seed {self.seed}, {self.mutations} mutations, {len(self.data)} bytes: "
+            f"bloom {self.broken.step}\n    {self.broken.what.strip().replace(chr(10), chr(10) + '    ')}"
+        )
+
+
+def fuzz(
+    files: list[Path], seed: str, *, cases: int | None = None, minutes: float | None = None
+) -> Iterator[Case | None]:
+    """Try mutations of the files in turn, until there were so many or the time is over; None for each that holds."""
+    end = None if minutes is None else time.monotonic() + minutes * 60
+    wholes = {path: path.read_bytes() for path in files}
+    number = 0
+    with Trier() as trier:
+        while (cases is None or number < cases) and (end is None or time.monotonic() < end):
+            path = files[number % len(files)]
+            turn = number // len(files)
+            own = f"{seed}/{path.name}/{turn}"
+            number += 1
+            data, mutations = mutated(wholes[path], path.suffix, own)
+            broken = trier.broken(data, path.suffix, turn)
+            if broken is None:
+                yield None
+                continue
+            for fewer in range(1, mutations):
+                smaller, _ = mutated(wholes[path], path.suffix, own, fewer)
+                again = trier.broken(smaller, path.suffix, turn)
+                if again is not None:
+                    data, mutations, broken = smaller, fewer, again
+                    break
+            yield Case(source=path, seed=own, mutations=mutations, data=data, broken=broken)

@@ -1,0 +1,122 @@
+"""Values that a reader sees in a file, held against the filters beside them; nothing of bloomcli is asked."""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import orc
+
+from support import blooms, footers, orcfiles, thrift
+from support.groundtruth import holds
+from support.orcwalk import Orc
+from support.thrift import Fields
+
+VALUES_MAX: Final = 500
+"""Distinct values of a column chunk that are looked up."""
+
+# SchemaElement and FileMetaData
+_CONVERTED, _LOGICAL, _CHILDREN, _SCHEMA, _KEY_VALUE = 6, 10, 5, 2, 5
+_ANNOTATIONS: Final = (_CONVERTED, 7, 8, _LOGICAL)
+
+_PACKED: Final = {pa.int32(): "<i", pa.int64(): "<q", pa.float32(): "<f", pa.float64(): "<d"}
+
+
+class Unreadable(Exception):
+    """The reader that is asked can't read the file."""
+
+
+def parquet_lost(path: Path) -> list[str]:
+    """Where a value that Arrow reads isn't in the column chunk's filter. Raises Unreadable.
+
+    Annotations are taken out of the schema first, so that Arrow gives the physical values.
+    """
+    data = path.read_bytes()
+    try:
+        filters = {(group, column): _bitset(data, offset) for group, column, offset, _ in footers.claims(data)}
+        bare = pq.ParquetFile(pa.BufferReader(footers.edited(data, _without_annotations)))
+    except Exception as error:
+        raise Unreadable(str(error)) from error
+    lost = []
+    for group in range(bare.num_row_groups):
+        for column in range(len(bare.schema)):
+            bitset = filters.get((group, column))
+            if not bitset or bare.schema.column(column).physical_type in {"INT96", "BOOLEAN"}:
+                continue
+            name = bare.schema.column(column).path
+            try:
+                table = bare.reader.read_row_group(group, column_indices=[column], use_threads=False)
+                table.validate(full=True)
+            except Exception:  # noqa: BLE001  the reader's own, whatever it is: it reads the other columns
+                continue
+            values = {v for part in table.columns for chunk in part.chunks for v in _leaves(chunk)}
+            missing = [v for v in sorted(values)[:VALUES_MAX] if not holds(bitset, v)]
+            if missing:
+                lost.append(f"row group {group}, {name}: {len(missing)} of {len(values)} values, {missing[0]!r}")
+    return lost
+
+
+def _bitset(data: bytes, offset: int) -> bytes:
+    header, end = thrift.parse(data, offset)
+    size: int = header[1][1]
+    if header != thrift.parse(blooms.header(size))[0] or end + size > len(data):
+        raise ValueError("no split-block filter")
+    return data[end : end + size]
+
+
+def _without_annotations(metadata: Fields) -> None:
+    metadata.pop(_KEY_VALUE, None)
+    for element in metadata[_SCHEMA][1].values:
+        for number in _ANNOTATIONS:
+            element.pop(number, None)
+
+
+def _leaves(array: pa.Array) -> Iterator[bytes]:
+    """PLAIN bytes of the present values of the one leaf below an array."""
+    while pa.types.is_nested(array.type):
+        array = array.flatten() if pa.types.is_list(array.type) else array.flatten()[0]
+    form = _PACKED.get(array.type)
+    for value in array.drop_null().unique().to_pylist():
+        yield struct.pack(form, value) if form else bytes(value)
+
+
+_ORC_HASHES: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], int]], ...]] = (
+    (pa.types.is_integer, orcfiles.long_hash),
+    (pa.types.is_floating, orcfiles.double_hash),
+    (pa.types.is_string, orcfiles.text_hash),
+    (pa.types.is_binary, orcfiles.text_hash),
+    (pa.types.is_date, lambda v: orcfiles.long_hash((v - dt.date(1970, 1, 1)).days)),
+)
+"""Types whose hashes are known without the file's writer and zone."""
+
+
+def orc_lost(path: Path) -> list[str]:
+    """Where a value that ORC C++ reads isn't in its row group's filter. Raises Unreadable."""
+    try:
+        walked, opened = Orc(path), orc.ORCFile(path)
+        schema = opened.schema
+    except Exception as error:
+        raise Unreadable(str(error)) from error
+    lost = []
+    for field in schema:
+        hashed = next((h for fits, h in _ORC_HASHES if fits(field.type)), None)
+        if hashed is None or field.name not in walked.columns:
+            continue
+        for stripe in range(len(walked.stripes)):
+            try:
+                bitsets = list(walked.bitsets(stripe, field.name))
+                values = pa.table(opened.read_stripe(stripe, columns=[field.name]))[field.name].to_pylist()
+            except Exception:  # noqa: BLE001  no filter, or the reader's own error
+                continue
+            for group, (k, bits) in enumerate(bitsets):
+                for value in set(values[group * walked.stride :][: walked.stride]) - {None}:
+                    places = orcfiles.places(hashed(value), len(bits) * 8, k)
+                    if not all(bits[p >> 3] >> (p & 7) & 1 for p in places):
+                        lost.append(f"stripe {stripe}, row group {group}, {field.name}: {value!r}")
+                        break
+    return lost
