@@ -69,7 +69,7 @@ def test_a_command_that_takes_too_much_memory_is_told(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.table({"t": [f"{i}" * 30 for i in range(100_000)]}), tmp_path / "f", use_dictionary=False)
-    assert "MemoryError" in broken((tmp_path / "f").read_bytes(), ".parquet", memory=1 << 20)
+    assert "MemoryError" in broken((tmp_path / "f").read_bytes(), ".parquet", memory=2 << 20)
 
 
 def test_a_value_that_add_loses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_a_value_that_add_loses_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     module.write_text(text.replace(insertion, insertion.replace("count)", "max(count - 1, 0))")))
     monkeypatch.setattr(fuzzing, "ROOT", tmp_path)
     data = (FIXTURES / "parquet" / "orders.parquet").read_bytes()
-    assert "what add wrote doesn't pass validate --deep" in broken(data, ".parquet")
+    assert "values that pyarrow reads are in no filter" in broken(data, ".parquet")  # validate is as blind
 
 
 @pytest.fixture
