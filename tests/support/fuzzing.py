@@ -203,7 +203,7 @@ class _Contract:
         look = {".parquet": values.parquet_lost, ".orc": values.orc_lost}.get(suffix)
         if look is not None:
             with contextlib.suppress(values.Unreadable), _limits(self.seconds * 4, self.memory * 4):
-                lost = look(out)
+                lost = look(out, added)
                 if lost:
                     self.problem(f"values that pyarrow reads are in no filter: {'; '.join(lost[:3])}")
 

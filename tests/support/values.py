@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,8 +31,8 @@ class Unreadable(Exception):
     """The reader that is asked can't read the file."""
 
 
-def parquet_lost(path: Path) -> list[str]:
-    """Where a value that Arrow reads isn't in the column chunk's filter. Raises Unreadable.
+def parquet_lost(path: Path, columns: Container[str] | None = None) -> list[str]:
+    """Where a value that Arrow reads isn't in the column chunk's filter; of all `columns` if None. Raises Unreadable.
 
     Annotations are taken out of the schema first, so that Arrow gives the physical values.
     """
@@ -49,6 +49,8 @@ def parquet_lost(path: Path) -> list[str]:
             if not bitset or bare.schema.column(column).physical_type in {"INT96", "BOOLEAN"}:
                 continue
             name = bare.schema.column(column).path
+            if columns is not None and name not in columns:
+                continue
             try:
                 table = bare.reader.read_row_group(group, column_indices=[column], use_threads=False)
                 table.validate(full=True)
@@ -95,8 +97,8 @@ _ORC_HASHES: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], in
 """Types whose hashes are known without the file's writer and zone."""
 
 
-def orc_lost(path: Path) -> list[str]:
-    """Where a value that ORC C++ reads isn't in its row group's filter. Raises Unreadable."""
+def orc_lost(path: Path, columns: Container[str] | None = None) -> list[str]:
+    """Where a value that ORC C++ reads isn't in its row group's filter; of all if None. Raises Unreadable."""
     try:
         walked, opened = Orc(path), orc.ORCFile(path)
         schema = opened.schema
@@ -105,7 +107,7 @@ def orc_lost(path: Path) -> list[str]:
     lost = []
     for field in schema:
         hashed = next((h for fits, h in _ORC_HASHES if fits(field.type)), None)
-        if hashed is None or field.name not in walked.columns:
+        if hashed is None or field.name not in (walked.columns if columns is None else columns):
             continue
         for stripe in range(len(walked.stripes)):
             try:
