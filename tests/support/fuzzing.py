@@ -2,7 +2,8 @@
 
 Every command ends with exit code 0 to 4; where that says that something is wrong, standard error does too, without a
 traceback; within `SECONDS` of the processor and `MEMORY` above what the interpreter takes with everything loaded.
-What `add` writes with exit code 0 passes `validate --deep`, and a value that pyarrow reads is in its column's filter.
+What `add` writes with exit code 0 passes `validate --deep` in the columns that were added, and a value that pyarrow
+reads is in its column's filter.
 """
 
 from __future__ import annotations
@@ -190,8 +191,16 @@ class _Contract:
         return "i"
 
     def _check_added(self, out: Path, report: dict[str, Any], suffix: str) -> None:
+        from bloomcli.mending import listed
+        from bloomcli.rules.globs import escape
+
         added = {c["column"] for c in report["changes"] if not c.get("reason")}
-        code, text = self.call("validate", out, "--deep", "--format", "json", fine=(0, 1))
+        names = [
+            word for name in sorted(added) if name.strip() == name != "" for word in ("-c", listed(escape(name)))
+        ]
+        if not names:
+            return
+        code, text = self.call("validate", out, "--deep", *names, "--format", "json", fine=(0, 1))
         if code in (0, 1):
             found = json.loads(text)["findings"]
             wrong = [f for f in found if f["severity"] == "error" and not f.get("off") and f.get("column") in added]
@@ -383,7 +392,7 @@ def fuzz(
         while (cases is None or number < cases) and (end is None or time.monotonic() < end):
             path = files[number % len(files)]
             turn = number // len(files)
-            own = f"{seed}/{path.name}/{turn}"
+            own = f"{seed}/{path.parent.name}/{path.name}/{turn}"
             number += 1
             data, mutations = mutated(wholes[path], path.suffix, own)
             broken = trier.broken(data, path.suffix, turn)

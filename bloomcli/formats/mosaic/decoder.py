@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import io
 import json
 import os
@@ -47,10 +48,14 @@ class _Process:
                 env=os.environ | ({} if debug else {"RUST_BACKTRACE": "0"}),
             )
         except OSError as error:
-            raise UnreadableError(
-                f"the process that decodes Mosaic columns can't be started: {(error.strerror or str(error)).lower()}",
+            kind = UnsupportedError if error.errno == errno.EAGAIN else UnreadableError
+            raise kind(
+                "paimon-mosaic decodes columns in a process of its own, and that can't be started: "
+                f"{(error.strerror or str(error)).lower()}",
                 path=path,
-                hint="raise the limit on processes (ulimit -u), or free some memory",
+                hint="`ulimit -u`, or the container's pids.max, says how many processes and threads there may be"
+                if kind is UnsupportedError
+                else None,
             ) from None
         self.requests = cast("IO[bytes]", self._process.stdin)
         self._replies = cast("io.FileIO", self._process.stdout)
