@@ -158,6 +158,7 @@ _DUCKDB: Final = {
     "moment_ms": "(TIMESTAMP '2024-01-01' + to_seconds(n))::TIMESTAMP_MS",
     "moment_ns": "(TIMESTAMP '2024-01-01' + to_seconds(n))::TIMESTAMP_NS",
     "instant": "(TIMESTAMP '2024-01-01' + to_seconds(n))::TIMESTAMPTZ",
+    "interval": "to_days(n::INTEGER)",
     "json": "('{\"n\": ' || n || '}')::JSON",
     "pair": "{'left': n, 'right': 'r' || n}",
 }
