@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from bloomcli import limits
+
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
 
@@ -111,3 +113,112 @@ def test_memory_is_bounded_by_the_stripes_of_columns_that_pyarrow_decodes(tmp_pa
         assert orc.ORCFile(path).nstripes == count
         stripes.append(growth("add", path, "-c", "d", "-o", path.with_suffix(".out"), "--threads", "1"))
     assert stripes[1] < stripes[0] + 24 * MIB, stripes
+
+
+# --- filters in flight
+
+ROOM = limits.FILTERS_IN_FLIGHT_MAX_BYTES
+
+
+def write_groups(path: Path, groups: int, columns: int, values: int) -> Path:
+    """Row groups that are equal, of integers that are all different: each chunk gets a filter of the full size."""
+    numbers = np.arange(values, dtype=np.int32) * 1_003
+    table = pa.table({f"c{i}": numbers + np.int32(i) for i in range(columns)})
+    with pq.ParquetWriter(path, table.schema, compression="none", use_dictionary=False) as writer:
+        for _ in range(groups):
+            writer.write_table(table, row_group_size=values)
+    return path
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """48 chunks of 3 MB, whose filters have 4 MiB each at 0.01 %, 8 MiB at 0.0001 %."""
+    return write_groups(tmp_path_factory.mktemp("many") / "many.parquet", 6, 8, 800_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2, 32])
+def test_memory_does_not_grow_with_the_filters(many: Path, threads: int, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    peak = growth("add", many, "-c", "*", "--fpp", "0.0001", "-o", out, "--threads", threads)
+    assert out.stat().st_size - many.stat().st_size > 190 * MIB
+    out.unlink()
+    assert peak < ROOM + 40 * MIB
+    if threads < 32:
+        assert peak < 100 * MIB
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_filters_that_are_taken_out_replaced_or_folded(many: Path, tmp_path: Path) -> None:
+    loose, out = tmp_path / "loose", tmp_path / "out"
+    growth("add", many, "-c", "*", "--fpp", "0.000001", "-o", loose, "--threads", "2")
+    assert loose.stat().st_size - many.stat().st_size > 380 * MIB
+    orders: dict[str, tuple[object, ...]] = {
+        "remove": (),
+        "fold": ("--fpp", "0.0001"),
+        "add": ("-c", "*", "--fpp", "0.0001", "--replace", "--threads", "2"),
+    }
+    for command, options in orders.items():
+        peak = growth(command, loose, *options, "-o", out, "--overwrite")
+        assert peak < ROOM + 40 * MIB, command
+        out.unlink()
+    loose.unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("many_threads", [8])
+def test_memory_does_not_grow_with_the_filters_of_an_orc_file(many_threads: int, tmp_path: Path) -> None:
+    path, out = tmp_path / "in.orc", tmp_path / "out"
+    numbers = np.arange(400_000, dtype=np.int64) * 1_000_003
+    table = pa.table({f"c{i}": numbers + i for i in range(4)})
+    with orc.ORCWriter(path, stripe_size=1, batch_size=400_000, compression="uncompressed") as writer:
+        for _ in range(60):
+            writer.write(table)
+    assert orc.ORCFile(path).nstripes == 60
+    peak = growth("add", path, "-c", "*", "--fpp", "0.0001", "-o", out, "--threads", many_threads)
+    assert out.stat().st_size - path.stat().st_size > 150 * MIB
+    assert peak < ROOM + 40 * MIB
+
+
+@pytest.mark.slow
+def test_filters_are_written_while_the_body_is_copied_where_others_would_wait_for_their_memory(
+    many: Path, tmp_path: Path
+) -> None:
+    """The same bytes as where none had to: nothing is lost between what is copied and what was placed behind it."""
+    outs = []
+    for name, ceiling in (("free", 1 << 40), ("tight", 8 * MIB)):
+        out = tmp_path / name
+        program = (
+            "import sys\n"
+            "from bloomcli import limits\n"
+            f"limits.FILTERS_IN_FLIGHT_MAX_BYTES = {ceiling}\n"
+            "from bloomcli import atomic\n"
+            "placed = []\n"
+            "real = atomic.AtomicWriter.place\n"
+            "def place(self, offset, data):\n"
+            "    placed.append(offset)\n"
+            "    assert self.position < offset\n"
+            "    real(self, offset, data)\n"
+            "atomic.AtomicWriter.place = place\n"
+            "import time\n"
+            "copy = atomic.AtomicWriter.copy_range\n"
+            "def slowly(self, *args, **more):\n"
+            "    time.sleep(0.1)\n"
+            "    copy(self, *args, **more)\n"
+            "atomic.AtomicWriter.copy_range = slowly\n"
+            "from bloomcli.cli import run\n"
+            "print(run(sys.argv[1:]), len(placed), file=sys.stderr)\n"
+        )
+        arguments = ["add", many, "-c", "c0,c1", "-o", out, "--threads", "2"]
+        done = subprocess.run(
+            [sys.executable, "-c", program, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=True,
+        )
+        code, placed = map(int, done.stderr.split())
+        assert code == 0
+        assert (placed > 0) is (name == "tight")
+        outs.append(out)
+    assert outs[0].read_bytes() == outs[1].read_bytes()

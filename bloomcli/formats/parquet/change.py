@@ -177,6 +177,7 @@ class AddDraft(Change):
                 ahead.begin()
                 for piece in itertools.chain.from_iterable(itertools.starmap(_slices, self.keep)):
                     yield piece
+                    ahead.begin()
                     while ahead.full and ahead.ready:
                         yield from following(early=True)
                         ahead.begin()
