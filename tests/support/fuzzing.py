@@ -192,12 +192,9 @@ class _Contract:
 
     def _check_added(self, out: Path, report: dict[str, Any], suffix: str) -> None:
         from bloomcli.mending import listed
-        from bloomcli.rules.globs import escape
 
         added = {c["column"] for c in report["changes"] if not c.get("reason")}
-        names = [
-            word for name in sorted(added) if name.strip() == name != "" for word in ("-c", listed(escape(name)))
-        ]
+        names = [word for name in sorted(added) if name.strip() == name != "" for word in ("-c", listed(name))]
         if not names:
             return
         code, text = self.call("validate", out, "--deep", *names, "--format", "json", fine=(0, 1))
