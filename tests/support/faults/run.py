@@ -1,0 +1,93 @@
+"""``python -m support.faults.run TRACER FOLDER SEED MOST SCENARIO...``: one JSON line a scenario.
+
+MOST is about how many faults are injected into each; 0: all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from support.faults.scenarios import SCENARIOS, Scenario
+from support.faults.tracing import Tracer
+from support.faults.trials import Trials, chosen
+
+
+def _set(scenario: Scenario) -> dict[str, Any]:
+    """Set a scenario's constants; gives what they were."""
+    before = {}
+    for name, value in scenario.constants.items():
+        module, _, attribute = name.rpartition(".")
+        home = importlib.import_module(module)
+        before[name] = getattr(home, attribute)
+        if value is ...:
+            delattr(home, attribute)
+        else:
+            setattr(home, attribute, value)
+    return before
+
+
+def _warm(scenario: Scenario, folder: Path) -> None:
+    """Run the command in this process: whatever it imports is there for all children."""
+    from bloomcli.cli import run
+
+    scenario.make(folder)
+    out, err = os.dup(1), os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    try:
+        run([argument.format(root=folder) for argument in scenario.arguments])
+        run(["inspect", str(folder / "nothing")])  # how errors are told
+    finally:
+        for before, number in ((out, 1), (err, 2)):
+            os.dup2(before, number)
+            os.close(before)
+        os.close(null)
+
+
+def main(arguments: list[str]) -> None:
+    """Run the trials of each scenario."""
+    library, folder, seed, most, *names = arguments
+    here = Path(folder).resolve()
+    tracer = Tracer(Path(library), here)
+    os.chdir(here)
+    for name in names:
+        scenario = SCENARIOS[name]
+        started = time.monotonic()
+        before = _set(scenario)
+        warm = here / "warm" / name
+        warm.mkdir(parents=True)
+        _warm(scenario, warm)
+        trials = Trials(scenario, here / "lake" / name, tracer)
+        problems = list(trials.sound())
+        faults = [] if problems else chosen(trials, int(most) or None, int(seed))
+        fired = 0
+        for fault in faults:
+            came, found = trials.trial(fault)
+            fired += came
+            problems += found
+        result = {
+            "scenario": name,
+            "calls": len(trials.calls),
+            "near": sum(map(trials.touches, trials.calls)),
+            "every": sum(1 for _ in trials.faults()),
+            "trials": len(faults),
+            "fired": fired,
+            "seconds": round(time.monotonic() - started, 2),
+            "problems": [dataclasses.asdict(problem) for problem in problems],
+        }
+        print(json.dumps(result), flush=True)
+        for full, value in before.items():
+            module, _, attribute = full.rpartition(".")
+            setattr(importlib.import_module(module), attribute, value)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,185 @@
+"""Commands of bloom, and small files for them to work on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import orc
+
+import bloomcli
+from support import mosaicfiles
+from support.checksums import checksums
+
+MODE: Final = 0o640
+"""Of the files, unlike what a new one would have."""
+ATTRIBUTE: Final = ("user.team", b"sales")
+"""An extended attribute of the files."""
+_ROWS: Final = 600
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A command and its files. In the arguments, {root} is the folder that they are in."""
+
+    name: str
+    arguments: tuple[str, ...]
+    make: Callable[[Path], None]
+    """Fills the folder."""
+    changing: bool = True
+    """It writes; else its output on standard output is what has to be right."""
+    code: int = 0
+    """What it exits with when nothing goes wrong."""
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    """Sizes in bloom's modules from which on something is done in another way, so that small files do; `...` where
+    the system is to have no such function."""
+
+
+def table(seed: int = 0) -> pa.Table:
+    """Two columns of different values."""
+    first = seed * 1_000_000
+    return pa.table(
+        {
+            "id": pa.array(range(first, first + _ROWS * 7, 7), pa.int64()),
+            "name": pa.array([f"name {(i + seed) * 31}" for i in range(_ROWS)]),
+        }
+    )
+
+
+def _parquet(path: Path, seed: int) -> None:
+    pq.write_table(table(seed), path, row_group_size=_ROWS // 2, write_page_index=True)
+
+
+def _orc(path: Path, seed: int) -> None:
+    orc.write_table(table(seed), path, row_index_stride=1000)
+
+
+def _mosaic(path: Path, seed: int) -> None:
+    mosaicfiles.write(path, table(seed), batch=_ROWS // 2)
+
+
+WRITERS: Final[dict[str, Callable[[Path, int], None]]] = {"parquet": _parquet, "orc": _orc, "mosaic": _mosaic}
+_ADD: Final[dict[str, Any]] = {"in_place": True, "mosaic_draft": True}
+
+
+def _files(kind: str, *, filters: int = 0, sidecar: bool = False, count: int = 1) -> Callable[[Path], None]:
+    """Files of a kind; with filters of so many distinct values."""
+
+    def make(root: Path) -> None:
+        for seed in range(count):
+            path = root / f"part-{seed}.{kind}"
+            WRITERS[kind](path, seed)
+            if filters:
+                bloomcli.add(path, ["id"], ndv=filters, **_ADD)
+            _dress(path, sidecar=sidecar)
+
+    return make
+
+
+def _dress(path: Path, *, sidecar: bool) -> None:
+    path.chmod(MODE)
+    os.setxattr(path, *ATTRIBUTE)
+    if sidecar:
+        path.with_name(f".{path.name}.crc").write_bytes(checksums(path.read_bytes(), 512))
+
+
+def _commands(kind: str) -> Iterator[tuple[str, tuple[str, ...], int]]:
+    draft = ("--mosaic-draft",) if kind == "mosaic" else ()
+    yield "add", ("add", "-c", "id,name", *draft), 0
+    yield "remove", ("remove",), 100
+    if kind != "orc":
+        yield "fold", ("fold", "--fpp", "0.2"), 4000
+
+
+def _changing() -> Iterator[Scenario]:
+    for kind in WRITERS:
+        for command, arguments, filters in _commands(kind):
+            for sidecar in (False, True):
+                yield Scenario(
+                    name=f"{command}-{kind}{'-crc' * sidecar}",
+                    arguments=(*arguments, f"{{root}}/part-0.{kind}", "--in-place"),
+                    make=_files(kind, filters=filters, sidecar=sidecar),
+                )
+
+
+def _other() -> Iterator[Scenario]:
+    add, one = ("add", "-c", "id"), "{root}/part-0.parquet"
+    yield Scenario(
+        name="add-to-a-new-file",
+        arguments=(*add, one, "-o", "{root}/new.parquet"),
+        make=_files("parquet", sidecar=True),
+    )
+    yield Scenario(
+        name="add-over-another-file",
+        arguments=(*add, one, "-o", "{root}/part-1.parquet", "--overwrite"),
+        make=_files("parquet", sidecar=True, count=2),
+    )
+    yield Scenario(
+        name="add-as-to-large-files",
+        arguments=(*add, one, "--in-place"),
+        make=_files("parquet", sidecar=True),
+        constants={
+            "bloomcli.copying.DIRECT_LEAST": 4096,
+            "bloomcli.copying.STEP_BYTES": 4096,
+            "bloomcli.atomic._FLUSH_BYTES": 4096,
+        },
+    )
+    yield Scenario(
+        name="add-without-copying-in-the-kernel",
+        arguments=(*add, one, "--in-place"),
+        make=_files("parquet", sidecar=True),
+        constants={"bloomcli.copying.HAND_BYTES": 2048, "os.copy_file_range": ...},
+    )
+    for kind, sidecar in (("parquet", True), ("orc", False)):
+        yield Scenario(
+            name=f"add-{kind}-dataset{'-crc' * sidecar}",
+            arguments=(*add, "{root}", "--in-place", "--jobs", "2"),
+            make=_files(kind, sidecar=sidecar, count=3),
+        )
+    yield Scenario(
+        name="fold-dataset-to-a-tree",
+        arguments=("fold", "--fpp", "0.2", "{root}", "-o", "{root}/_out/deep", "--jobs", "1"),
+        make=_files("parquet", filters=4000, count=2),
+    )
+
+
+def _delta(root: Path) -> None:
+    folder = root / "table"
+    (folder / "_delta_log").mkdir(parents=True)
+    _files("parquet")(folder)
+
+
+def _iceberg(root: Path) -> None:
+    (root / "data").mkdir()
+    (root / "metadata").mkdir()
+    (root / "metadata" / "v1.metadata.json").write_text("{}")
+    _files("parquet")(root / "data")
+
+
+def _reading() -> Iterator[Scenario]:
+    add = ("add", "-c", "id", "--in-place")
+    yield Scenario("refuse-in-a-delta-table", (*add, "{root}/table/part-0.parquet"), _delta, code=2)
+    yield Scenario("refuse-in-an-iceberg-table", (*add, "{root}/data/part-0.parquet"), _iceberg, code=2)
+    for kind in WRITERS:
+        make, one = _files(kind, filters=100), f"{{root}}/part-0.{kind}"
+        for command in (
+            ("inspect", one, "-f", "json"),
+            ("probe", one, "-c", "id", "7", "-f", "json"),
+            ("validate", one, "--no-policy", "--deep", "-f", "json"),
+            ("dump", one, "-c", "id"),
+        ):
+            yield Scenario(f"{command[0]}-{kind}", command, make, changing=False)
+    three = _files("parquet", filters=100, count=3)
+    yield Scenario("inspect-dataset", ("inspect", "{root}", "-f", "json", "-j", "1"), three, changing=False)
+    pattern = ("inspect", "{root}/part-*.parquet", "-f", "json", "-j", "1")
+    yield Scenario("inspect-pattern", pattern, three, changing=False)
+    gate = ("validate", "{root}", "--no-policy", "-f", "json", "-j", "2")
+    yield Scenario("validate-dataset", gate, three, changing=False)
+
+
+SCENARIOS: Final = {s.name: s for s in (*_changing(), *_other(), *_reading())}

@@ -1,0 +1,299 @@
+"""Which faults are injected into a command, and what has to hold after each of them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from support.checksums import checksums
+from support.faults.scenarios import Scenario
+from support.faults.tracing import Action, Call, Fault, Run, Tracer
+
+ERRORS: Final = (
+    errno.EIO,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EINTR,
+    errno.ESTALE,
+    errno.EACCES,
+    errno.EMFILE,
+    errno.ENOMEM,
+    errno.EAGAIN,
+)
+"""What any call that is about a file may fail with."""
+
+SHORTENED: Final = frozenset({"read", "pread64", "write", "pwrite64", "copy_file_range", "sendfile"})
+LATE: Final = frozenset({"close", "rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir"})
+"""Calls that may have done their work and fail all the same; `close` always has."""
+
+DEADLINE: Final = 20
+"""Seconds that a trial may take."""
+
+_TEMPORARY: Final = re.compile(r"\..*\.bloom-[0-9a-f]{12}\.tmp", re.DOTALL)
+_CHUNK: Final = 512
+_WHOLE: Final = ("the original is whole", "nothing was left behind", "nothing was written")
+"""What must not be said where it isn't so."""
+
+
+class File(NamedTuple):
+    """What a file is."""
+
+    data: bytes
+    mode: int
+    attributes: tuple[tuple[str, bytes], ...]
+
+
+Folder = Mapping[str, File]
+
+
+def look(root: Path) -> Folder:
+    """Every file below a folder."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if path.is_file():
+            attributes = tuple((name, os.getxattr(path, name)) for name in sorted(os.listxattr(path)))
+            found[str(path.relative_to(root))] = File(path.read_bytes(), path.stat().st_mode & 0o7777, attributes)
+    return found
+
+
+def left(folder: Folder) -> list[str]:
+    """Temporary files in it."""
+    return [name for name in folder if _TEMPORARY.fullmatch(Path(name).name)]
+
+
+def file_of(sidecar: str) -> str:
+    """The file that a checksum file is for."""
+    path = Path(sidecar)
+    return str(path.with_name(path.name[1:-4]))
+
+
+def is_sidecar(name: str) -> bool:
+    """Whether a file has a checksum file's name."""
+    return Path(name).name.startswith(".") and name.endswith(".crc")
+
+
+def said(run: Run) -> str:
+    """Standard output, without what differs from run to run."""
+    return re.sub(r'("seconds": )[0-9.e-]+|in [0-9.]+ m?s\b|[0-9.,]+ (m?s|s)\b', r"\1", run.out)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that doesn't hold."""
+
+    fault: str
+    what: str
+    code: int
+    err: str
+
+
+class Trials:
+    """A scenario's files, and its command run on them."""
+
+    def __init__(self, scenario: Scenario, root: Path, tracer: Tracer) -> None:
+        self.scenario = scenario
+        self.root = root
+        self._tracer = tracer
+        self._arguments = [argument.format(root=root) for argument in scenario.arguments]
+        self._pristine = root.with_name(root.name + ".pristine")
+        scenario.make(_empty(self._pristine))
+        self.reset()
+        self.before = look(root)
+        self.clean, self.calls = tracer.record(self.command, DEADLINE)
+        self.after = look(root)
+
+    def reset(self) -> None:
+        """The files as they were."""
+        shutil.rmtree(self.root, ignore_errors=True)
+        shutil.copytree(self._pristine, self.root, copy_function=shutil.copy2)
+
+    def command(self) -> int:
+        """Run it in this process."""
+        from bloomcli.cli import run
+
+        return run(self._arguments)
+
+    def sound(self) -> Iterator[Problem]:
+        """What is wrong without any fault: nothing, or no trial would say anything."""
+        again = self._again()
+        if self.clean.code != self.scenario.code or again.code != self.scenario.code:
+            yield self._problem("no fault", f"exit code {again.code}", self.clean)
+        if look(self.root) != self.after:
+            yield self._problem("no fault", "two runs give two results", self.clean)
+        if (self.after != self.before) != (self.scenario.changing and self.scenario.code == 0):
+            yield self._problem("no fault", "the files did not change, or did", self.clean)
+        yield from self._of_sidecars("no fault", self.after, self.clean, missing=False)
+
+    def _again(self) -> Run:
+        self.reset()
+        return self._tracer.run(self.command, None, DEADLINE)
+
+    def _problem(self, fault: Fault | str, what: str, run: Run) -> Problem:
+        return Problem(fault=str(fault), what=what, code=run.code, err=run.err + run.out[-2000:])
+
+    # ---- faults
+
+    def touches(self, call: Call) -> bool:
+        """Whether a call is about the folder, or something that is looked for above it."""
+        for name in call.files.split("\t"):
+            if not name.startswith("/"):
+                continue
+            path = Path(name)
+            if self.root in (path, *path.parents) or path.parent in self.root.parents or path in self.root.parents:
+                return True
+        return False
+
+    def faults(self) -> Iterator[Fault]:
+        """Every fault of every call."""
+        for call in self.calls:
+            yield from self._kills(call)
+            yield from self._errors(call)
+
+    def _kills(self, call: Call) -> Iterator[Fault]:
+        if self.scenario.changing:
+            yield Fault(Action.KILL, call)
+            if any(c.child for c in self.calls):
+                yield Fault(Action.KILL_ALL, call)
+
+    def _errors(self, call: Call) -> Iterator[Fault]:
+        if not call.name:
+            return
+        errors = ERRORS if call.files else (errno.ENOMEM,)
+        for error in errors:
+            if call.name != "close":
+                yield Fault(Action.ERROR, call, error)
+        if call.name in LATE:
+            for error in (errno.EIO, errno.EDQUOT, errno.ENOSPC, errno.ESTALE, errno.EINTR):
+                yield Fault(Action.LATE_ERROR, call, error)
+        if call.name in SHORTENED and call.bytes > 1:
+            yield Fault(Action.SHORT, call)
+
+    # ---- what has to hold
+
+    def trial(self, fault: Fault) -> tuple[bool, list[Problem]]:
+        """Inject a fault; whether that came to pass, and what doesn't hold then."""
+        self.reset()
+        run = self._tracer.run(self.command, fault, DEADLINE)
+        folder = look(self.root)
+        problems = list(self._after(fault, run, folder))
+        if self.scenario.changing and folder != self.after:
+            problems += self._rerun(fault, folder)
+        return run.fired, problems
+
+    def _after(self, fault: Fault, run: Run, folder: Folder) -> Iterator[Problem]:
+        killed = fault.action in (Action.KILL, Action.KILL_ALL)
+        if run.overdue:
+            yield self._problem(fault, "it did not end", run)
+        for name, file in folder.items():
+            if not is_sidecar(name) and name not in left(folder):
+                known = [there[name].data for there in (self.before, self.after) if name in there]
+                if file.data not in known:
+                    yield self._problem(fault, f"{name} is neither the original nor the new file", run)
+        for name in self.before:
+            if not is_sidecar(name) and name not in folder:
+                yield self._problem(fault, f"{name} is gone", run)
+        yield from self._of_sidecars(fault, folder, run, missing=killed)
+        if "Traceback" in run.err or "Exception ignored" in run.err or "a bug" in run.err + run.out:
+            yield self._problem(fault, "a bug, or a traceback", run)
+        if killed and run.code < 0:
+            return
+        if left(folder) and not self._removal(fault):
+            yield self._problem(fault, f"left behind: {left(folder)}", run)
+        if folder != self.before and any(claim in run.err + run.out for claim in _WHOLE):
+            yield self._problem(fault, "it says that nothing happened", run)
+        if run.code == self.scenario.code:
+            if folder != self.after:
+                yield self._problem(fault, "exit code 0, and the new file is not there as it should be", run)
+            if not self.scenario.changing and said(run) != said(self.clean):
+                yield self._problem(fault, "exit code 0, and another result", run)
+        elif run.code == 3:
+            yield from self._told(fault, run)
+        else:
+            yield self._problem(fault, f"exit code {run.code}", run)
+
+    def _removal(self, fault: Fault) -> bool:
+        """It was the removal of what is left that failed."""
+        return fault.call.name in {"unlink", "unlinkat"} and fault.action is Action.ERROR
+
+    def _told(self, fault: Fault, run: Run) -> Iterator[Problem]:
+        told = run.err + _text(run.out)
+        if fault.error and os.strerror(fault.error).lower() not in told.lower():
+            yield self._problem(fault, "the reason isn't told", run)
+        if self.touches(fault.call) and not any(_named(name, told) for name in self._names(fault)):
+            yield self._problem(fault, "the path isn't told", run)
+
+    def _names(self, fault: Fault) -> set[str]:
+        """Paths that may be told: the call's, and those of the files that were named."""
+        names = set(fault.call.files.split("\t"))
+        return names | {str(self.root / name) for name in (*self.before, *self.after)} | {str(self.root)}
+
+    def _of_sidecars(self, fault: Fault | str, folder: Folder, run: Run, *, missing: bool) -> Iterator[Problem]:
+        for name, file in folder.items():
+            beside = str(Path(name).with_name(f".{Path(name).name}.crc"))
+            if is_sidecar(name) and file_of(name) in folder:
+                if file.data != checksums(folder[file_of(name)].data, _CHUNK):
+                    yield self._problem(fault, f"{name} does not fit its file", run)
+            elif not missing and beside in self.before and beside not in folder:
+                yield self._problem(fault, f"{name} has lost its checksums", run)
+
+    def _rerun(self, fault: Fault, found: Folder) -> Iterator[Problem]:
+        """The same command once more, undisturbed: it ends what was begun, and leaves nothing."""
+        run = self._tracer.run(self.command, None, DEADLINE)
+        folder = look(self.root)
+        if left(folder):
+            yield self._problem(f"a rerun after: {fault}", f"left behind: {left(folder)}", run)
+        if folder != self.after and not left(folder):
+            yield self._problem(f"a rerun after: {fault}", "the files are not as they should be", run)
+        if run.code not in self._codes(found):
+            yield self._problem(f"a rerun after: {fault}", f"exit code {run.code}", run)
+
+    def _codes(self, found: Folder) -> Sequence[int]:
+        """What a rerun may exit with: where the file was complete, the command may say that it is done already."""
+        done = any(
+            found.get(name) == file and self.before.get(name) != file
+            for name, file in self.after.items()
+            if not is_sidecar(name)
+        )
+        return (self.scenario.code, 2) if done else (self.scenario.code,)
+
+
+def _named(name: str, told: str) -> bool:
+    """A name is told; digits of temporary names are an asterisk in it."""
+    pattern = ".*".join(re.escape(part) for part in name.split("*"))
+    return re.search(pattern, told) is not None
+
+
+def _text(out: str) -> str:
+    """The texts of a JSON document, or the text itself."""
+    try:
+        return json.dumps(json.loads(out), ensure_ascii=False)
+    except ValueError:
+        return out
+
+
+def _empty(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def chosen(trials: Trials, most: int | None, seed: int) -> list[Fault]:
+    """The faults to inject: all, or every kill around the files and a seeded sample of the rest."""
+    every = list(trials.faults())
+    if most is None:
+        return every
+    generator = random.Random(f"{seed} {trials.scenario.name}")
+    near = [f for f in every if trials.touches(f.call)]
+    kills = [f for f in near if f.action in (Action.KILL, Action.KILL_ALL)]
+    errors = [f for f in near if f not in kills]
+    rest = [f for f in every if not trials.touches(f.call)]
+    parts = ((kills, most // 3), (errors, most - most // 3), (rest, most // 10))
+    return [f for part, count in parts for f in generator.sample(part, min(count, len(part)))]
