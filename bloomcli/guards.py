@@ -11,11 +11,14 @@ _common_metadata holds the schema only, which doesn't change.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+from bloomcli.errors import UnreadableError
+from bloomcli.system import is_directory, is_file, is_link
+from bloomcli.system import reason as told
 
 _LEVELS: Final = 16
 """How far up a table's root is looked for: partitions don't nest deeper."""
@@ -29,17 +32,28 @@ _ICEBERG: Final = (".metadata.json", ".metadata.json.gz")
 
 def _directory_reason(directory: Path) -> str | None:
     """Why files below this directory belong to somebody else. Looked up anew each time: tables come into being."""
-    if (directory / "_delta_log").is_dir():
+    if is_directory(directory / "_delta_log"):
         return f"{directory} is a Delta table: its log records each file's size"
-    if (directory / ".hoodie").is_dir():
+    if is_directory(directory / ".hoodie"):
         return f"{directory} is a Hudi table: its commits record each file's size"
     metadata = directory / "metadata"
-    if metadata.is_dir() and any(name.endswith(_ICEBERG) for name in os.listdir(metadata)):  # noqa: PTH208  names do
+    if is_directory(metadata) and any(name.endswith(_ICEBERG) for name in _names_in(metadata)):
         return f"{directory} is an Iceberg table: its manifests record each file's size"
     summary = directory / "_metadata"
-    if summary.is_file():
+    if is_file(summary):
         return f"{summary} holds copies of the footers of the files below it"
     return None
+
+
+def _names_in(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)  # noqa: PTH208  names do
+    except OSError as error:
+        raise UnreadableError(
+            f"the directory can't be read, so it isn't known whether it is an Iceberg table's: {told(error)}",
+            path=str(directory),
+            hint="check who may read it; --force changes files all the same",
+        ) from None
 
 
 def _names(path: Path) -> Iterator[Path]:
@@ -53,7 +67,7 @@ def _names(path: Path) -> Iterator[Path]:
         seen.add(name)
         yield name
         for part in (name, *name.parents):
-            if part.is_symlink():
+            if is_link(part):
                 led = os.path.normpath(part.parent.resolve() / part.readlink())
                 waiting.append(Path(led, name.relative_to(part)))
     yield path.resolve()
@@ -67,8 +81,12 @@ def reason_against(path: Path) -> str | None:
             if parent in seen:
                 continue
             seen.add(parent)
-            with contextlib.suppress(PermissionError):  # what may not be looked into; the other names are left
+            try:
                 reason = _directory_reason(parent)
-                if reason is not None:
-                    return reason
+            except UnreadableError as error:
+                if not isinstance(error.__cause__, PermissionError) or os.access(parent, os.X_OK):
+                    raise  # whether there is a table isn't known: it must not be taken for none
+                continue  # a directory that may not be searched, above one that was; the other names are left
+            if reason is not None:
+                return reason
     return None

@@ -9,17 +9,16 @@ lead to a directory or file that is named, and what a pattern's wildcards stand 
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
-
-_GLOB: Final = frozenset("*?[")
+from bloomcli.patterns import has_wildcard, matches
+from bloomcli.system import is_directory, is_link, is_there, reason, refused
 
 
 class Listed(NamedTuple):
@@ -67,7 +66,7 @@ def local_path(path: str) -> str:
 
 def _is_there(path: str) -> bool:
     """There is something of that name or, where it is a pattern, something that matches it."""
-    return os.path.lexists(path) or (bool(_GLOB & set(path)) and any(glob.iglob(path, recursive=True)))  # noqa: PTH207  as below
+    return is_there(path) or (has_wildcard(path) and any(matches(path, lambda _: None)))
 
 
 def is_dataset(paths: Sequence[str]) -> bool:
@@ -76,13 +75,22 @@ def is_dataset(paths: Sequence[str]) -> bool:
         return True
     (path,) = paths
     if is_uri(path):
-        return bool(_GLOB & set(path)) or path.endswith("/")
+        return has_wildcard(path) or path.endswith("/")
     path = local_path(path)
-    return os.path.isdir(path) or _is_pattern(path)  # noqa: PTH112  unlike Path.is_dir it never raises
+    return _is_directory(path) or _is_pattern(path)
 
 
 def _is_pattern(path: str) -> bool:
-    return bool(_GLOB & set(path)) and not os.path.lexists(path)
+    return has_wildcard(path) and not is_there(path)
+
+
+def _is_directory(path: str) -> bool:
+    try:
+        return is_directory(path)
+    except UnreadableError as error:
+        if isinstance(error.__cause__, PermissionError):
+            return False  # a directory above it may not be searched: its row says so
+        raise
 
 
 def read_list(lines: Iterable[str]) -> list[str]:
@@ -104,8 +112,9 @@ def expand(paths: Sequence[str]) -> list[Listed]:
     spell = spelling()
     for path in paths:
         try:
-            for item in _expand_one(path):
-                found.setdefault(spell(item.path), item)
+            with refused(path):
+                for item in _expand_one(path):
+                    found.setdefault(spell(item.path), item)
         except BloomError as error:
             found.setdefault(path, _unlisted(path, error))
     problems = [item.problem for item in found.values() if item.problem is not None]
@@ -136,15 +145,17 @@ def _expand_one(path: str) -> Iterator[Listed]:
         yield from _remote(path)
         return
     path = local_path(path)
-    if os.path.isdir(path):  # noqa: PTH112  unlike Path.is_dir it never raises
+    if _is_directory(path):
         yield from _walk(Path(path), _above_partitions(Path(path)))
     elif _is_pattern(path):
         base = _above_partitions(_before_wildcards(path))
-        matches = [m for m in sorted(glob.glob(path, recursive=True)) if _meant(m, path)]  # noqa: PTH207  Path.glob takes no absolute patterns
-        if not matches:
+        problems: list[Listed] = []
+        found = sorted(m for m in set(matches(path, _failing(problems, path))) if _meant(m, path))
+        yield from problems
+        if not found and not problems:
             raise UnreadableError("the pattern matches no file", path=path, hint="check it, and quote it")
-        for match in matches:
-            if os.path.isdir(match):  # noqa: PTH112  as above
+        for match in found:
+            if _is_directory(match):
                 yield from _walk(Path(match), base)
             else:
                 yield _named(match, base, matched=True)
@@ -152,10 +163,23 @@ def _expand_one(path: str) -> Iterator[Listed]:
         yield _named(path, _above_partitions(Path(path).parent))
 
 
+def _failing(problems: list[Listed], path: str) -> Callable[[OSError], None]:
+    """Takes what is wrong with a directory, and puts a row about it to the others."""
+
+    def failed(error: OSError) -> None:
+        folder = path if error.filename is None else os.fspath(error.filename)
+        problem = UnreadableError(
+            f"the directory can't be read: {reason(error)}", path=folder, hint="check who may read it"
+        )
+        problems.append(_unlisted(folder, problem))
+
+    return failed
+
+
 def _before_wildcards(pattern: str) -> Path:
     """The directory that a pattern's first wildcard is in."""
     parts = Path(pattern).parts
-    first = next(i for i, part in enumerate(parts) if _GLOB & set(part))
+    first = next(i for i, part in enumerate(parts) if has_wildcard(part))
     return Path(*parts[:first])
 
 
@@ -188,19 +212,18 @@ def _hidden(name: str) -> bool:
 def _walk(root: Path, base: Path) -> Iterator[Listed]:
     """Files below a directory, their relative paths from `base` on; links to directories are told, not followed."""
     problems: list[Listed] = []
-
-    def failed(error: OSError) -> None:
-        path = error.filename or str(root)
-        reason = f"the directory can't be read: {(error.strerror or str(error)).lower()}"
-        problems.append(_unlisted(path, UnreadableError(reason, path=path, hint="check who may read it")))
-
-    for folder, directories, names in os.walk(root, onerror=failed):
+    for folder, directories, names in os.walk(root, onerror=_failing(problems, str(root))):
         yield from problems
         problems.clear()
         directories[:] = sorted(d for d in directories if not _hidden(d))
         for name in directories:
             path = Path(folder, name)
-            if path.is_symlink():
+            try:
+                linked = is_link(path)
+            except UnreadableError as error:
+                yield _unlisted(str(path), error)
+                continue
+            if linked:
                 relative = str(path.relative_to(base))
                 yield Listed(path=str(path), size=0, relative=relative, walked=True, linked=True)
         for name in sorted(names):
@@ -219,7 +242,7 @@ def _remote(uri: str) -> Iterator[Listed]:
     import pyarrow as pa
     from pyarrow import fs
 
-    if _GLOB & set(uri):
+    if has_wildcard(uri):
         raise UnsupportedError("patterns in URIs can't be listed", path=uri, hint="name the directory")
     try:
         system, name = fs.FileSystem.from_uri(uri)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 QUICK = ("pytest", "-q", "--durations=10", "-m", "not spark and not interop and not slow")
 HALVES = {
     "with other processes": ("architecture", "cli", "engines", "interop"),
-    "in one process": ("bad", "golden", "property", "unit"),
+    "in one process": ("bad", "faults", "golden", "property", "unit"),
 }
 """Folders of tests; the first half is told as it goes."""
 STEPS = (

@@ -17,6 +17,12 @@ ROOT = Path(__file__).parent.parent
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What tests/faults takes."""
+    parser.addoption("--full", action="store_true", help="tests/faults: inject every fault at every system call")
+    parser.addoption("--seed", type=int, default=0, help="tests/faults: choose other faults")
+
+
 def need(there: bool, what: str) -> None:
     """Skip the test for want of `what`; in CI that is a failure."""
     if there:

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -115,45 +116,69 @@ def run(args: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("bloom: stopped", err=True)
+        _say("bloom: stopped")
         return _INTERRUPTED
     except (BrokenPipeError, _PipeClosed):
         _drop_output()
         return _PIPE_CLOSED
     except OSError as error:
-        if error.filename is not None:  # not about our output
-            return _bug(error)
-        from bloomcli.cli.reports import unwritable
+        return _refused(error)
+    except MemoryError:
+        from bloomcli.system import out_of_memory
 
-        _drop_output()
-        return _fail(unwritable(error, "standard output"))
+        return _fail(out_of_memory())
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is said to be one
         return _bug(error)
     return code if isinstance(code, int) else 0
 
 
+def _refused(error: OSError) -> int:
+    """Work on files tells its own errors (see `system`): what comes this far is about our output."""
+    if error.filename is not None:
+        from bloomcli.system import error_of
+
+        return _fail(error_of(error))
+    from bloomcli.cli.reports import unwritable
+
+    _drop_output()
+    return _fail(unwritable(error, "standard output"))
+
+
 def _drop_output() -> None:
     """Whoever took our output takes no more: nothing may be written to it, not even at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(text: str) -> None:
+    """Tell the user; where standard error takes nothing, the exit code tells alone."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
 
 
 def _fail(error: BloomError) -> int:
     from bloomcli.report.human import printable
 
+    if error.__cause__ is not None:
+        _trace(error)
     lines = str(error).split("\n") if isinstance(error, PolicyError) else [str(error)]
-    click.echo("bloom: " + "\n".join(map(printable, lines)), err=True)
+    _say("bloom: " + "\n".join(map(printable, lines)))
     if error.hint:
-        click.echo(f"hint: {printable(error.hint)}", err=True)
+        _say(f"hint: {printable(error.hint)}")
     return error.exit_code
 
 
-def _bug(error: Exception) -> int:
+def _trace(error: Exception) -> None:
     if os.environ.get("BLOOM_DEBUG"):
         import traceback
 
         traceback.print_exception(error)
+
+
+def _bug(error: Exception) -> int:
+    _trace(error)
     from bloomcli.report.human import printable
 
-    click.echo(f"bloom: a bug: {type(error).__name__}: {printable(str(error))}", err=True)
-    click.echo("hint: BLOOM_DEBUG=1 shows where; please report it with the file's footer", err=True)
+    _say(f"bloom: a bug: {type(error).__name__}: {printable(str(error))}")
+    _say("hint: BLOOM_DEBUG=1 shows where; please report it with the file's footer")
     return _BUG

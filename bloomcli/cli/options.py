@@ -83,6 +83,7 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
     from bloomcli.formats.registry import open_file
     from bloomcli.mending import listed
     from bloomcli.source import open_source
+    from bloomcli.system import refused
 
     several = param.multiple
     before, last = "", incomplete
@@ -93,7 +94,7 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
         # an option that still lacks its value leaves the file among the arguments that weren't parsed
         named = ctx.params.get("file") or next(iter(ctx.params.get("files") or ()), None)
         path = named or next(iter(ctx.args), "")
-        with open_source(path) as source:
+        with refused(path), open_source(path) as source:
             paths = [column.path for column in open_file(source).columns]
     except BloomError:
         return []

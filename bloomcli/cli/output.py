@@ -26,7 +26,15 @@ _PHASES: Final = {"copy": "copying", "decode": "reading columns", "check": "chec
 
 
 def take_any_text() -> None:
-    """Let standard output take whatever is in names of files and columns, in any locale."""
+    """Let standard output take whatever is in names of files and columns, in any locale, and all of it."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
+        # python -u, PYTHONUNBUFFERED: what the system doesn't take in one call would be lost without a word
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(io.FileIO(sys.stdout.fileno(), "w", closefd=False)),
+            encoding=sys.stdout.encoding,
+            errors=sys.stdout.errors,
+            line_buffering=sys.stdout.isatty(),
+        )
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         codecs.register_error(_AS_IT_CAN, _as_it_can)
         sys.stdout.reconfigure(errors=_AS_IT_CAN)

@@ -64,6 +64,8 @@ def _nearest() -> str | None:
     from pathlib import Path
 
     from bloomcli.rules.policy_file import find
+    from bloomcli.system import refused
 
-    found = find(Path())
-    return None if found is None else os.path.relpath(found)
+    with refused():
+        found = find(Path())
+        return None if found is None else os.path.relpath(found)

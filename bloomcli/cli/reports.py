@@ -11,6 +11,7 @@ from typing import Final
 
 from bloomcli.atomic import place
 from bloomcli.errors import BloomError, UsageError, WriteError
+from bloomcli.system import is_directory, refused, status
 
 _MAGICS: Final = (b"PAR1", b"PARE", b"ORC", b"MOSA", b"crc\0")
 """How files of ours, or their checksums, start or end: no report does."""
@@ -29,16 +30,21 @@ def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
         UsageError: two reports for one file, or one in the place of another file of the run or of data.
         WriteError: the folder isn't there or may not be written to.
     """
+    with refused():
+        _check(paths, others)
+
+
+def _check(paths: Sequence[str], others: Iterable[str | None]) -> None:
     taken = {os.path.realpath(other) for other in others if other is not None}
     for path in paths:
         if _is_stream(path):
             continue
         folder = os.path.dirname(path) or "."  # noqa: PTH120  as the user spelled it
-        if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):  # noqa: PTH112  it never raises
+        if not is_directory(folder) or not os.access(folder, os.W_OK | os.X_OK):
             raise WriteError(
                 f"reports can't be written to the folder {folder}", path=path, hint="make the folder first"
             )
-        if os.path.isdir(path):  # noqa: PTH112
+        if is_directory(path):
             raise WriteError("the report can't be written: it is a directory", path=path, hint="name a file")
         final = os.path.realpath(path)
         if final in taken:
@@ -74,11 +80,8 @@ def _is_stream(path: str) -> bool:
     """A pipe, a terminal, a device; standard output by its name too, wherever that goes."""
     if path.startswith(_STREAMS):
         return True
-    try:
-        mode = os.stat(path).st_mode  # noqa: PTH116
-    except (OSError, ValueError):
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    info = status(path)
+    return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
 
 
 def _is_data(path: str) -> bool:
@@ -88,6 +91,6 @@ def _is_data(path: str) -> bool:
             file.seek(0, os.SEEK_END)
             file.seek(max(file.tell() - 4, 0))
             tail = file.read(4)
-    except (OSError, ValueError):
+    except (FileNotFoundError, PermissionError, ValueError):  # what can't be read, the write will tell
         return False
     return head.startswith(_MAGICS) or tail.startswith(_MAGICS)

@@ -21,6 +21,7 @@ from bloomcli.report.human import printable
 from bloomcli.rows import FileRow, Status
 from bloomcli.rules.policy_file import NAME, PYPROJECT, find
 from bloomcli.rules.starter import starter
+from bloomcli.system import is_there, refused
 
 _TAKEN: Final = ("columns", "readers", "table_schema", "sample", "seed")
 """Options of the gate that say which files and columns are looked at, or that the policy itself says."""
@@ -42,7 +43,8 @@ def write_policy(dataset: Dataset, policy: str | None, asked_for: Mapping[str, A
     """
     _refuse_others()
     target = Path(policy or NAME)
-    above = _free(target)
+    with refused(target):
+        above = _free(target)
     asked = gate.ask(**{name: asked_for[name] for name in _TAKEN})
     found: list[int] = []
 
@@ -90,7 +92,7 @@ def _free(target: Path) -> Path | None:
             path=str(target),
             hint=f"let it write {NAME}; its keys may be moved below [tool.bloom], its tables as [tool.bloom.off]",
         )
-    if os.path.lexists(target):
+    if is_there(target):
         raise UsageError("the policy exists already", path=str(target), hint="move it away, or --policy another name")
     found = find(target.parent) if target.name == NAME else None
     if found is not None and found.parent == Path(os.path.abspath(target.parent)):  # noqa: PTH100  as `find` does
@@ -122,7 +124,9 @@ def _next(dataset: Dataset, target: Path) -> str:
     words = ["bloom", "validate", *dataset.paths]
     if dataset.files_from is not None:
         words += ["--files-from", dataset.files_from]
-    found = find(Path())
-    if found is None or not found.samefile(target):
+    with refused(target):
+        found = find(Path())
+        other = found is None or not found.samefile(target)
+    if other:
         words += ["--policy", str(target)]
     return shlex.join(words)

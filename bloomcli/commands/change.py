@@ -19,6 +19,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.guards import reason_against
 from bloomcli.model import ChangeReport
 from bloomcli.source import LocalSource, Source, open_source
+from bloomcli.system import of_file
 from bloomcli.temporary import sweep
 
 
@@ -79,6 +80,7 @@ class Order:
     """Why a draft that keeps every filter need not be carried out; None: it has to be."""
 
 
+@of_file
 def change(
     path: str | os.PathLike[str],
     order: Order,
@@ -98,6 +100,7 @@ def change(
     return replace(report, seconds=time.perf_counter() - started)
 
 
+@of_file
 def change_where_needed(
     path: str | os.PathLike[str],
     order: Order,

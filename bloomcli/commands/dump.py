@@ -12,6 +12,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model import Column, FilterDump
 from bloomcli.source import open_source
+from bloomcli.system import of_file
 
 _SHOWN: Final = 8
 
@@ -61,6 +62,7 @@ def _refuse_same_names(columns: Sequence[Column], path: str, purpose: str) -> No
         )
 
 
+@of_file
 def dump(
     path: str | os.PathLike[str], *, column: str | None = None, row_group: int = 0, stripe: int = 0
 ) -> FilterDump:

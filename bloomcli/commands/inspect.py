@@ -10,8 +10,10 @@ from bloomcli.commands.columns import indexes
 from bloomcli.formats.registry import open_file
 from bloomcli.model import InspectReport
 from bloomcli.source import open_source
+from bloomcli.system import of_file
 
 
+@of_file
 def inspect(path: str | os.PathLike[str], *, columns: Sequence[str] = ()) -> InspectReport:
     """Describe a file and every Bloom filter in it.
 

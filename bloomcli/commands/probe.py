@@ -13,8 +13,10 @@ from bloomcli.formats.registry import open_file
 from bloomcli.literals import Literal, parse
 from bloomcli.model import Column, Presence, ProbeReport, ValueTotals, Verdict
 from bloomcli.source import open_source
+from bloomcli.system import of_file
 
 
+@of_file
 def probe(
     path: str | os.PathLike[str],
     values: Value | Sequence[Value],

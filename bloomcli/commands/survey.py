@@ -14,6 +14,7 @@ from bloomcli.model import Column, FilterFacts, Finding, Severity
 from bloomcli.rows import ColumnSeen, SurveyReport
 from bloomcli.rules.policy import FilePolicy, Policy
 from bloomcli.source import open_source
+from bloomcli.system import of_file
 
 
 @dataclass(slots=True)
@@ -27,6 +28,7 @@ class _Tally:
     everywhere: bool = False
 
 
+@of_file
 def survey(
     path: str | os.PathLike[str], *, columns: Sequence[str] = (), policy: Policy | None = None
 ) -> SurveyReport:

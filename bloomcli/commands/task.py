@@ -22,6 +22,7 @@ from bloomcli.formats.registry import known_suffix
 from bloomcli.listing import Listed, spelling
 from bloomcli.model import ChangeReport, FilterFacts, InspectReport, ProbeReport, ValidateReport
 from bloomcli.rows import FileRow, Status, SurveyReport
+from bloomcli.system import hint, reason, refused
 
 if TYPE_CHECKING:
     from bloomcli.commands.change import Order
@@ -77,6 +78,17 @@ def plan(
     Raises:
         UsageError: contradicting or missing targets, two files with the same output, an order that no file can meet.
     """
+    with refused():
+        return _plan(command, list(listed), options, output, in_place)
+
+
+def _plan(
+    command: str,
+    listed: list[Listed],
+    options: dict[str, Any],
+    output: str | os.PathLike[str] | None,
+    in_place: bool,
+) -> list[Task]:
     if command not in COMMANDS:
         raise UsageError(f"no command {command!r} for datasets", hint=", ".join(COMMANDS))
     changing = command in CHANGING
@@ -91,7 +103,6 @@ def plan(
         raise UsageError("outputs are written to this machine only", path=os.fspath(output), hint="-o DIRECTORY")
     if changing:
         _order(command, options)
-    listed = list(listed)
     home = "" if output is None else os.path.realpath(output)
     spell = spelling()
     tasks: list[Task] = []
@@ -145,7 +156,8 @@ def run(task: Task, progress: Progress | None = None) -> FileRow:
         return task.row
     started = time.perf_counter()
     try:
-        row = _run(task, progress)
+        with refused(task.path):
+            row = _run(task, progress)
     except UnknownFormat as error:
         if task.walked and not known_suffix(task.path):
             row = FileRow(path=task.path, status=Status.SKIPPED, reason=OTHER_KIND)
@@ -153,8 +165,6 @@ def run(task: Task, progress: Progress | None = None) -> FileRow:
             row = failed(task.path, error)
     except BloomError as error:
         row = failed(task.path, error)
-    except OSError as error:
-        row = failed(task.path, WriteError(f"can't be worked on: {error.strerror or error}", path=task.path))
     except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
         row = FileRow(
             path=task.path,
@@ -263,7 +273,7 @@ def _change(task: Task, progress: Progress | None) -> FileRow:
 
     dry_run = bool(task.options.get("dry_run"))
     if task.output is not None and not dry_run:
-        Path(task.output).parent.mkdir(parents=True, exist_ok=True)
+        _make_directory(Path(task.output).parent)
     target = Target(
         output=task.output,
         in_place=task.in_place,
@@ -277,6 +287,15 @@ def _change(task: Task, progress: Progress | None) -> FileRow:
     if isinstance(done, str):
         return FileRow(path=task.path, status=Status.SKIPPED, output=task.output, reason=done)
     return _changed(done)
+
+
+def _make_directory(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(
+            f"the directory can't be made: {reason(error)}", path=str(folder), hint=hint(error)
+        ) from None
 
 
 def _order(command: str, options: dict[str, Any]) -> Order:

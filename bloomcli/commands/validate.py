@@ -23,6 +23,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model import FilterFacts, Finding, Severity, ValidateReport
 from bloomcli.rules.policy import FilePolicy, Policy
 from bloomcli.source import open_source
+from bloomcli.system import of_file
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _MISSING: Final = "value-missing"
@@ -30,6 +31,7 @@ _MISSING: Final = "value-missing"
 _LONE_ZERO: Final = "reader-negative-zero"
 
 
+@of_file
 def validate(
     path: str | os.PathLike[str],
     *,

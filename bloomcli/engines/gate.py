@@ -22,6 +22,7 @@ from bloomcli.model import Finding
 from bloomcli.rows import DatasetReport, FileRow, GateReport, Sample, Status
 from bloomcli.rules.policy import Policy
 from bloomcli.source import open_source
+from bloomcli.system import is_there
 
 if TYPE_CHECKING:
     from bloomcli.commands import baseline as known
@@ -191,7 +192,7 @@ def ask(
     if baseline is not None:
         from bloomcli.commands import baseline as known
 
-        new = update_baseline and not Path(baseline).exists()
+        new = update_baseline and not is_there(baseline)
         old = known.Baseline(path=os.fspath(baseline)) if new else known.load(baseline)
     return Asked(
         policy=asked_for(

@@ -15,6 +15,7 @@ from typing import Final
 
 from bloomcli.errors import UnsupportedError
 from bloomcli.listing import is_uri, local_path
+from bloomcli.system import is_directory, is_there
 
 _READABLE: Final = ("abfs", "abfss", "gs", "gcs", "hdfs", "s3", "viewfs")
 """Schemes that pyarrow has file systems for."""
@@ -36,13 +37,13 @@ def portable(path: str, *, changing: bool = False) -> str:
     """
     path = local_path(path)
     match = _SCHEME.match(path)
-    if match is None or os.path.lexists(path):
+    if match is None or is_there(path):
         return path
     scheme, rest = match[1].lower(), path[match.end() :]
     if scheme == "file":
         raise UnsupportedError("a file: URI of another machine", path=path, hint="mount it, and name the mount")
     if scheme == "dbfs":
-        if not os.path.isdir(DBFS):  # noqa: PTH112  unlike Path.is_dir it never raises
+        if not is_directory(DBFS):
             raise UnsupportedError(
                 f"{DBFS} isn't mounted here, so files in dbfs:/ can't be opened", path=path, hint="name a mount"
             )

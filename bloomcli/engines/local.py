@@ -18,6 +18,7 @@ from bloomcli.engines.workers import Killed, Workers
 from bloomcli.formats.registry import preload
 from bloomcli.rows import DatasetReport, FileRow, Status
 from bloomcli.signals import terminable
+from bloomcli.system import refused
 from bloomcli.temporary import sweep
 
 OnRow = Callable[[FileRow], None]
@@ -62,6 +63,7 @@ def run(
 
     alone = workers == 1
     found = _in_turn(planned, fail_fast) if alone else _in_processes(planned, workers, fail_fast, told, here=True)
+    found = _refused(found)
     with terminable():
         try:
             for index, row in found:
@@ -79,6 +81,12 @@ def run(
         rows=tuple(rows[i] for i in range(len(tasks)) if i in rows),
         remarks=tuple(remarks),
     )
+
+
+def _refused(found: Rows) -> Rows:
+    """What the system refuses to the work itself (semaphores, pipes), but not to whoever takes the rows."""
+    with refused():
+        yield from found
 
 
 def _threads(sizes: Sequence[int], jobs: int, workers: int) -> list[int]:

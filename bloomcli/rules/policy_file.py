@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from bloomcli import limits
-from bloomcli.errors import PolicyError
+from bloomcli.errors import PolicyError, UnreadableError
 from bloomcli.rules.policy import Policy
 from bloomcli.rules.policy_keys import Keys, Problem
+from bloomcli.system import hint, is_file, reason
 
 NAME: Final = "bloom.toml"
 PYPROJECT: Final = "pyproject.toml"
@@ -37,19 +38,30 @@ def find(start: str | os.PathLike[str]) -> Path | None:
     here = Path(os.path.abspath(start))  # noqa: PTH100  Path.absolute keeps `..`
     for folder in (here, *here.parents):
         own = folder / NAME
-        if os.path.isfile(own):  # noqa: PTH113  unlike Path.is_file it never raises
+        if _is_file(own):
             return own
         shared = folder / PYPROJECT
-        if os.path.isfile(shared) and _has_table(shared):  # noqa: PTH113  as above
+        if _is_file(shared) and _has_table(shared):
             return shared
     return None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return is_file(path)
+    except UnreadableError as error:
+        if isinstance(error.__cause__, PermissionError):
+            return False  # a directory above that may not be searched: it isn't this team's
+        raise
 
 
 def _has_table(path: Path) -> bool:
     try:
         data = path.read_bytes()
-    except OSError:
+    except PermissionError:
         return False
+    except OSError as error:
+        raise PolicyError(f"the policy can't be read: {reason(error)}", path=str(path), hint=hint(error)) from None
     try:
         tool = tomllib.loads(_decode(data)).get("tool")
     except (ValueError, RecursionError):

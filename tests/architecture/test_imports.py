@@ -19,7 +19,7 @@ PACKAGE = ROOT / "bloomcli"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = (
-    ("errors", "mending", "model", "limits", "rows"),
+    ("errors", "mending", "model", "limits", "rows", "system"),
     ("rules",),
     (
         "source",
@@ -28,6 +28,7 @@ LAYERS = (
         "kernels",
         "filters",
         "listing",
+        "patterns",
         "sidecar",
         "temporary",
         "signals",

@@ -376,7 +376,7 @@ def test_an_output_that_cannot_be_made_is_a_row(path: Path) -> None:
     (path.parent / "out").write_text("a file where the directory should be")
     row = one(path, "add", ID, output=path.parent / "out")
     assert (row.status, row.exit_code) == (Status.FAILED, 3)
-    assert "can't be worked on" in str(row.error)
+    assert "the directory can't be made: file exists" in str(row.error)
 
 
 def test_a_remote_file_is_not_changed(tmp_path: Path) -> None:

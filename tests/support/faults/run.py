@@ -1,6 +1,6 @@
-"""``python -m support.faults.run TRACER FOLDER SEED MOST SCENARIO...``: one JSON line a scenario.
+"""``python -m support.faults.run TRACER FOLDER``: for each line ``SCENARIO MOST SEED`` on standard input one of JSON.
 
-MOST is about how many faults are injected into each; 0: all.
+MOST is about how many faults are injected; 0: all.
 """
 
 from __future__ import annotations
@@ -52,41 +52,45 @@ def _warm(scenario: Scenario, folder: Path) -> None:
         os.close(null)
 
 
+def _trials(name: str, most: int, seed: int, here: Path, tracer: Tracer) -> dict[str, Any]:
+    scenario = SCENARIOS[name]
+    started = time.monotonic()
+    before = _set(scenario)
+    warm = here / "warm" / name
+    warm.mkdir(parents=True)
+    _warm(scenario, warm)
+    trials = Trials(scenario, here / "lake" / name, tracer)
+    problems = list(trials.sound())
+    faults = [] if problems else chosen(trials, most or None, seed)
+    fired = 0
+    for fault in faults:
+        came, found = trials.trial(fault)
+        fired += came
+        problems += found
+    for full, value in before.items():
+        module, _, attribute = full.rpartition(".")
+        setattr(importlib.import_module(module), attribute, value)
+    return {
+        "scenario": name,
+        "calls": len(trials.calls),
+        "near": sum(map(trials.touches, trials.calls)),
+        "every": sum(1 for _ in trials.faults()),
+        "trials": len(faults),
+        "fired": fired,
+        "seconds": round(time.monotonic() - started, 2),
+        "problems": [dataclasses.asdict(problem) for problem in problems],
+    }
+
+
 def main(arguments: list[str]) -> None:
-    """Run the trials of each scenario."""
-    library, folder, seed, most, *names = arguments
+    """Answer requests until there are no more."""
+    library, folder = arguments
     here = Path(folder).resolve()
-    tracer = Tracer(Path(library), here)
+    tracer = Tracer(Path(library), here / "run")
     os.chdir(here)
-    for name in names:
-        scenario = SCENARIOS[name]
-        started = time.monotonic()
-        before = _set(scenario)
-        warm = here / "warm" / name
-        warm.mkdir(parents=True)
-        _warm(scenario, warm)
-        trials = Trials(scenario, here / "lake" / name, tracer)
-        problems = list(trials.sound())
-        faults = [] if problems else chosen(trials, int(most) or None, int(seed))
-        fired = 0
-        for fault in faults:
-            came, found = trials.trial(fault)
-            fired += came
-            problems += found
-        result = {
-            "scenario": name,
-            "calls": len(trials.calls),
-            "near": sum(map(trials.touches, trials.calls)),
-            "every": sum(1 for _ in trials.faults()),
-            "trials": len(faults),
-            "fired": fired,
-            "seconds": round(time.monotonic() - started, 2),
-            "problems": [dataclasses.asdict(problem) for problem in problems],
-        }
-        print(json.dumps(result), flush=True)
-        for full, value in before.items():
-            module, _, attribute = full.rpartition(".")
-            setattr(importlib.import_module(module), attribute, value)
+    for line in sys.stdin:
+        name, most, seed = line.split()
+        print(json.dumps(_trials(name, int(most), int(seed), here, tracer)), flush=True)
 
 
 if __name__ == "__main__":

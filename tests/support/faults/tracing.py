@@ -120,6 +120,7 @@ class Tracer:
 
     def __init__(self, library: Path, folder: Path) -> None:
         self._library = ctypes.CDLL(str(library), use_errno=True)
+        folder.mkdir()
         self._out, self._err, self._log = folder / "stdout", folder / "stderr", folder / "calls"
 
     def record(self, work: Callable[[], int], deadline: int) -> tuple[Run, list[Call]]:
@@ -149,10 +150,14 @@ class Tracer:
 
     def _run(self, work: Callable[[], int], fault: Fault | None, deadline: int, *, recorded: bool) -> Run:
         waits, release = os.pipe()
+        hears, tells = os.pipe()
         child = os.fork()
         if child == 0:
-            self._in_child(work, waits, release)
+            self._in_child(work, waits, tells)
         os.close(waits)
+        os.close(tells)
+        os.read(hears, 1)  # what it does before isn't followed
+        os.close(hears)
         plan = _Plan(action=Action.NOTHING, deadline=deadline)
         if fault is not None:
             plan.action, plan.number, plan.error = fault.action, fault.call.number, fault.error
@@ -171,19 +176,18 @@ class Tracer:
             overdue=bool(outcome.overdue),
         )
 
-    def _in_child(self, work: Callable[[], int], waits: int, release: int) -> None:
+    def _in_child(self, work: Callable[[], int], waits: int, tells: int) -> None:
         code = _UNCAUGHT
         try:
             for number, path in ((1, self._out), (2, self._err)):
                 fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 os.dup2(fd, number)
                 os.close(fd)
-            os.close(release)
+            os.write(tells, b"x")
             os.read(waits, 1)  # the tracer follows from here on
-            os.close(waits)
             code = work()
             sys.stdout.flush()
-        except BaseException:
+        except BaseException:  # noqa: BLE001  it is told, and the code tells it
             import traceback
 
             traceback.print_exc()

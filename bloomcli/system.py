@@ -1,0 +1,154 @@
+"""What the operating system says when it refuses something, as errors of the one family.
+
+Code that knows what was being done, and to which file, says so itself. `refused` is the boundary for the rest: a
+`stat` of a file that is open may fail on a mount that went stale, `close` on a disk that is full. Every command's
+function has it around, so that an OSError never leaves bloomcli as one.
+
+What asks about names distinguishes "there is none" from "the system can't tell": the functions of os.path answer
+False to both, and what they didn't see would be left out without a word.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+from bloomcli.errors import BloomError, UnreadableError, WriteError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_BUGS: Final = frozenset({errno.EBADF, errno.EFAULT})
+"""A descriptor that isn't open, an address that isn't there: mistakes of the program, not of the system."""
+
+_WRITING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG})
+"""What only writing fails with."""
+
+NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+"""There is nothing of that name, and can't be."""
+
+_HINTS: Final = {
+    errno.ENOENT: "check the path",
+    errno.EACCES: "check who may read it, and search the directories above it",
+    errno.EPERM: "check who may read it",
+    errno.EISDIR: "name a file in it",
+    errno.ENOSPC: "the disk is full; free some room",
+    errno.EDQUOT: "the quota is used up; free some room",
+    errno.EMFILE: "too many files are open: raise the limit (ulimit -n)",
+    errno.ENFILE: "too many files are open on this machine",
+    errno.ENOMEM: "the system has no memory left: --jobs 1 and --threads 1 need the least",
+    errno.ESTALE: "the file server no longer knows the file: mount the directory again",
+    errno.EIO: "the disk or the file server fails; look into the system's log",
+}
+
+
+def reason(error: OSError) -> str:
+    """What the system says, in lower case: no such file or directory."""
+    return (error.strerror or str(error).partition("\n")[0]).lower()
+
+
+def hint(error: OSError) -> str | None:
+    """What to do about it, where that is known."""
+    return _HINTS.get(error.errno or 0)
+
+
+def error_of(error: OSError, path: str | os.PathLike[str] | None = None) -> BloomError:
+    """An error of the system as one of ours.
+
+    Args:
+        error: what the system said; where it names a file, that one is told.
+        path: the file that was worked on.
+    """
+    named = path if error.filename is None or isinstance(error.filename, int) else error.filename
+    where = None if named is None else os.fsdecode(named)
+    if error.errno in _WRITING:
+        return WriteError(f"can't be written: {reason(error)}", path=where, hint=hint(error))
+    return UnreadableError(f"a file operation failed: {reason(error)}", path=where, hint=hint(error))
+
+
+def out_of_memory(path: str | os.PathLike[str] | None = None) -> UnreadableError:
+    """The system gave no memory."""
+    where = None if path is None else os.fsdecode(path)
+    return UnreadableError("there is not enough memory", path=where, hint=_HINTS[errno.ENOMEM])
+
+
+@contextmanager
+def refused(path: str | os.PathLike[str] | None = None) -> Iterator[None]:
+    """Turn an OSError, or a lack of memory, that comes from within into an error of ours; the first stays its cause,
+    for BLOOM_DEBUG.
+
+    A closed pipe is left to who reads our output.
+
+    Args:
+        path: the file that is worked on, unless the system names another.
+
+    Raises:
+        UnreadableError, WriteError: the system refused something.
+        RuntimeError: the program used a descriptor that isn't open.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno in _BUGS:
+            raise RuntimeError(f"{error}: no file was meant by it") from error
+        raise error_of(error, path) from error
+    except MemoryError as error:
+        raise out_of_memory(path) from error
+
+
+def of_file(function: F) -> F:
+    """`refused` around a function whose first argument is the file it works on."""
+
+    @wraps(function)
+    def inside(path: Any, *arguments: Any, **options: Any) -> Any:
+        with refused(path):
+            return function(path, *arguments, **options)
+
+    return inside  # type: ignore[return-value]
+
+
+def status(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_result | None:
+    """What the system says of a name; None where there is nothing of that name.
+
+    Raises:
+        UnreadableError: it can't tell.
+    """
+    try:
+        return os.stat(path, follow_symlinks=follow)  # noqa: PTH116  there are thousands of files
+    except OSError as error:
+        if error.errno in NO_FILE:
+            return None
+        raise UnreadableError(
+            f"can't be looked at: {reason(error)}", path=os.fsdecode(path), hint=hint(error)
+        ) from error
+    except ValueError:  # a null byte: no file can have such a name
+        return None
+
+
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """There is something of that name, be it a link that leads nowhere. Raises UnreadableError."""
+    return status(path, follow=False) is not None
+
+
+def is_directory(path: str | os.PathLike[str]) -> bool:
+    """It is a directory, or a link to one. Raises UnreadableError."""
+    info = status(path)
+    return info is not None and stat.S_ISDIR(info.st_mode)
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """It is a regular file, or a link to one. Raises UnreadableError."""
+    info = status(path)
+    return info is not None and stat.S_ISREG(info.st_mode)
+
+
+def is_link(path: str | os.PathLike[str]) -> bool:
+    """It is a symbolic link. Raises UnreadableError."""
+    info = status(path, follow=False)
+    return info is not None and stat.S_ISLNK(info.st_mode)
