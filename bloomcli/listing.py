@@ -70,27 +70,22 @@ def _is_there(path: str) -> bool:
 
 
 def is_dataset(paths: Sequence[str]) -> bool:
-    """Whether the paths mean more than one named file: several, a directory, a glob."""
+    """Whether the paths mean more than one named file: several, a directory, a glob.
+
+    Raises:
+        UnreadableError: the system can't tell.
+    """
     if len(paths) != 1:
         return True
     (path,) = paths
     if is_uri(path):
         return has_wildcard(path) or path.endswith("/")
     path = local_path(path)
-    return _is_directory(path) or _is_pattern(path)
+    return is_directory(path) or _is_pattern(path)
 
 
 def _is_pattern(path: str) -> bool:
     return has_wildcard(path) and not is_there(path)
-
-
-def _is_directory(path: str) -> bool:
-    try:
-        return is_directory(path)
-    except UnreadableError as error:
-        if isinstance(error.__cause__, PermissionError):
-            return False  # a directory above it may not be searched: its row says so
-        raise
 
 
 def read_list(lines: Iterable[str]) -> list[str]:
@@ -145,7 +140,7 @@ def _expand_one(path: str) -> Iterator[Listed]:
         yield from _remote(path)
         return
     path = local_path(path)
-    if _is_directory(path):
+    if is_directory(path):
         yield from _walk(Path(path), _above_partitions(Path(path)))
     elif _is_pattern(path):
         base = _above_partitions(_before_wildcards(path))
@@ -155,12 +150,22 @@ def _expand_one(path: str) -> Iterator[Listed]:
         if not found and not problems:
             raise UnreadableError("the pattern matches no file", path=path, hint="check it, and quote it")
         for match in found:
-            if _is_directory(match):
-                yield from _walk(Path(match), base)
-            else:
-                yield _named(match, base, matched=True)
+            yield from _matched(match, base)
     else:
         yield _named(path, _above_partitions(Path(path).parent))
+
+
+def _matched(match: str, base: Path) -> Iterator[Listed]:
+    """What a pattern matched, and what is below it."""
+    try:
+        directory = is_directory(match)
+    except UnreadableError as error:
+        yield _unlisted(match, error)
+        return
+    if directory:
+        yield from _walk(Path(match), base)
+    else:
+        yield _named(match, base, matched=True)
 
 
 def _failing(problems: list[Listed], path: str) -> Callable[[OSError], None]:

@@ -113,7 +113,8 @@ def run(args: Sequence[str] | None = None) -> int:
     except BloomError as error:
         return _fail(error)
     except click.ClickException as error:
-        error.show()
+        with contextlib.suppress(OSError):
+            error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         _say("bloom: stopped")

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Dataset:
     """The options that say which files, and what works on them."""
 
@@ -39,9 +39,10 @@ class Dataset:
         """The paths named, and those of the list."""
         return [*self.paths, *(_listed(self.files_from) if self.files_from is not None else ())]
 
-    @property
+    @cached_property
     def single(self) -> str | None:
-        """The one file that is meant; None when it is a dataset."""
+        """The one file that is meant; None when it is a dataset. The system is asked once: it may answer otherwise
+        the next time. Raises UnreadableError."""
         from bloomcli.listing import is_dataset
 
         if self.files_from is None and self.engine == "local" and not is_dataset(self.paths):

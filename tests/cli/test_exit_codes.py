@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -150,3 +152,49 @@ def test_the_console_script_and_the_module_are_the_same_program(plain: Path) -> 
         [sys.executable, "-m", "bloomcli", "inspect", plain.with_name("nowhere")], capture_output=True, text=True
     )
     assert missing.returncode == 3
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_takes_a_part_only_is_an_error(filtered: Path, tmp_path: Path, unbuffered: str) -> None:
+    """Unbuffered, Python writes once and doesn't look how much of it was taken."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+
+    for command in (["dump", filtered, "-c", "id"], ["inspect", filtered, "-f", "json"], ["inspect", filtered]):
+        with (tmp_path / "out").open("wb") as out:
+            done = subprocess.run(
+                [sys.executable, "-m", "bloomcli", *command],
+                stdout=out,
+                stderr=subprocess.PIPE,
+                text=True,
+                preexec_fn=limit,
+                env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+            )
+        assert done.returncode == 3
+        assert done.stderr.startswith("bloom: standard output: can't be written: file too large")
+
+
+def test_an_error_that_cannot_be_told_still_has_its_exit_code(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        for name, code in (("nothing.parquet", 3), ("a", 2)):
+            args = [sys.executable, "-m", "bloomcli", "inspect", tmp_path / name, *(["-c"] if code == 2 else [])]
+            done = subprocess.run(args, stdout=subprocess.PIPE, stderr=full)
+            assert done.returncode == code
+
+
+def test_a_refusal_of_the_system_shows_where_it_came_from_on_demand(
+    bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("bloomcli.commands.inspect.open_file", fails)
+    result = bloom("inspect", plain)
+    assert result.code == 3
+    assert result.err.startswith(f"bloom: {plain}: a file operation failed: input/output error\nhint: ")
+    assert "Traceback" not in result.err
+    monkeypatch.setenv("BLOOM_DEBUG", "1")
+    result = bloom("inspect", plain)
+    assert result.code == 3
+    assert "in fails" in result.err

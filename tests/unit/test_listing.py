@@ -194,8 +194,10 @@ def test_a_directory_that_cannot_be_read_is_an_error_and_not_an_empty_one(tmp_pa
         "from bloomcli.listing import expand, is_dataset\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "from bloomcli.errors import UnreadableError\n"
-        "assert not is_dataset([sys.argv[1] + '/closed/b.parquet'])\n"
-        "print([i.size for i in expand([sys.argv[1] + '/closed/b.parquet'])])\n"
+        "for look in is_dataset, expand:\n"
+        "    try: look([sys.argv[1] + '/closed/b.parquet'])\n"
+        "    except UnreadableError as error: print(error)\n"
+        "print([i.relative for i in expand([sys.argv[1] + '/open/a.parquet', sys.argv[1] + '/closed/b.parquet'])])\n"
         "for path in sys.argv[1], sys.argv[1] + '/closed':\n"
         "    try: print([(i.relative, str(i.problem)) for i in expand([path])])\n"
         "    except UnreadableError as error: print(error)\n"
@@ -209,7 +211,12 @@ def test_a_directory_that_cannot_be_read_is_an_error_and_not_an_empty_one(tmp_pa
         (root / "closed").chmod(0o755)
     assert done.stderr == ""
     said = f"{root}/closed: the directory can't be read: permission denied"
-    assert done.stdout.splitlines() == ["[-1]", str([("closed", said), ("open/a.parquet", "None")]), said]
+    looked = f"{root}/closed/b.parquet: can't be looked at: permission denied"
+    assert done.stdout.splitlines() == [looked] * 2 + [
+        "['a.parquet', 'b.parquet']",
+        str([("closed", said), ("open/a.parquet", "None")]),
+        said,
+    ]
 
 
 def test_file_uris_are_local_paths_directories_and_patterns_too(tmp_path: Path) -> None:
