@@ -6,9 +6,10 @@ import errno
 import glob
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bloomcli.patterns import has_wildcard, matches
@@ -17,21 +18,30 @@ NAMES = st.sampled_from(["a", "b", ".h", "a.parquet", "b.orc", "[x]", "p=1", "_t
 PARTS = st.sampled_from(["*", "**", "?", "a*", "*.parquet", ".*", "[ab]", "[!a]*", "a", "p=*", "[[]x]", ""])
 
 
+def standard(pattern: str) -> set[str]:
+    """What glob matches, without the directory before `**` that old releases name though it isn't there."""
+    return {name for name in glob.glob(pattern, recursive=True) if os.path.lexists(name)}  # noqa: PTH207
+
+
 def never(error: OSError) -> None:
     """No directory may be told of."""
     raise AssertionError(error)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None)
 @given(
     files=st.lists(st.lists(NAMES, min_size=1, max_size=4), max_size=8),
     links=st.lists(st.tuples(NAMES, NAMES), max_size=2),
     parts=st.lists(PARTS, min_size=1, max_size=4),
 )
 def test_patterns_match_what_glob_matches(
-    tmp_path_factory: pytest.TempPathFactory, files: list[list[str]], links: list[tuple[str, str]], parts: list[str]
+    files: list[list[str]], links: list[tuple[str, str]], parts: list[str]
 ) -> None:
-    root = tmp_path_factory.mktemp("tree")
+    with TemporaryDirectory() as folder:
+        _compare(Path(folder), files, links, parts)
+
+
+def _compare(root: Path, files: list[list[str]], links: list[tuple[str, str]], parts: list[str]) -> None:
     for names in files:
         path = root.joinpath(*names)
         if not any(parent.is_file() for parent in (path, *path.parents)) and not path.exists():
@@ -41,7 +51,7 @@ def test_patterns_match_what_glob_matches(
         if not os.path.lexists(root / name):
             (root / name).symlink_to(target)
     pattern = "/".join([str(root), *parts])
-    assert set(matches(pattern, never)) == set(glob.glob(pattern, recursive=True)), pattern  # noqa: PTH207
+    assert set(matches(pattern, never)) == standard(pattern), pattern
 
 
 def test_relative_patterns_are_matched_in_the_working_directory(
@@ -51,7 +61,7 @@ def test_relative_patterns_are_matched_in_the_working_directory(
     (tmp_path / "d" / "e" / "f.parquet").touch()
     monkeypatch.chdir(tmp_path)
     for pattern in ("*", "d/*", "**", "**/*.parquet", "./*/e", "d/e/f.parquet", "nothing/*", "x*"):
-        assert set(matches(pattern, never)) == set(glob.glob(pattern, recursive=True)), pattern  # noqa: PTH207
+        assert set(matches(pattern, never)) == standard(pattern), pattern
 
 
 def test_links_in_circles_end(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ DEADLINE: Final = 20
 _TEMPORARY: Final = re.compile(r"\..*\.bloom-[0-9a-f]{12}\.tmp", re.DOTALL)
 _CHUNK: Final = 512
 _STARTED: Final = "Exception ignored in thread started by"
-"""What CPython says of a thread that had no memory to begin. `Thread.start` waits for it forever then, which no program
-can prevent."""
+"""What CPython says of a thread that had no memory to begin: `Thread.start` waits for it forever then. No program can
+prevent that."""
 _WHOLE: Final = ("the original is whole", "nothing was left behind", "nothing was written")
 """What must not be said where it isn't so."""
 
