@@ -37,7 +37,7 @@ LATE: Final = frozenset({"close", "rename", "renameat", "renameat2", "link", "li
 DEADLINE: Final = 20
 """Seconds that a trial may take."""
 
-_TEMPORARY: Final = re.compile(r"\..*\.bloom-[0-9a-f]{12}\.tmp", re.DOTALL)
+_TEMPORARY: Final = re.compile(r"\..*\.bloom-[0-9a-f-]{12,}\.tmp", re.DOTALL)
 _CHUNK: Final = 512
 _STARTED: Final = "Exception ignored in thread started by"
 """What CPython says of a thread that had no memory to begin: `Thread.start` waits for it forever then. No program can
@@ -196,7 +196,7 @@ class Trials:
         if run.overdue and _STARTED not in run.err:
             yield self._problem(fault, "it did not end", run)
         yield from self._of_files(fault, run, folder)
-        kept = killed or self._checksums_kept(fault, run, folder)
+        kept = killed or self._checksums_kept(run, folder)
         yield from self._of_sidecars(fault, folder, run, missing=kept)
         if _STARTED in run.err and fault.error == errno.ENOMEM:
             return
@@ -251,9 +251,9 @@ class Trials:
         """It was the removal of what is left that failed."""
         return fault.call.name in {"unlink", "unlinkat"} and fault.action is Action.ERROR
 
-    def _checksums_kept(self, fault: Fault, run: Run, folder: Folder) -> bool:
+    def _checksums_kept(self, run: Run, folder: Folder) -> bool:
         """The checksums could not get their name: that is told, and they are beside for the next run."""
-        return run.code == 3 and ".crc" in run.err + run.out and bool(left(folder)) and "rename" in fault.call.name
+        return run.code == 3 and ".crc" in run.err + run.out and bool(left(folder))
 
     def _told(self, fault: Fault, run: Run) -> Iterator[Problem]:
         told = run.err + _text(run.out)
