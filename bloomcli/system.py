@@ -31,6 +31,8 @@ _WRITING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBI
 NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 """There is nothing of that name, and can't be."""
 
+_READ_BYTES: Final = 1 << 20
+
 _HINTS: Final = {
     errno.ENOENT: "check the path",
     errno.EACCES: "check who may read it, and search the directories above it",
@@ -129,6 +131,43 @@ def status(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_resu
         ) from error
     except ValueError:  # a null byte: no file can have such a name
         return None
+
+
+def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
+    """A file's content; of a larger one the first `most` bytes. What Python's streams take for its end (a read that
+    would have to wait) is an error here.
+
+    Raises:
+        OSError: it can't be read.
+        ValueError: no file can have such a name.
+    """
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        parts: list[bytes] = []
+        left = most
+        while left is None or left > 0:
+            part = os.read(fd, _READ_BYTES if left is None else min(left, _READ_BYTES))
+            if not part:
+                break
+            parts.append(part)
+            left = None if left is None else left - len(part)
+        return b"".join(parts)
+    finally:
+        os.close(fd)
+
+
+def unreadable(error: OSError, path: str, what: str) -> UnreadableError | None:
+    """The error for a file that an option names and that is there, but can't be read; None where it isn't there, or
+    is a directory: the option is at fault then.
+
+    Args:
+        error: what the system said.
+        path: the file, as it was named.
+        what: what it is: "the policy".
+    """
+    if error.errno in NO_FILE or isinstance(error, IsADirectoryError):
+        return None
+    return UnreadableError(f"{what} can't be read: {reason(error)}", path=path, hint=hint(error))
 
 
 def is_there(path: str | os.PathLike[str]) -> bool:

@@ -14,6 +14,7 @@ import click
 
 from bloomcli.cli import output
 from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.system import hint, read_file, reason
 
 if TYPE_CHECKING:
     from bloomcli.commands.task import Task
@@ -53,11 +54,14 @@ class Dataset:
 def read_named(source: str) -> bytes:
     """What a file that an option names holds; ``-`` is standard input. Raises UnreadableError."""
     try:
-        return sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        if source != "-":
+            return read_file(source)
+        data: bytes | None = sys.stdin.buffer.read()
     except OSError as error:
-        raise UnreadableError(
-            f"can't be read: {(error.strerror or str(error)).lower()}", path=source, hint="check the path"
-        ) from None
+        raise UnreadableError(f"can't be read: {reason(error)}", path=source, hint=hint(error)) from None
+    if data is None:  # a program that shares it has made it so
+        raise UnreadableError("can't be read: it does not wait for what is still to come", path=source)
+    return data
 
 
 def _listed(source: str) -> list[str]:

@@ -60,7 +60,8 @@ def save(path: str, text: str) -> None:
     """Write a report: into a pipe or a device as it is, else a file that is there whole or not at all."""
     data = text.encode("utf-8", "backslashreplace")
     if not _is_stream(path):
-        place(Path(path), data, overwrite=True)
+        with refused(path):
+            place(Path(path), data, overwrite=True)
         return
     try:
         with open(path, "ab") as stream:  # noqa: PTH123  as the user spelled it; behind what stands there

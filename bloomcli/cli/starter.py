@@ -64,7 +64,8 @@ def write_policy(dataset: Dataset, policy: str | None, asked_for: Mapping[str, A
         table_schema=None if schema is None else os.path.relpath(schema, base),
         of_files=found[-1] if found[-1] > len(report.rows) else None,
     )
-    place(target, text.encode(), overwrite=False)
+    with refused(target):
+        place(target, text.encode(), overwrite=False)
     fails = Counter(finding.id for row in report.rows for finding in row.findings)
     if fails:
         listed = ", ".join(f"{rule} ({count:,})" for rule, count in fails.items())

@@ -20,6 +20,7 @@ from bloomcli.listing import is_uri, local_path, spelling
 from bloomcli.model import Finding
 from bloomcli.rules import RULES
 from bloomcli.rules.globs import place
+from bloomcli.system import read_file
 
 _SCHEMA: Final = "bloom/baseline/2"
 _OLD: Final = "bloom/baseline/1"
@@ -140,7 +141,7 @@ def load(path: str | os.PathLike[str]) -> Baseline:
     try:
         if Path(name).stat().st_size > _MAX_BYTES:
             raise UsageError(f"it is larger than {_MAX_BYTES} bytes", path=name, hint="it isn't a baseline")
-        text = Path(name).read_text(encoding="utf-8")
+        text = read_file(name).decode("utf-8")
     except FileNotFoundError:
         raise UsageError(
             "there is no such baseline", path=name, hint="--update-baseline writes one of today's findings"

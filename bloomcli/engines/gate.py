@@ -22,7 +22,7 @@ from bloomcli.model import Finding
 from bloomcli.rows import DatasetReport, FileRow, GateReport, Sample, Status
 from bloomcli.rules.policy import Policy
 from bloomcli.source import open_source
-from bloomcli.system import is_there
+from bloomcli.system import is_there, refused
 
 if TYPE_CHECKING:
     from bloomcli.commands import baseline as known
@@ -109,7 +109,8 @@ class Asked:
                 from bloomcli.commands import baseline as known
 
                 baseline, gone = baseline.updated(findings, lost, in_part=self._in_part()), 0
-                place(Path(baseline.path), known.text(baseline).encode(), overwrite=True)
+                with refused(baseline.path):
+                    place(Path(baseline.path), known.text(baseline).encode(), overwrite=True)
             findings = baseline.marked(findings)
         return GateReport(
             engine=done.engine,

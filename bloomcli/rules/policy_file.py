@@ -18,7 +18,7 @@ from bloomcli import limits
 from bloomcli.errors import PolicyError, UnreadableError
 from bloomcli.rules.policy import Policy
 from bloomcli.rules.policy_keys import Keys, Problem
-from bloomcli.system import hint, is_file, reason
+from bloomcli.system import hint, is_file, read_file, reason, unreadable
 
 NAME: Final = "bloom.toml"
 PYPROJECT: Final = "pyproject.toml"
@@ -57,11 +57,13 @@ def _is_file(path: Path) -> bool:
 
 def _has_table(path: Path) -> bool:
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except PermissionError:
         return False
     except OSError as error:
-        raise PolicyError(f"the policy can't be read: {reason(error)}", path=str(path), hint=hint(error)) from None
+        raise UnreadableError(
+            f"the policy can't be read: {reason(error)}", path=str(path), hint=hint(error)
+        ) from None
     try:
         tool = tomllib.loads(_decode(data)).get("tool")
     except (ValueError, RecursionError):
@@ -77,7 +79,8 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
         readers: engines that are named besides: a table's schema in the file is for them then.
 
     Raises:
-        PolicyError: it can't be read, isn't TOML, or something in it can't be meant: with its line, and its keys in
+        UnreadableError: it is there, and can't be read.
+        PolicyError: it isn't there, isn't TOML, or something in it can't be meant: with its line, and its keys in
             `field`; where several things are wrong, each on a line of the message.
     """
     name = os.fspath(path)
@@ -102,12 +105,14 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
 
 def _text(name: str) -> str:
     try:
-        with Path(name).open("rb") as file:
-            data = file.read(limits.POLICY_MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        hint = "`bloom validate --init` writes one" if isinstance(error, FileNotFoundError) else None
-        raise PolicyError(f"the policy can't be read: {reason}", path=name, hint=hint) from None
+        data = read_file(name, limits.POLICY_MAX_BYTES + 1)
+    except OSError as error:
+        if (told := unreadable(error, name, "the policy")) is not None:
+            raise told from None
+        init = "`bloom validate --init` writes one" if isinstance(error, FileNotFoundError) else None
+        raise PolicyError(f"the policy can't be read: {reason(error)}", path=name, hint=init) from None
+    except ValueError as error:  # a null byte
+        raise PolicyError(f"the policy can't be read: {error}", path=name) from None
     if len(data) > limits.POLICY_MAX_BYTES:
         raise PolicyError(f"larger than {limits.POLICY_MAX_BYTES:,} bytes: no policy", path=name)
     try:

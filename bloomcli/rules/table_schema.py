@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Final
 
 from bloomcli import limits
 from bloomcli.errors import UsageError
 from bloomcli.rules import table_ddl, table_json
 from bloomcli.rules.table_types import TableSchema, TableType
+from bloomcli.system import read_file, unreadable
 
 __all__ = ["TableSchema", "TableType", "parse", "read"]
 
@@ -19,12 +19,15 @@ _TEXT: Final = (
 
 
 def read(path: str | os.PathLike[str]) -> TableSchema:
-    """Read a table's schema from a local file. Raises UsageError with the place in the file."""
+    """Read a table's schema from a local file. Raises UsageError with the place in the file,
+    UnreadableError where it is there and can't be read."""
     name = os.fspath(path)
     try:
-        with Path(name).open("rb") as opened:
-            data = opened.read(limits.TABLE_SCHEMA_MAX_BYTES + 1)
+        data = read_file(name, limits.TABLE_SCHEMA_MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        told = unreadable(error, name, "the table's schema") if isinstance(error, OSError) else None
+        if told is not None:
+            raise told from None
         why = getattr(error, "strerror", None) or "not a path"
         raise UsageError(f"the table's schema can't be read: {why}", path=name, hint="name a local file") from None
     if len(data) > limits.TABLE_SCHEMA_MAX_BYTES:

@@ -32,6 +32,8 @@ from conftest import ROOT, need
 from support.faults.scenarios import SCENARIOS
 from support.faults.tracing import compile_tracer, compiler
 
+pytestmark = pytest.mark.slow
+
 _CHANGING: Final = 54
 _READING: Final = 24
 """How many trials are made of a scenario, about."""

@@ -545,8 +545,8 @@ def test_a_pyproject_that_may_not_be_read_is_passed_by(tmp_path: Path, monkeypat
     path = tmp_path / "pyproject.toml"
     path.write_text("[tool.bloom]\n")
 
-    def fail(self: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(self))
+    def fail(name: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(name))
 
-    monkeypatch.setattr(Path, "read_bytes", fail)
+    monkeypatch.setattr("bloomcli.rules.policy_file.read_file", fail)
     assert find(tmp_path) != path

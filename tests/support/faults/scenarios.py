@@ -35,6 +35,8 @@ class Scenario:
     """It writes; else its output on standard output is what has to be right."""
     code: int = 0
     """What it exits with when nothing goes wrong."""
+    telling: str = ""
+    """A file that tells what happened: after an error it has other content."""
     constants: Mapping[str, Any] = field(default_factory=dict)
     """Sizes in bloom's modules from which on something is done in another way, so that small files do; `...` where
     the system is to have no such function."""
@@ -182,4 +184,35 @@ def _reading() -> Iterator[Scenario]:
     yield Scenario("validate-dataset", gate, three, changing=False)
 
 
-SCENARIOS: Final = {s.name: s for s in (*_changing(), *_other(), *_reading())}
+def _with_lists(root: Path) -> None:
+    """Files, and other files that options name."""
+    _files("parquet", filters=100, count=2)(root)
+    (root / "files.txt").write_text("".join(f"{root}/part-{n}.parquet\n" for n in (0, 1)))
+    (root / "values.txt").write_text("".join(f"{n}\n" for n in range(40)))
+    (root / "bloom.toml").write_text('require = ["id"]\nmax-fpp = 0.5\nreaders = ["spark"]\n')
+    (root / "table.sql").write_text("create table t (id bigint, name string);\n")
+    bloomcli.gate([str(root)], baseline=root / "known.json", update_baseline=True)
+
+
+def _naming_files() -> Iterator[Scenario]:
+    """Commands with options that name files."""
+    one, form = "{root}/part-0.parquet", ("-f", "json")
+    for name, command in {
+        "inspect-files-from": ("inspect", "--files-from", "{root}/files.txt", "-j", "1"),
+        "probe-values-from": ("probe", one, "-c", "id", "--values-from", "{root}/values.txt"),
+        "validate-policy": ("validate", one, "--policy", "{root}/bloom.toml", "--table-schema", "{root}/table.sql"),
+        "validate-baseline": ("validate", one, "--no-policy", "--baseline", "{root}/known.json"),
+    }.items():
+        yield Scenario(name, (*command, *form), _with_lists, changing=False)
+    known = ("--baseline", "{root}/known.json", "--update-baseline")
+    gate = ("validate", one, "--no-policy", "--require", "name")
+    yield Scenario("update-baseline", (*gate, *known, *form), _with_lists)
+    yield Scenario(
+        "validate-report",
+        ("validate", one, "--no-policy", "--report", "github={root}/report.txt", *form),
+        _with_lists,
+        telling="report.txt",
+    )
+
+
+SCENARIOS: Final = {s.name: s for s in (*_changing(), *_other(), *_reading(), *_naming_files())}
