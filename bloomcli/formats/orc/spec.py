@@ -14,6 +14,7 @@ from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from bloomcli.errors import CorruptFile
+from bloomcli.system import read_file
 
 MAGIC: Final = b"ORC"
 PACKAGE: Final = "bloomcli.orc"
@@ -31,7 +32,7 @@ ORC_CPP: Final = 1
 @cache
 def _pool() -> descriptor_pool.DescriptorPool:
     pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(Path(__file__).with_name("orc.desc").read_bytes())
+    pool.AddSerializedFile(read_file(Path(__file__).with_name("orc.desc")))
     return pool
 
 

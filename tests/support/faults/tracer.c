@@ -70,6 +70,8 @@ static const struct { long number; const char *name; enum shape shape; int count
     CALL(dup, FD, 0), CALL(dup2, FD, 0), CALL(dup3, FD, 0), CALL(chdir, PATH, 0), CALL(listxattr, PATH, 0),
     CALL(flistxattr, FD, 0), CALL(getxattr, PATH, 0), CALL(fgetxattr, FD, 0), CALL(setxattr, PATH, 0),
     CALL(fsetxattr, FD, 0), CALL(mmap, MAP, 0),
+    CALL(clone, REST, 0), CALL(clone3, REST, 0), CALL(fork, REST, 0), CALL(vfork, REST, 0), CALL(pipe, REST, 0),
+    CALL(pipe2, REST, 0), CALL(socketpair, REST, 0),
 };
 
 /* The place of a call in the table; -1: it isn't about a file. */

@@ -30,6 +30,19 @@ ERRORS: Final = (
 )
 """What any call that is about a file may fail with."""
 
+_NO_PROCESS: Final = (errno.EAGAIN, errno.ENOMEM)
+OTHER_ERRORS: Final = {
+    "mmap": (errno.ENOMEM,),
+    "clone": _NO_PROCESS,
+    "clone3": _NO_PROCESS,
+    "fork": _NO_PROCESS,
+    "vfork": _NO_PROCESS,
+    "pipe": (errno.EMFILE,),
+    "pipe2": (errno.EMFILE,),
+    "socketpair": (errno.EMFILE,),
+}
+"""What calls may fail with that are about no file."""
+
 SHORTENED: Final = frozenset({"read", "pread64", "write", "pwrite64", "copy_file_range", "sendfile"})
 LATE: Final = frozenset({"close", "rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir"})
 """Calls that may have done their work and fail all the same; `close` always has."""
@@ -169,8 +182,7 @@ class Trials:
     def _errors(self, call: Call) -> Iterator[Fault]:
         if not call.name:
             return
-        errors = ERRORS if call.files else (errno.ENOMEM,)
-        for error in errors:
+        for error in ERRORS if call.files else OTHER_ERRORS.get(call.name, ()):
             if call.name != "close":
                 yield Fault(Action.ERROR, call, error)
         if call.name in LATE:
