@@ -10,7 +10,7 @@ inside them, so no input can make them read or write outside a buffer.
 import sys
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 if sys.byteorder != "little":
     raise ImportError("bloomcli needs a little-endian machine")
@@ -345,4 +345,5 @@ include "kernels_intervals.pxi"
 include "kernels_crc.pxi"
 include "kernels_orc.pxi"
 include "kernels_orc_runs.pxi"
+include "kernels_orc_decimals.pxi"
 include "kernels_orc_times.pxi"

@@ -1,7 +1,7 @@
-# ORC's hashes over Arrow buffers, and Kirsch-Mitzenmacher filters.
+# ORC's hashes of fixed-width values and of bytes, and Kirsch-Mitzenmacher filters.
 #
 # Sources: orc-core's BloomFilter.getLongHash (Thomas Wang's mix, signed shifts), Murmur3.hash64 (one lane,
-# seed 104729), HiveDecimal.toString; Kirsch and Mitzenmacher, "Less Hashing, Same Performance".
+# seed 104729); Kirsch and Mitzenmacher, "Less Hashing, Same Performance".
 
 cdef inline uint64_t _wang(uint64_t key) noexcept nogil:
     key = ~key + (key << 21)
@@ -17,6 +17,13 @@ cdef inline uint64_t _orc_lane(uint64_t lane) noexcept nogil:
     return _rotl(lane * 0x87C37B91114253D5ULL, 31) * 0x4CF5AD432745937FULL
 
 
+cdef inline uint64_t _orc_finish(uint64_t h, uint64_t size) noexcept nogil:
+    h ^= size
+    h = (h ^ (h >> 33)) * 0xFF51AFD7ED558CCDULL
+    h = (h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53ULL
+    return h ^ (h >> 33)
+
+
 cdef uint64_t _orc_murmur(const unsigned char* p, Py_ssize_t size) noexcept nogil:
     cdef uint64_t h = 104729, tail = 0
     cdef Py_ssize_t at = 0, i
@@ -30,10 +37,50 @@ cdef uint64_t _orc_murmur(const unsigned char* p, Py_ssize_t size) noexcept nogi
             for i in range(size):
                 tail |= <uint64_t>p[i] << (8 * i)
         h ^= _orc_lane(tail)
-    h ^= <uint64_t>size
-    h = (h ^ (h >> 33)) * 0xFF51AFD7ED558CCDULL
-    h = (h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53ULL
-    return h ^ (h >> 33)
+    return _orc_finish(h, <uint64_t>size)
+
+
+cdef class OrcMurmur:
+    """ORC's 64-bit Murmur3 of one value whose bytes come in pieces."""
+
+    cdef uint64_t h
+    cdef uint64_t size
+    cdef unsigned char[8] rest   # bytes since the last whole lane
+
+    def __cinit__(self):
+        self.h = 104729
+        self.size = 0
+
+    def update(self, const unsigned char[::1] data not None):
+        """Take the next bytes in."""
+        cdef Py_ssize_t n = data.shape[0], at = 0
+        cdef const unsigned char* p = &data[0] if n else <const unsigned char*>b""
+        cdef uint64_t h = self.h
+        cdef int have = <int>(self.size & 7)
+        self.size += <uint64_t>n
+        with nogil:
+            while have and at < n:
+                self.rest[have] = p[at]
+                at += 1
+                have = (have + 1) & 7
+                if have == 0:
+                    h = _rotl(h ^ _orc_lane(_load64(self.rest)), 27) * 5 + 0x52DCE729
+            while n - at >= 8:
+                h = _rotl(h ^ _orc_lane(_load64(p + at)), 27) * 5 + 0x52DCE729
+                at += 8
+            while at < n:
+                self.rest[have & 7] = p[at]  # fewer than 8 are left
+                at += 1
+                have += 1
+        self.h = h
+
+    def digest(self):
+        """The hash of all bytes so far."""
+        cdef uint64_t tail = 0
+        cdef int i, have = <int>(self.size & 7)
+        for i in range(have):
+            tail |= <uint64_t>self.rest[i] << (8 * i)
+        return _orc_finish(self.h ^ _orc_lane(tail) if have else self.h, self.size)
 
 
 def orc_hash_bytes(const unsigned char[::1] data not None):
@@ -57,8 +104,8 @@ def orc_hash_long(const unsigned char[::1] values not None, int width, int64_t d
     cdef const unsigned char* p = &values[0] + offset * width
     cdef unsigned char* o = &out[0]
     cdef Py_ssize_t i, n = 0
-    cdef int64_t value, rest
-    cdef uint64_t h
+    cdef int64_t value, rest, before = 0
+    cdef uint64_t h = _wang(0)  # of `before`: equal neighbours are hashed once
     with nogil:
         for i in range(length):
             if not _valid(bitmap, offset + i):
@@ -68,13 +115,15 @@ def orc_hash_long(const unsigned char[::1] values not None, int width, int64_t d
             elif width == 4:
                 value = <int32_t>_load32(p + i * 4)
             elif width == 2:
-                value = p[i * 2] | (<int64_t><signed char>p[i * 2 + 1] << 8)
+                value = p[i * 2] + 256 * <int64_t><signed char>p[i * 2 + 1]
             else:
                 value = <signed char>p[i]
             if divisor > 1:
                 rest = value % divisor
                 value = value // divisor - (1 if rest < 0 else 0)
-            h = _wang(<uint64_t>value)
+            if value != before:
+                h = _wang(<uint64_t>value)
+                before = value
             memcpy(o + n * 8, &h, 8)
             n += 1
     return n
@@ -96,7 +145,7 @@ def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssiz
     cdef Py_ssize_t i, n = 0
     cdef float narrow
     cdef double value
-    cdef uint64_t h
+    cdef uint64_t bits, before = 0, h = _wang(0)  # of `before`: equal neighbours are hashed once
     with nogil:
         for i in range(length):
             if not _valid(bitmap, offset + i):
@@ -107,102 +156,14 @@ def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssiz
                 memcpy(&narrow, p + i * 4, 4)
                 value = narrow
             if value != value:
-                h = 0x7FF8000000000000ULL
+                bits = 0x7FF8000000000000ULL
             else:
-                memcpy(&h, &value, 8)
-            h = _wang(h)
+                memcpy(&bits, &value, 8)
+            if bits != before:
+                h = _wang(bits)
+                before = bits
             memcpy(o + n * 8, &h, 8)
             n += 1
-    return n
-
-
-cdef Py_ssize_t _decimal_text(const unsigned char* p, int scale, unsigned char* text) noexcept nogil:
-    """A 128-bit two's complement integer as HiveDecimal prints it; `text` has room for 96 bytes."""
-    cdef uint32_t[4] limbs
-    cdef unsigned char[80] digits   # least significant first
-    cdef int i, top, count = 0, first = 0, n
-    cdef uint64_t rest
-    cdef bint negative = p[15] >> 7
-    cdef Py_ssize_t size = 0
-    for i in range(4):
-        limbs[i] = _load32(p + i * 4)
-    if negative:
-        rest = 1
-        for i in range(4):
-            rest += <uint32_t>~limbs[i]
-            limbs[i] = <uint32_t>rest
-            rest >>= 32
-    top = 3
-    while True:
-        while top >= 0 and limbs[top] == 0:
-            top -= 1
-        if top < 0:
-            break
-        rest = 0
-        for i in range(top, -1, -1):
-            rest = (rest << 32) | limbs[i]
-            limbs[i] = <uint32_t>(rest // 1000000000)
-            rest %= 1000000000
-        for i in range(9):
-            digits[count] = <unsigned char>(48 + rest % 10)
-            rest //= 10
-            count += 1
-    while count > 0 and digits[count - 1] == 48:
-        count -= 1
-    if count == 0:
-        text[0] = 48
-        return 1
-    while count <= scale:
-        digits[count] = 48
-        count += 1
-    while first < scale and digits[first] == 48:
-        first += 1
-    if negative:
-        text[0] = 45
-        size = 1
-    n = count - 1
-    while n >= first:
-        if n == scale - 1:
-            text[size] = 46
-            size += 1
-        text[size] = digits[n]
-        size += 1
-        n -= 1
-    return size
-
-
-def orc_decimal_text(const unsigned char[::1] value not None, int scale):
-    """A decimal (16 bytes, little-endian two's complement) as the text that ORC hashes: zeros trimmed."""
-    if value.shape[0] != 16 or not 0 <= scale <= 38:
-        raise ValueError("a decimal has 16 bytes and a scale of 0 to 38")
-    cdef unsigned char[96] text
-    cdef Py_ssize_t size = _decimal_text(&value[0], scale, text)
-    return text[:size]
-
-
-def orc_hash_decimal(const unsigned char[::1] values not None, int scale, Py_ssize_t offset, Py_ssize_t length,
-                     const unsigned char[::1] validity, unsigned char[::1] out not None):
-    """ORC's hash of Arrow decimal128 values: their text as bytes; nulls are left out."""
-    _check_range(offset, length)
-    if values.shape[0] // 16 - length < offset or not 0 <= scale <= 38:
-        raise ValueError("fewer values than asked for, or not a scale")
-    if out.shape[0] // 8 < length:
-        raise ValueError("the output has no room for the hashes")
-    if length == 0:
-        return 0
-    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
-    cdef const unsigned char* p = &values[0] + offset * 16
-    cdef unsigned char* o = &out[0]
-    cdef unsigned char[96] text
-    cdef Py_ssize_t i, n = 0, size
-    cdef uint64_t h
-    with nogil:
-        for i in range(length):
-            if _valid(bitmap, offset + i):
-                size = _decimal_text(p + i * 16, scale, text)
-                h = _orc_murmur(text, size)
-                memcpy(o + n * 8, &h, 8)
-                n += 1
     return n
 
 
@@ -244,7 +205,7 @@ cdef inline uint32_t _km_place(uint32_t combined, Modulus m) noexcept nogil:
 
 
 def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count, int k):
-    """Insert `count` hashes, `k` bits each. The bitset is longs, little-endian."""
+    """Insert `count` hashes, `k` bits each; equal neighbours once. The bitset is longs, little-endian."""
     cdef Modulus m = _modulus(_km_bits(bitset.shape[0], k))
     if count < 0 or hashes.shape[0] // 8 < count:
         raise ValueError("fewer hashes than asked for")
@@ -257,6 +218,8 @@ def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashe
     cdef int i
     with nogil:
         for n in range(count):
+            if n and _load64(hs + n * 8) == _load64(hs + n * 8 - 8):
+                continue
             combined = _load32(hs + n * 8)
             step = _load32(hs + n * 8 + 4)
             for i in range(k):

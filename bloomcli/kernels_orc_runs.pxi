@@ -77,6 +77,39 @@ cdef inline Py_ssize_t _base128(const unsigned char* p, Py_ssize_t size, uint64_
     return MALFORMED
 
 
+def message_parts(const unsigned char[::1] data not None, Py_ssize_t most):
+    """How many fields a protobuf message has, those of messages within it not counted; `most` + 1 where more.
+
+    Source: the Protocol Buffers encoding. What isn't a message ends the count.
+    """
+    cdef Py_ssize_t size = data.shape[0], at = 0, got, count = 0
+    cdef const unsigned char* p = &data[0] if size else <const unsigned char*>b""
+    cdef uint64_t tag = 0, value = 0
+    with nogil:
+        while at < size and count <= most:
+            got = _base128(p + at, size - at, &tag)
+            if got <= 0:
+                break
+            at += got
+            count += 1
+            if tag & 7 == 1:
+                value = 8
+            elif tag & 7 == 5:
+                value = 4
+            elif tag & 7 in (0, 2):
+                got = _base128(p + at, size - at, &value)
+                if got <= 0:
+                    break
+                at += got
+                value = value if tag & 7 == 2 else 0
+            else:
+                break
+            if value > <uint64_t>(size - at):
+                break
+            at += <Py_ssize_t>value
+    return count
+
+
 cdef Py_ssize_t _run_v1(const unsigned char* p, Py_ssize_t size, bint signed_, uint64_t* out,
                         Py_ssize_t* used) noexcept nogil:
     """RLE version 1: 3 to 130 values a small step apart, or 1 to 128 varints."""
@@ -325,14 +358,16 @@ def orc_hash_lengths(const unsigned char[::1] data not None, Py_ssize_t pos, con
     cdef const unsigned char* p = &data[0] if size else <const unsigned char*>b""
     cdef const unsigned char* ls = &lengths[0]
     cdef unsigned char* o = &out[0]
-    cdef int64_t length = 0
-    cdef uint64_t h
+    cdef int64_t length = 0, before = -1   # of the value whose hash `h` is: equal neighbours are hashed once
+    cdef uint64_t h = 0
     with nogil:
         while first < count:
             length = <int64_t>_load64(ls + first * 8)
             if length < 0 or length > size - pos:
                 break
-            h = _orc_murmur(p + pos, length)
+            if length != before or memcmp(p + pos - length, p + pos, <size_t>length) != 0:
+                h = _orc_murmur(p + pos, length)
+                before = length
             memcpy(o + first * 8, &h, 8)
             pos += length
             first += 1

@@ -146,11 +146,17 @@ cdef class WriterZone:
         return millis * 1000000 + m.nanos - <int64_t>m.part * 1000000
 
 
-def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned char[::1] nanos not None,
-                     Py_ssize_t count, WriterZone zone not None, unsigned char[::1] out not None):
-    """ORC's hash of timestamps: the milliseconds on the writer's wall clock, rounded down.
+cdef inline bint _equal_moments(const unsigned char* seconds, const unsigned char* nanos, Py_ssize_t i) noexcept nogil:
+    """Whether a value is the one before it."""
+    return (_load64(seconds + i * 8) == _load64(seconds + i * 8 - 8)
+            and _load64(nanos + i * 8) == _load64(nanos + i * 8 - 8))
 
-    Gives how many of them some reader may see otherwise.
+
+def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned char[::1] nanos not None,
+                     Py_ssize_t count, WriterZone zone not None, unsigned char[::1] out not None, bint every=True):
+    """ORC's hash of timestamps: the milliseconds on the writer's wall clock, rounded down; equal neighbours once.
+
+    Gives how many of them some reader may see otherwise; equal neighbours count once, or for `every` one.
     """
     if count < 0 or seconds.shape[0] // 8 < count or nanos.shape[0] // 8 < count or out.shape[0] // 8 < count:
         raise ValueError("fewer values than asked for, or no room for the hashes")
@@ -162,11 +168,15 @@ def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned c
     cdef unsigned char* o = &out[0]
     cdef Py_ssize_t i, at = 0, others = 0
     cdef int64_t second, low = 1, high = 0, edge
-    cdef uint64_t h, offset = 0
-    cdef bint bad = False, more = False
+    cdef uint64_t h = 0, offset = 0
+    cdef bint bad = False, more = False, other = False
     cdef Moment m
     with nogil:
         for i in range(count):
+            if i and _equal_moments(ss, ns, i):
+                memcpy(o + i * 8, &h, 8)
+                others += other and every
+                continue
             m = _moment(_load64(ss + i * 8), _load64(ns + i * 8), z.base)
             bad = bad or m.bad
             second = m.second
@@ -182,9 +192,9 @@ def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned c
             memcpy(o + i * 8, &h, 8)
             if not z.exact:
                 edge = <int64_t>m.seconds
-                if more or (m.fraction and (m.negative != (<int64_t>(m.seconds + offset) < 0)
-                                            or (edge != second and edge == high))):
-                    others += 1
+                other = more or (m.fraction and (m.negative != (<int64_t>(m.seconds + offset) < 0)
+                                                 or (edge != second and edge == high)))
+                others += other
     if bad:
         raise RunError("more nanoseconds than a second has")
     return others
@@ -192,8 +202,10 @@ def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned c
 
 def orc_other_moments(const unsigned char[::1] seconds not None, const unsigned char[::1] nanos not None,
                       Py_ssize_t count, WriterZone zone not None, Py_ssize_t first, unsigned char[::1] owners not None,
-                      unsigned char[::1] out not None):
+                      unsigned char[::1] out not None, bint every=True):
     """The hashes of the other moments that readers may see, and each one's owner: its value's number, from `first`.
+
+    Those of equal neighbours are given once, or for `every` one.
 
     Both have room for the zone's `readings` of each value that `orc_hash_moments` counted. Gives how many there are.
     """
@@ -212,6 +224,8 @@ def orc_other_moments(const unsigned char[::1] seconds not None, const unsigned 
     cdef Moment m
     with nogil:
         for i in range(count):
+            if i and not every and _equal_moments(ss, ns, i):
+                continue
             m = _moment(_load64(ss + i * 8), _load64(ns + i * 8), z.base)
             at = _interval(z, m.second)
             main = m.millis + _load64(z.firsts + at * 8) * 1000

@@ -43,8 +43,19 @@ PAGE_MAX_BYTES: Final = 1 << 30
 PAGE_HEADER_MAX_BYTES: Final = 16 << 20
 """Page headers may carry whole min and max values; Arrow C++ stops at 16 MiB too."""
 
-STREAM_MAX_BYTES: Final = 1 << 30
-"""Largest ORC metadata or index stream, uncompressed."""
+STREAM_MAX_BYTES: Final = 128 << 20
+"""Largest ORC filter stream, uncompressed: the filters of 110 million rows at 1 %. orc-core ends a stripe at 64 MiB.
+Each of a few bytes may claim as much, and its filters are held twice while they are checked."""
+
+ORC_METADATA_FREE_BYTES: Final = 32 << 20
+"""ORC footers and indexes that are read however well they are compressed."""
+
+ORC_METADATA_RATIO: Final = 64
+"""How many times as large as on disk larger ones may be: messages take up to 8 times their bytes once they are read.
+zlib and zstd press footers of real, wide tables to a twentieth."""
+
+ORC_MESSAGES_MAX: Final = 1 << 21
+"""Most columns, stripes and statistics of one ORC message: an empty one takes 2 bytes, and 80 once it is read."""
 
 ORC_BLOCK_MAX_BYTES: Final = 1 << 23
 """Largest ORC compression chunk: the length in its header has 23 bits."""
@@ -53,13 +64,10 @@ ORC_TYPES_MAX: Final = 1 << 20
 """Most types (columns at any level) of an ORC file."""
 
 ORC_DECIMAL_DIGITS: Final = 38
-"""Most digits of an ORC decimal. ORC C++, which pyarrow reads with, ends the process at a type with more."""
+"""Most digits of an ORC decimal."""
 
 ORC_CHAR_MAX: Final = 1 << 20
 """Longest ORC char that values are padded to: Hive stops at 255, and the file may say 4 billion."""
-
-ORC_ARROW_ROWS_MAX: Final = 1 << 27
-"""Most rows of an ORC stripe that pyarrow reads: it makes room for all of them at once, 16 bytes a decimal."""
 
 MOSAIC_SCHEMA_MAX_BYTES: Final = 64 << 20
 """Largest Mosaic schema block, uncompressed, and most bytes of all its column names together: names are
@@ -86,12 +94,20 @@ ORC_ROW_GROUPS_MAX: Final = 1 << 22
 TABLE_SCHEMA_MAX_BYTES: Final = 64 << 20
 """Largest file with a table's schema. Iceberg's table metadata lists snapshots too, and reaches tens of MB."""
 
-ORC_VALUE_MAX_BYTES: Final = 1 << 30
-"""Longest ORC string that is read, and most bytes of a batch of numbers. Arrow's strings end at 2 GiB a column."""
-
 ORC_VALUES_MAX: Final = 1 << 27
-"""Most values of an ORC row group or entries of a dictionary: their hashes take 1 GiB. A run of 512 equal values
-takes 4 bytes in the file, and compresses well."""
+"""Most values of a column in an ORC stripe, those of its lists counted one by one: 1 to 5 seconds of work. orc-core
+ends a stripe at 64 MiB; a run of 512 equal values takes 4 bytes in the file, and compresses well."""
+
+ORC_STREAM_MAX_BYTES: Final = 4 << 30
+"""Largest ORC data stream, uncompressed. It is read in chunks, so that this bounds time, not memory: zlib takes some
+seconds for as much, and packs it into 4 MB."""
+
+ORC_DICTIONARY_MAX: Final = 1 << 24
+"""Most entries of an ORC dictionary: their hashes take 128 MiB. A dictionary is of one stripe."""
+
+ORC_STRIDE_TRUSTED: Final = 1 << 16
+"""Row index strides by which ORC filters are sized though there are fewer rows, as orc-core does: 10,000 is usual.
+A larger one sizes by the rows of the largest row group: a stride of 2^30 makes 128 MiB of it whatever they are."""
 
 TABLE_SCHEMA_MAX_DEPTH: Final = 100
 """Nesting of a table's types. They are read by recursion, three calls a level, and Python stops at 1,000."""

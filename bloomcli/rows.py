@@ -157,6 +157,8 @@ class GateReport:
     """Findings of the baseline that are no longer there, in the files that were looked at."""
     columns: tuple[str, ...] = ()
     """Names and globs of the columns that the check was limited to; none means all."""
+    excluded_columns: tuple[str, ...] = ()
+    """Names and globs of the columns that it left out."""
     deep: bool = False
     sample: Sample | None = None
     files_found: int

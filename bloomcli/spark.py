@@ -36,6 +36,7 @@ def add(
     paths: Paths,
     columns: Sequence[str],
     *,
+    exclude: Sequence[str] = (),
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
     fpp: float | None = None,
@@ -61,6 +62,7 @@ def add(
         spark: the session to run on.
         paths: files, directories and globs.
         columns: one or several leaf paths or globs.
+        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
         output: the directory below which the tree is mirrored; or
         in_place: replace each file itself, atomically.
         fpp: false-positive rate to meet, measured, between 0 and 1; 0.01 where none is given. Filters that are there
@@ -89,6 +91,7 @@ def add(
     """
     options = {
         "columns": names(columns, "columns"),
+        "exclude": names(exclude, "columns"),
         "fpp": fpp,
         "ndv": ndv,
         "max_bytes": max_bytes,
@@ -109,6 +112,7 @@ def remove(
     paths: Paths,
     *,
     columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
     overwrite: bool = False,
@@ -121,6 +125,7 @@ def remove(
         spark: the session to run on.
         paths: files, directories and globs.
         columns: one or several leaf paths or globs; none means all.
+        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
         output: the directory below which the tree is mirrored; or
         in_place: replace each file itself, atomically.
         overwrite: let outputs replace files that exist.
@@ -129,7 +134,13 @@ def remove(
 
     Returns, Raises: as `add`.
     """
-    options = {"columns": names(columns, "columns"), "overwrite": overwrite, "force": force, "dry_run": dry_run}
+    options = {
+        "columns": names(columns, "columns"),
+        "exclude": names(exclude, "columns"),
+        "overwrite": overwrite,
+        "force": force,
+        "dry_run": dry_run,
+    }
     return _run(spark, "remove", paths, options, output=output, in_place=in_place)
 
 
@@ -138,6 +149,7 @@ def fold(
     paths: Paths,
     *,
     columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     fpp: float = 0.01,
     max_bytes: int | None = None,
     output: str | os.PathLike[str] | None = None,
@@ -152,6 +164,7 @@ def fold(
         spark: the session to run on.
         paths: files, directories and globs.
         columns: one or several leaf paths or globs; none means all.
+        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
         fpp: false-positive rate to keep to, measured, between 0 and 1.
         max_bytes: fold further, down to this size, even where that misses the rate.
         output: the directory below which the tree is mirrored; or
@@ -164,6 +177,7 @@ def fold(
     """
     options = {
         "columns": names(columns, "columns"),
+        "exclude": names(exclude, "columns"),
         "fpp": fpp,
         "max_bytes": max_bytes,
         "overwrite": overwrite,
@@ -173,17 +187,21 @@ def fold(
     return _run(spark, "fold", paths, options, output=output, in_place=in_place)
 
 
-def inspect(spark: SparkSession, paths: Paths, *, columns: Sequence[str] = ()) -> DataFrame:
+def inspect(
+    spark: SparkSession, paths: Paths, *, columns: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> DataFrame:
     """Sum up the filters of files, one row a file. The data source "bloom" has a row for each filter.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs, or URIs.
         columns: one or several leaf paths or globs; none means all.
+        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
 
     Returns, Raises: as `add`.
     """
-    return _run(spark, "inspect", paths, {"columns": names(columns, "columns")})
+    options = {"columns": names(columns, "columns"), "exclude": names(exclude, "columns")}
+    return _run(spark, "inspect", paths, options)
 
 
 def validate(
@@ -191,6 +209,7 @@ def validate(
     paths: Paths,
     *,
     columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     require: Sequence[str] = (),
     max_fpp: float | None = None,
     max_oversize: float | None = None,
@@ -207,6 +226,7 @@ def validate(
         spark: the session to run on.
         paths: files, directories and globs, or URIs.
         columns: one or several leaf paths or globs to check; none means all.
+        exclude: one or several leaf paths or globs of columns that nothing is said of, whatever else names them.
         require: one or several leaf columns that must have a filter in every row group.
         max_fpp: highest measured false-positive rate accepted.
         max_oversize: how many times as large as its values need a filter may be, at least 1.
@@ -222,6 +242,7 @@ def validate(
     asked = asked_for(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema)
     options = {
         "columns": names(columns, "columns"),
+        "exclude": names(exclude, "columns"),
         "require": names(require, "columns"),
         "policy": asked,
         "deep": deep,
@@ -230,7 +251,12 @@ def validate(
 
 
 def probe(
-    spark: SparkSession, paths: Paths, values: Value | Sequence[Value], *, column: str | None = None
+    spark: SparkSession,
+    paths: Paths,
+    values: Value | Sequence[Value],
+    *,
+    column: str | None = None,
+    exclude: Sequence[str] = (),
 ) -> DataFrame:
     """Ask the filters of files about values; `totals` says what a reader may skip for each.
 
@@ -240,10 +266,12 @@ def probe(
         values: one or several: texts as a person types them, numbers, dates, UUIDs. They are read as the column's
             logical type.
         column: leaf path; may be left out where one column only has filters.
+        exclude: one or several leaf paths or globs of columns that aren't meant where none is named.
 
     Returns, Raises: as `add`.
     """
-    return _run(spark, "probe", paths, {"values": texts(values), "column": column})
+    options = {"values": texts(values), "column": column, "exclude": names(exclude, "columns")}
+    return _run(spark, "probe", paths, options)
 
 
 def _run(

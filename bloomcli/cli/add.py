@@ -28,6 +28,7 @@ Examples:
     "columns that can't have a filter.",
     required=True,
 )
+@options.exclude_option("Leaf columns to leave out, whatever --columns says.")
 @options.target_options
 @options.fpp_option("False-positive rate that each filter has to meet, measured on its bits.")
 @click.option(
@@ -71,6 +72,7 @@ Examples:
 def command(
     dataset: Dataset,
     columns: tuple[str, ...],
+    exclude: tuple[str, ...],
     output_: Path | None,
     in_place: bool,
     force: bool,
@@ -116,6 +118,7 @@ def command(
     if dataset.single is None:
         chosen = {
             "columns": columns,
+            "exclude": exclude,
             "overwrite": overwrite,
             "force": force,
             "dry_run": dry_run,
@@ -134,12 +137,13 @@ def command(
         report = add(
             dataset.single,
             columns,
+            exclude=exclude,
             output=output_,
             in_place=in_place,
             force=force,
             overwrite=overwrite,
             dry_run=dry_run,
-            fpp=fpp,
+            fpp=fpp if options.was_given("fpp") else None,
             ndv=ndv,
             max_bytes=max_bytes,
             kind=kind,

@@ -20,6 +20,7 @@ Examples:
 )
 @options.files_argument
 @options.columns_option("Fold the filters of these leaf columns only; globs are allowed.")
+@options.exclude_option("Leave the filters of these leaf columns as they are.")
 @options.target_options
 @options.fpp_option("False-positive rate that each filter has to keep to, measured on its bits.")
 @options.max_bytes_option("Fold further, down to this size, even where that misses the rate.")
@@ -28,6 +29,7 @@ Examples:
 def command(
     dataset: Dataset,
     columns: tuple[str, ...],
+    exclude: tuple[str, ...],
     output_: Path | None,
     in_place: bool,
     force: bool,
@@ -49,6 +51,7 @@ def command(
     if dataset.single is None:
         chosen = {
             "columns": columns,
+            "exclude": exclude,
             "fpp": fpp,
             "max_bytes": max_bytes,
             "overwrite": overwrite,
@@ -61,6 +64,7 @@ def command(
             dataset.single,
             fpp=fpp,
             columns=columns,
+            exclude=exclude,
             max_bytes=max_bytes,
             output=output_,
             in_place=in_place,

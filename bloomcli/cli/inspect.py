@@ -23,12 +23,13 @@ Examples:
 )
 @options.files_argument
 @options.columns_option("Show filters of these leaf columns only; globs are allowed.")
+@options.exclude_option("Leave the filters of these leaf columns out.")
 @click.option(
     "-a", "--all", "every", is_flag=True, help="ORC: show every filter, not one line a column that sums them up."
 )
 @options.format_option("text", "json", "csv")
 @dataset_options
-def command(dataset: Dataset, columns: tuple[str, ...], every: bool, form: str) -> int:
+def command(dataset: Dataset, columns: tuple[str, ...], exclude: tuple[str, ...], every: bool, form: str) -> int:
     """Show every Bloom filter of a file.
 
     For each filter: row group, column, type, where it lies, its size and blocks, the number of
@@ -49,8 +50,8 @@ def command(dataset: Dataset, columns: tuple[str, ...], every: bool, form: str) 
     if dataset.single is None:
         if every:
             raise UsageError("--all is for one file: of several, each is a row", hint="name one file")
-        return run("inspect", dataset, {"columns": columns}, form)
-    report = inspect(dataset.single, columns=columns)
+        return run("inspect", dataset, {"columns": columns, "exclude": exclude}, form)
+    report = inspect(dataset.single, columns=columns, exclude=exclude)
     if form == "csv":
         from bloomcli.report import csv
 

@@ -124,6 +124,18 @@ def columns_option(text: str, *, required: bool = False) -> Callable[[F], F]:
     )
 
 
+def exclude_option(text: str) -> Callable[[F], F]:
+    """``--exclude``: repeats, takes commas and globs."""
+    return click.option(
+        "--exclude",
+        metavar="NAMES",
+        multiple=True,
+        callback=split_names,
+        shell_complete=complete_columns,
+        help=text + " Repeats, takes commas and globs.",
+    )
+
+
 def column_option(text: str) -> Callable[[F], F]:
     """``--column`` (``-c``): one leaf column."""
     return click.option("-c", "--column", "column", metavar="NAME", shell_complete=complete_columns, help=text)

@@ -46,6 +46,7 @@ empty value. A byte order mark is no part of the first line.""",
 )
 @click.argument("files", nargs=-1, metavar="FILE VALUE...", shell_complete=options.complete_files)
 @options.column_option("The leaf column; may be left out where only one column has filters.")
+@options.exclude_option("Leaf columns that aren't meant where none is named.")
 @click.option(
     "--values-from",
     "source",
@@ -56,7 +57,14 @@ empty value. A byte order mark is no part of the first line.""",
 @click.option("--explain", is_flag=True, help="Show the hash, the block and the bits that were looked at.")
 @options.format_option("text", "json")
 @dataset_options
-def command(dataset: Dataset, column: str | None, source: str | None, explain: bool, form: str) -> int:
+def command(
+    dataset: Dataset,
+    column: str | None,
+    exclude: tuple[str, ...],
+    source: str | None,
+    explain: bool,
+    form: str,
+) -> int:
     """Ask the filters whether a value is there.
 
     For each row group: absent (a reader may skip it), maybe, no filter, or can't tell. Then, for each
@@ -82,9 +90,17 @@ def command(dataset: Dataset, column: str | None, source: str | None, explain: b
             raise UsageError("--explain is for one file: of several, each is a row", hint="name one file")
         if not wanted:
             raise UsageError("no values to probe", hint="give them after the file, or with --values-from")
-        asked = {"values": wanted, "column": column, "explain": explain, "skip_blank": source is not None}
+        asked = {
+            "values": wanted,
+            "column": column,
+            "exclude": exclude,
+            "explain": explain,
+            "skip_blank": source is not None,
+        }
         return run("probe", where, asked, form)
-    report = probe(where.single, wanted, column=column, explain=explain, skip_blank=source is not None)
+    report = probe(
+        where.single, wanted, column=column, exclude=exclude, explain=explain, skip_blank=source is not None
+    )
     output.write("probe", report, form, text.probe)
     return 1 if report.absent_everywhere else 0
 

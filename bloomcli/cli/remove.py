@@ -19,12 +19,14 @@ Examples:
 )
 @options.files_argument
 @options.columns_option("Remove the filters of these leaf columns only; globs are allowed.")
+@options.exclude_option("Leave the filters of these leaf columns where they are.")
 @options.target_options
 @options.format_option("text", "json")
 @dataset_options
 def command(
     dataset: Dataset,
     columns: tuple[str, ...],
+    exclude: tuple[str, ...],
     output_: Path | None,
     in_place: bool,
     force: bool,
@@ -45,12 +47,13 @@ def command(
     from bloomcli.report import text
 
     if dataset.single is None:
-        chosen = {"columns": columns, "overwrite": overwrite, "force": force, "dry_run": dry_run}
+        chosen = {"columns": columns, "exclude": exclude, "overwrite": overwrite, "force": force, "dry_run": dry_run}
         return run("remove", dataset, chosen, form, target=output_, in_place=in_place)
     with output.Bars() as bars:
         report = remove(
             dataset.single,
             columns=columns,
+            exclude=exclude,
             output=output_,
             in_place=in_place,
             force=force,

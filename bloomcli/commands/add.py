@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Sequence
 from typing import Final
@@ -56,6 +55,7 @@ def order(
     mosaic_draft: bool = False,
     replace: bool = False,
     missing: bool = False,
+    exclude: Sequence[str] = (),
     policy: Policy | None = None,
 ) -> Order:
     """What to add, to whichever file; with `missing`, where there are no filters yet. Raises UsageError.
@@ -64,23 +64,27 @@ def order(
     """
     if not columns:
         raise UsageError("no columns to add filters for", hint="name them with --columns")
-    rule = size_rule(FPP if fpp is None else fpp, ndv, max_bytes, kind, variant, mosaic_draft)
     asked = fpp is not None or ndv is not None
+    rule = size_rule(FPP if fpp is None else fpp, ndv, max_bytes, kind, variant, mosaic_draft)
+    rule = rule._replace(by_default=not asked)
 
     wanted = names(columns, "columns")
-
+    unwanted = names(exclude, "columns")
     whole = Policy() if policy is None else policy
 
     def readers_of(file: FilterFile) -> Readers:
-        if rule.variant not in {
-            None,
-            _TODAYS,
-        }:  # what today's readers make of a draft is known to whoever asks for one
+        if rule.variant not in {None, _TODAYS}:  # who asks for a draft knows who reads it
             return Readers(file.format, FilePolicy(readers_said=True))
         return Readers(file.format, whole.for_file(file.source.path))
 
     def chosen(file: FilterFile) -> Chosen:
-        return _guarded(file, wanted, readers_of(file))
+        readers = readers_of(file)
+
+        def why_not(column: Column) -> str | None:
+            refusal = readers.refusal(column)
+            return file.why_not(column) if refusal is None else refusal.reason
+
+        return select(file.leaves, wanted, path=file.source.path, exclude=unwanted, why_not=why_not)
 
     def sized(file: FilterFile) -> SizeRule:
         return rule._replace(least=readers_of(file).smallest())
@@ -124,21 +128,6 @@ def order(
     return Order(command="add", draft=draft, done=done, made=made, remarks=remarks)
 
 
-def _guarded(file: FilterFile, names: Sequence[str], readers: Readers) -> Chosen:
-    """The columns that are meant; globs leave out those in which a reader would lose rows."""
-    own = {column.index: column for column in file.leaves}
-    marked = [
-        dataclasses.replace(column, unfilterable=refusal.reason)
-        if column.unfilterable is None and (refusal := readers.refusal(column)) is not None
-        else column
-        for column in own.values()
-    ]
-    found = select(marked, names, path=file.source.path)
-    chosen = Chosen(own[column.index] for column in found)
-    chosen.left_out = found.left_out
-    return chosen
-
-
 def _refuse(file: FilterFile, columns: Sequence[Column], readers: Readers) -> None:
     """Raise where a column was named in which a reader would lose rows."""
     for column in columns:
@@ -158,11 +147,12 @@ def add(
     path: str | os.PathLike[str],
     columns: Sequence[str],
     *,
+    exclude: Sequence[str] = (),
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
     force: bool = False,
     overwrite: bool = False,
-    fpp: float = 0.01,
+    fpp: float | None = None,
     ndv: int | None = None,
     max_bytes: int | None = None,
     kind: str | None = None,
@@ -185,11 +175,13 @@ def add(
     Args:
         path: a local file.
         columns: leaf paths or globs. Globs leave out columns that can't have a filter: the report names them.
+        exclude: leaf paths or globs of columns to leave out, whatever `columns` says.
         output: the file to write; or
         in_place: replace the file itself, atomically.
         force: replace it even within a Delta, Iceberg or Hudi table, whose log records the file's size.
         overwrite: let `output` replace a file that exists.
-        fpp: false-positive rate to meet, between 0 and 1.
+        fpp: false-positive rate to meet, between 0 and 1; 0.01 where none is given. ORC's filters have the size that
+            orc-core gives them for it, and may miss it by a little: the report tells of those only if one is given.
         ndv: distinct values per row group to size for, instead of measuring. In ORC not more than a row group's
             rows, except below lists and maps, where a row has several.
         max_bytes: cap of one filter's bitset, bytes; rounded down to a power of two.
@@ -218,6 +210,7 @@ def add(
     """
     what = order(
         columns,
+        exclude=exclude,
         fpp=fpp,
         ndv=ndv,
         max_bytes=max_bytes,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -15,22 +16,37 @@ _GLOB: Final = frozenset("*?[")
 _NEAR: Final = 3
 
 
-def select(columns: Sequence[Column], names: Sequence[str], *, path: str) -> Chosen:
+def select(
+    columns: Sequence[Column],
+    names: Sequence[str],
+    *,
+    path: str,
+    exclude: Sequence[str] = (),
+    why_not: Callable[[Column], str | None] = lambda _: None,
+) -> Chosen:
     """The leaf columns that the names and globs mean, in schema order, each once.
 
     A name that is a leaf's whole path means that leaf, glob characters or not. Several leaves may have one path
     (a column named ``a.b`` and a field ``b`` of ``a``): it means all of them. Globs leave out what is known to be
     `unfilterable`; a name doesn't.
 
+    Args:
+        columns: those that may be chosen.
+        names: paths and globs.
+        path: the file's, for errors.
+        exclude: paths and globs of columns that aren't meant, whatever `names` says.
+        why_not: tells of a column that only a glob means what it is, if it can't have a filter; asked of those alone.
+
     Raises:
-        UnknownColumn: a name or glob matches nothing; with near names.
-        UsageError: globs match only columns that can't have a filter.
+        UnknownColumn: a name or glob matches nothing, or a name of `exclude` doesn't; with near names.
+        UsageError: globs match only columns that can't have a filter, or all that is meant is excluded.
     """
     chosen: set[int] = set()
-    refused: set[int] = set()
+    refused: dict[int, Column] = {}
     by_path: dict[str, list[int]] = {}
     for column in columns:
         by_path.setdefault(column.path, []).append(column.index)
+    out = excluded(columns, exclude, path=path)
     for name in names:
         if name in by_path:
             chosen.update(by_path[name])
@@ -38,11 +54,11 @@ def select(columns: Sequence[Column], names: Sequence[str], *, path: str) -> Cho
         matched = {c.index for c in columns if fnmatchcase(c.path, name)} if _GLOB & set(name) else set()
         if not matched:
             raise UnknownColumn(f"no column {name!r}", path=path, hint=_hint(name, list(by_path)))
-        unfilterable = {c.index for c in columns if c.unfilterable is not None and c.index in matched}
-        chosen |= matched - unfilterable
-        refused |= unfilterable
-    found = Chosen(column for column in columns if column.index in chosen)
-    found.left_out = tuple(column for column in columns if column.index in refused - chosen)
+        chosen |= matched - _refused(columns, matched - out, refused, why_not)
+    if (chosen or refused) and not (chosen | refused.keys()) - out:
+        raise UsageError("all columns that are meant are excluded", path=path, hint="--exclude leaves fewer out")
+    found = Chosen(column for column in columns if column.index in chosen - out)
+    found.left_out = tuple(refused[index] for index in sorted(refused.keys() - chosen - out))
     if found.left_out and not found:
         first = found.left_out[0]
         raise UsageError(
@@ -51,6 +67,38 @@ def select(columns: Sequence[Column], names: Sequence[str], *, path: str) -> Cho
             hint=f"{first.path}: {first.unfilterable}",
         )
     return found
+
+
+def _refused(
+    columns: Sequence[Column], matched: set[int], refused: dict[int, Column], why_not: Callable[[Column], str | None]
+) -> set[int]:
+    """Those of the matched columns that can't have a filter, put among the refused ones with the reason."""
+    for column in columns:
+        if column.index in matched and column.index not in refused:
+            reason = column.unfilterable or why_not(column)
+            if reason is not None:
+                refused[column.index] = replace(column, unfilterable=reason)
+    return matched & refused.keys()
+
+
+def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str) -> set[int]:
+    """Ordinals of the columns that names and globs leave out. A glob may match nothing.
+
+    Raises:
+        UnknownColumn: a name matches nothing.
+    """
+    out: set[int] = set()
+    for name in names:
+        found = {c.index for c in columns if c.path == name}
+        if not found and _GLOB & set(name):
+            found = {c.index for c in columns if fnmatchcase(c.path, name)}
+        elif not found:
+            hint = _hint(name, list(dict.fromkeys(c.path for c in columns)))
+            raise UnknownColumn(
+                f"no column {name!r} to exclude", path=path, hint=f"{hint}; only a glob may match none"
+            )
+        out |= found
+    return out
 
 
 def _hint(name: str, paths: list[str]) -> str:
@@ -72,6 +120,10 @@ def _spelled(name: str) -> str:
     return name if "," not in name else f"{name} (in --columns: '{listed(name)}')"
 
 
-def indexes(columns: Sequence[Column], names: Sequence[str], *, path: str) -> set[int] | None:
-    """Leaf ordinals that the names mean; None, for all, when there are no names."""
-    return {c.index for c in select(columns, names, path=path)} if names else None
+def indexes(
+    columns: Sequence[Column], names: Sequence[str], *, path: str, exclude: Sequence[str] = ()
+) -> set[int] | None:
+    """Ordinals that the names mean, but for those excluded; None, for all, when there are neither."""
+    if names:
+        return {c.index for c in select(columns, names, path=path, exclude=exclude)}
+    return {c.index for c in columns} - excluded(columns, exclude, path=path) if exclude else None

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from bloomcli.commands.columns import select
+from bloomcli.commands.columns import excluded, select
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
@@ -17,11 +17,14 @@ from bloomcli.system import of_file
 _SHOWN: Final = 8
 
 
-def only_column(file: FilterFile, name: str | None, *, purpose: str) -> Column:
-    """The named column; without a name the only one that has filters. Raises UsageError, UnknownColumn."""
+def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Sequence[str] = ()) -> Column:
+    """The named column; without a name the only one that has filters and isn't excluded.
+
+    Raises UsageError, UnknownColumn.
+    """
     path = file.source.path
     if name is not None:
-        found = select(file.columns, [name], path=path)
+        found = select(file.columns, [name], path=path, exclude=exclude)
         if len(found) > 1:
             _refuse_same_names(found, path, purpose)
             raise UsageError(
@@ -30,7 +33,7 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str) -> Column:
                 hint="one of " + _names(found),
             )
         return found[0]
-    found_in = file.filtered_columns()
+    found_in = file.filtered_columns() - excluded(file.columns, exclude, path=path)
     filtered = [c for c in file.columns if c.index in found_in]
     if len(filtered) == 1:
         return filtered[0]

@@ -16,14 +16,17 @@ from bloomcli.model import ChangeReport
 from bloomcli.rules.policy import FilePolicy
 
 
-def order(*, fpp: float = 0.01, columns: Sequence[str] = (), max_bytes: int | None = None) -> Order:
+def order(
+    *, fpp: float = 0.01, columns: Sequence[str] = (), exclude: Sequence[str] = (), max_bytes: int | None = None
+) -> Order:
     """What to fold, in whichever file. Raises UsageError."""
     rule = size_rule(fpp, None, max_bytes)
 
     wanted = names(columns, "columns")
+    unwanted = names(exclude, "columns")
 
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file.columns, wanted, path=file.source.path)
+        return indexes(file.columns, wanted, path=file.source.path, exclude=unwanted)
 
     def draft(file: FilterFile) -> Draft:
         least = Readers(file.format, FilePolicy()).smallest()
@@ -51,6 +54,7 @@ def fold(
     *,
     fpp: float = 0.01,
     columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     max_bytes: int | None = None,
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
@@ -68,6 +72,7 @@ def fold(
         path: a local file.
         fpp: false-positive rate to keep to, between 0 and 1.
         columns: leaf paths or globs; none means all.
+        exclude: leaf paths or globs of columns to leave out, whatever `columns` says.
         max_bytes: fold further down to this many bytes even where that misses `fpp`.
         output, in_place, force, overwrite, dry_run, progress: as for `add`.
 
@@ -75,5 +80,5 @@ def fold(
         As `add`; CorruptFile where a filter can't be read.
     """
     target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
-    what = order(fpp=fpp, columns=columns, max_bytes=max_bytes)
+    what = order(fpp=fpp, columns=columns, exclude=exclude, max_bytes=max_bytes)
     return change(path, what, target, progress=progress)

@@ -14,7 +14,9 @@ from bloomcli.system import of_file
 
 
 @of_file
-def inspect(path: str | os.PathLike[str], *, columns: Sequence[str] = ()) -> InspectReport:
+def inspect(
+    path: str | os.PathLike[str], *, columns: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> InspectReport:
     """Describe a file and every Bloom filter in it.
 
     Reads the tail, the footer and the filters, nothing else. A filter that can't be read is a row of the
@@ -23,6 +25,7 @@ def inspect(path: str | os.PathLike[str], *, columns: Sequence[str] = ()) -> Ins
     Args:
         path: the file, local or a URI.
         columns: one or several leaf paths or globs; none means all.
+        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
 
     Raises:
         UnreadableError: the file can't be read, or isn't what it claims to be.
@@ -31,7 +34,8 @@ def inspect(path: str | os.PathLike[str], *, columns: Sequence[str] = ()) -> Ins
     """
     with open_source(path) as source:
         file = open_file(source)
-        chosen = indexes(file.columns, names(columns, "columns"), path=source.path)
+        unwanted = names(exclude, "columns")
+        chosen = indexes(file.columns, names(columns, "columns"), path=source.path, exclude=unwanted)
         facts = tuple(file.facts(chosen))
         return InspectReport(
             path=source.path,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from bloomcli.commands.arguments import names
 from bloomcli.commands.dump import only_column
 from bloomcli.commands.values import Value, texts
 from bloomcli.errors import LiteralError, UsageError
@@ -22,6 +23,7 @@ def probe(
     values: Value | Sequence[Value],
     *,
     column: str | None = None,
+    exclude: Sequence[str] = (),
     explain: bool = False,
     skip_blank: bool = False,
 ) -> ProbeReport:
@@ -32,6 +34,7 @@ def probe(
         values: one or several: texts as a person types them, numbers, dates, UUIDs. They are read as the column's
             logical type.
         column: leaf path; may be left out where one column only has filters.
+        exclude: leaf paths or globs of columns that aren't meant where none is named.
         explain: also tell the hash, the block and the bits that were looked at.
         skip_blank: leave out blank values where the column's type has none; for lines of a file.
 
@@ -45,7 +48,7 @@ def probe(
         raise UsageError("no values to probe", hint="give them after the file, or in a file with --values-from")
     with open_source(path) as source:
         file = open_file(source)
-        chosen = only_column(file, column, purpose="probe")
+        chosen = only_column(file, column, purpose="probe", exclude=names(exclude, "columns"))
         typed = file.literal_column(chosen)
         literals = list(_parsed(wanted, typed, source.path, skip_blank))
         if not literals:

@@ -13,13 +13,14 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.model import ChangeReport
 
 
-def order(*, columns: Sequence[str] = ()) -> Order:
+def order(*, columns: Sequence[str] = (), exclude: Sequence[str] = ()) -> Order:
     """What to remove, from whichever file."""
 
     wanted = names(columns, "columns")
+    unwanted = names(exclude, "columns")
 
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file.columns, wanted, path=file.source.path)
+        return indexes(file.columns, wanted, path=file.source.path, exclude=unwanted)
 
     def done(file: FilterFile) -> str | None:
         return "there are no filters" if next(file.facts(chosen(file)), None) is None else None
@@ -34,6 +35,7 @@ def remove(
     path: str | os.PathLike[str],
     *,
     columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
     force: bool = False,
@@ -49,10 +51,11 @@ def remove(
     Args:
         path: a local file.
         columns: leaf paths or globs; none means all.
+        exclude: leaf paths or globs of columns to leave out, whatever `columns` says.
         output, in_place, force, overwrite, dry_run, progress: as for `add`.
 
     Raises:
         As `add`.
     """
     target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
-    return change(path, order(columns=columns), target, progress=progress)
+    return change(path, order(columns=columns, exclude=exclude), target, progress=progress)

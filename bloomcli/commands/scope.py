@@ -18,6 +18,8 @@ class Scope:
     policy: Policy
     columns: tuple[str, ...] = ()
     """Columns whose filters were checked; none means all."""
+    exclude: tuple[str, ...] = ()
+    """Columns that weren't looked at, whatever else names them."""
     require: tuple[str, ...] = ()
     """Columns that must have filters, besides the policy's."""
     values: bool
@@ -26,6 +28,8 @@ class Scope:
     def covers(self, path: str, format: str | None, id: str, column: str | None) -> bool:  # noqa: A002  the file's, the rule's
         """Whether a rule was looked at, in a column of a file."""
         rules = self.policy.for_file(path)
+        if _among(column, self.exclude):
+            return False
         if id == "filter-required":  # whatever columns the rest of the check was limited to
             return _among(column, (*rules.required(), *self.require))
         if self.columns and not _among(column, self.columns):

@@ -14,7 +14,7 @@ from bloomcli.checks.profit import profit
 from bloomcli.checks.readers import confirmed_zeros
 from bloomcli.checks.readers import readers as losing
 from bloomcli.commands.arguments import names, readers_policy
-from bloomcli.commands.columns import indexes, select
+from bloomcli.commands.columns import excluded, indexes, select
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError, UsageError
@@ -36,6 +36,7 @@ def validate(
     path: str | os.PathLike[str],
     *,
     columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     require: Sequence[str] = (),
     max_fpp: float | None = None,
     max_oversize: float | None = None,
@@ -56,6 +57,7 @@ def validate(
     Args:
         path: the file, local or a URI.
         columns: leaf paths or globs whose filters are checked; none means all.
+        exclude: leaf paths or globs of columns that nothing is said of, whatever else names them.
         require: leaf paths or globs that must have a filter in every row group that has values.
         max_fpp: highest measured false-positive rate that is accepted, between 0 and 1.
         max_oversize: how many times as large as its values need a filter may be, at least 1.
@@ -79,7 +81,10 @@ def validate(
     started = time.perf_counter()
     with open_source(path) as source:
         file = open_file(source)
-        wanted = indexes(file.columns, names(columns, "columns"), path=source.path)
+        unwanted = names(exclude, "columns")
+        wanted = indexes(file.columns, names(columns, "columns"), path=source.path, exclude=unwanted)
+        out = excluded(file.columns, unwanted, path=source.path)
+        unasked = {c.path for c in file.columns if c.index in out}
         facts: list[FilterFacts] = []
         findings: list[Finding] = []
         for told in file.examine(wanted):
@@ -87,7 +92,8 @@ def validate(
                 findings.append(told)
             else:
                 facts.append(told)
-        findings += required(file, (*rules.required(), *_columns(file, names(require, "columns"))))
+        needed = required(file, (*rules.required(), *_columns(file, names(require, "columns"))))
+        findings += [finding for finding in needed if finding.column not in unasked]
         findings += rates_and_sizes(file, facts, rules)
         if rules.advice:
             findings += profit(file, wanted, rules.readers)

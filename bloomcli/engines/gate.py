@@ -36,6 +36,7 @@ class Asked:
 
     policy: Policy
     columns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
     deep: bool = False
     sample: Sample | None = None
@@ -51,6 +52,7 @@ class Asked:
         sample = self.sample
         return {
             "columns": self.columns,
+            "exclude": self.exclude,
             "require": self.require,
             "policy": self.policy,
             "deep": self.deep,
@@ -120,6 +122,7 @@ class Asked:
             baseline=None if self.baseline is None else self.baseline.path,
             gone=gone,
             columns=self.columns,
+            excluded_columns=self.exclude,
             deep=self.deep,
             sample=self.sample,
             files_found=self.found[-1] if self.found else len(done.rows),
@@ -140,6 +143,7 @@ class Asked:
         scope = Scope(
             policy=self.policy,
             columns=self.columns,
+            exclude=self.exclude,
             require=self.require,
             values=self.deep and not self._in_part(),
         )
@@ -166,6 +170,7 @@ def _is_known(path: str) -> bool:
 def ask(
     *,
     columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     require: Sequence[str] = (),
     max_fpp: float | None = None,
     max_oversize: float | None = None,
@@ -200,6 +205,7 @@ def ask(
             policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema
         ),
         columns=names(columns, "columns"),
+        exclude=names(exclude, "columns"),
         require=names(require, "columns"),
         deep=deep,
         sample=part,
@@ -212,6 +218,7 @@ def gate(
     paths: Name | Sequence[Name],
     *,
     columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     require: Sequence[str] = (),
     max_fpp: float | None = None,
     max_oversize: float | None = None,
@@ -233,7 +240,8 @@ def gate(
 
     Args:
         paths: files, directories, globs, URIs.
-        columns, require, max_fpp, max_oversize, readers, table_schema, policy, deep: as for `bloomcli.validate`.
+        columns, exclude, require, max_fpp, max_oversize, readers, table_schema, policy, deep: as for
+            `bloomcli.validate`.
         sample: ``5%`` or a number of the files to look at; the rest isn't.
         sample_row_groups: ``5%`` or a number of each file's row groups that `deep` reads.
         seed: of the samples: the same seed takes the same part.
@@ -251,6 +259,7 @@ def gate(
     """
     asked = ask(
         columns=columns,
+        exclude=exclude,
         require=require,
         max_fpp=max_fpp,
         max_oversize=max_oversize,

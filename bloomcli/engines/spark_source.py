@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -23,6 +22,7 @@ from bloomcli.errors import BloomError, UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.listing import Listed, expand
 from bloomcli.model import FilterFacts
+from bloomcli.rules.policy import matches
 from bloomcli.source import open_source
 
 _MODES: Final = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
@@ -46,8 +46,9 @@ class BloomFilters(DataSource):
     """Bloom filters of files as rows.
 
     Options: ``path`` (or the argument of ``load``, also several), ``columns`` (leaf columns or globs, commas
-    between them), ``partitions`` (how many tasks at most), ``mode``: ``PERMISSIVE`` makes a file that can't be
-    read a row with its `problem`, ``DROPMALFORMED`` leaves it out, ``FAILFAST`` fails the query.
+    between them), ``exclude`` (those to leave out), ``partitions`` (how many tasks at most), ``mode``: ``PERMISSIVE``
+    makes a file that can't be read a row with its `problem`, ``DROPMALFORMED`` leaves it out, ``FAILFAST`` fails
+    the query.
     """
 
     @classmethod
@@ -81,7 +82,9 @@ class _Reader(DataSourceReader):
                     hint=f"the columns are: {known.simpleString()}",
                 )
         self.names = schema.names
-        self.columns = [c.strip() for c in options.get("columns", "").split(",") if c.strip()]
+        self.columns, self.exclude = (
+            [c.strip() for c in options.get(name, "").split(",") if c.strip()] for name in ("columns", "exclude")
+        )
         self.mode = options.get("mode", _MODES[0]).upper()
         if self.mode not in _MODES:
             raise UsageError(f"no mode {self.mode!r}", hint=", ".join(_MODES))
@@ -112,7 +115,8 @@ class _Reader(DataSourceReader):
                 raise listed.problem
             with open_source(listed.path) as source:
                 file = open_file(source)
-                chosen = {c.index for c in file.columns if self._chosen(c.path)} if self.columns else None
+                limited = self.columns or self.exclude
+                chosen = {c.index for c in file.columns if self._chosen(c.path)} if limited else None
                 for facts in file.facts(chosen):
                     row = {name: getattr(facts, name) for name in FilterFacts.__dataclass_fields__}
                     yield {"path": listed.path, "format": file.format, **row}
@@ -125,4 +129,4 @@ class _Reader(DataSourceReader):
             yield {"path": listed.path, "problem": str(error)}
 
     def _chosen(self, column: str) -> bool:
-        return any(column == c or fnmatchcase(column, c) for c in self.columns)
+        return (not self.columns or matches(self.columns, column)) and not matches(self.exclude, column)

@@ -49,6 +49,8 @@ class SizeRule(NamedTuple):
     """Mosaic: write version 2, which released readers refuse."""
     least: int = limits.FILTER_MIN_BYTES
     """Bytes of the smallest split-block filter to write, a power of two; `max_bytes` wins over it."""
+    by_default: bool = False
+    """Nobody asked for `fpp` nor for `ndv`: they are bloom's own."""
 
     @property
     def largest_split_block(self) -> int:
@@ -231,6 +233,9 @@ class FilterFile(Protocol):
     @property
     def leaves(self) -> Sequence[Column]:
         """Those of them that hold values: filters can be added for these, but for what is `unfilterable`."""
+
+    def why_not(self, column: Column) -> str | None:
+        """What a leaf is, where its chunks tell that it can't have a filter though it isn't `unfilterable`. Slow."""
 
     def literal_column(self, column: Column) -> Column:
         """The column as `literals.parse` has to read values of it."""

@@ -12,7 +12,9 @@ import struct
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import compress
+from operator import or_
 from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
 
 from bloomcli.formats.base import DeepCheck, Tick
@@ -20,6 +22,8 @@ from bloomcli.formats.base import DeepCheck, Tick
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+_WINDOW: Final = 1 << 20
+"""Bytes of filters that are compared at a time."""
 MISSING_SHOWN: Final = 5
 """Missing values that a finding names."""
 
@@ -55,6 +59,7 @@ class Rebuilt(Generic[B]):
         self._zeros = zeros
         self._has_zero = False
         self._lone = bool(zeros) and stored.check(zeros[1]) and not stored.check(zeros[0])
+        self._allowed: B | None = None
         self.count = 0
         self.negative_zero = False
         """A value is -0.0, and the stored filter doesn't hold +0.0."""
@@ -69,26 +74,35 @@ class Rebuilt(Generic[B]):
 
     def lost(self) -> bool:
         """A bit that the values set isn't in the stored filter: values are missing."""
-        return self._again.bitset != self._stored.bitset and bool(_int(self._again) & ~_int(self._stored))
+        if self._again.bitset == self._stored.bitset:
+            return False
+        return any(again & ~stored for again, stored in _windows(self._again, self._stored))
+
+    def allow(self, hashes: bytes | bytearray) -> None:
+        """Take hashes in that the stored filter may hold or not: what some readers see instead of a value."""
+        if hashes:
+            flags = bytearray(len(hashes) // 8)
+            self._stored.check_hashes(hashes, len(flags), flags)
+            self._allowed = self._allowed or self._stored.emptied()
+            held = array("Q", compress(memoryview(hashes).cast("Q"), flags))
+            self._allowed.insert_hashes(memoryview(held).cast("B"), len(held))
 
     def stray(self, allowed: bytes | bytearray = b"") -> int:
-        """Bits of the stored filter that no value sets, nor any of the `allowed` hashes that it holds."""
-        if self._again.bitset != self._stored.bitset:
-            twins = array("Q", bytes(allowed))
-            if self._has_zero:
-                twins.extend(self._zeros)
-            flags = bytearray(len(twins))
-            self._stored.check_hashes(memoryview(twins).cast("B"), len(twins), flags)
-            held = array("Q", compress(twins, flags))
-            if held:
-                self._again.insert_hashes(memoryview(held).cast("B"), len(held))
+        """Bits of the stored filter that no value sets, nor any of the allowed hashes that it holds."""
         if self._again.bitset == self._stored.bitset:
             return 0
-        return (_int(self._stored) & ~_int(self._again)).bit_count()
+        self.allow(allowed)
+        if self._has_zero:
+            self.allow(bytes(array("Q", self._zeros)))
+        windows = _windows(self._stored, self._again, *([] if self._allowed is None else [self._allowed]))
+        return sum((stored & ~reduce(or_, known)).bit_count() for stored, *known in windows)
 
 
-def _int(bits: Bits) -> int:
-    return int.from_bytes(bits.bitset, "little")
+def _windows(*filters: Bits) -> Iterator[list[int]]:
+    """The bits of filters of one size, as integers of a part of each: a filter may have 128 MiB."""
+    views = [memoryview(bits.bitset) for bits in filters]
+    for at in range(0, len(views[0]), _WINDOW):
+        yield [int.from_bytes(view[at : at + _WINDOW], "little") for view in views]
 
 
 def side_by_side(

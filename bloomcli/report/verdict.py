@@ -62,7 +62,13 @@ def looked_at(report: GateReport) -> str:
 
 def _filters(report: GateReport) -> str:
     """``24 filters``, ``8 filters of id, user.*``."""
-    return plural(report.filters_checked, "filter") + (f" of {', '.join(report.columns)}" if report.columns else "")
+    return plural(report.filters_checked, "filter") + _scope(report)
+
+
+def _scope(report: GateReport) -> str:
+    """`` of id, user.*``, `` but for secret``; empty for all columns."""
+    scope = f" of {', '.join(report.columns)}" if report.columns else ""
+    return scope + (f" but for {', '.join(report.excluded_columns)}" if report.excluded_columns else "")
 
 
 def sampling(report: GateReport) -> str:
@@ -109,6 +115,7 @@ def figures(report: GateReport) -> dict[str, str | int | float | bool]:
         "baseline": report.baseline,
         "gone": report.gone,
         "columns": ", ".join(report.columns) or None,
+        "excluded_columns": ", ".join(report.excluded_columns) or None,
         "deep": report.deep,
         "complete": report.complete,
         "seed": None if sample is None else sample.seed,
@@ -154,9 +161,8 @@ def _fine(report: GateReport) -> str:
     )
     files = "" if alone(report) else f" in {plural(report.files, 'file')}"
     if not report.filters_checked:
-        scope = f" of {', '.join(report.columns)}" if report.columns else ""
         parts = [
-            f"no filters{scope} to check{files if report.files else ''}" + (f" ({aside})" if aside else ""),
+            f"no filters{_scope(report)} to check{files if report.files else ''}" + (f" ({aside})" if aside else ""),
             partial,
         ]
         return "; ".join(filter(None, parts))

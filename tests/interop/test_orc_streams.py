@@ -25,7 +25,7 @@ FILES = [
     *("TestOrcFile.testPredicatePushdown.orc", "bad_bloom_filter_1.6.0.orc", "decimal.orc", "orc_split_elim_new.orc"),
     "TestOrcFile.emptyFile.orc",
 ]
-REFUSED = {"java_no_index.orc": "row index", "java_encrypted.orc": "encrypted"}
+REFUSED = {"java_no_index.orc": "row index"}
 BAD = "bad_bloom_filter_1.6.0.orc"
 
 

@@ -18,6 +18,9 @@ from pyarrow import orc
 from bloomcli import hashes
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.compression import Codec, codec_of
+from bloomcli.formats.orc.footer import Footer
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.source import open_source
 
 COMPRESSIONS: Final = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
 _EPOCH: Final = dt.datetime(1970, 1, 1)
@@ -179,6 +182,12 @@ def write(
     if stripe is not None and options.get("compression") is None:
         assert orc.ORCFile(path).nstripes == -(-table.num_rows // stripe), "stripes are longer than asked for"
     return path
+
+
+def leaf_types(path: Path) -> list[OrcType]:
+    """The types of the columns that hold values."""
+    with open_source(path) as source:
+        return [t for t in Footer(source).types if not t.children]
 
 
 def read(path: Path) -> pa.Table:

@@ -41,6 +41,30 @@ def test_bytes_of_every_length_are_hashed_as_the_reference_does() -> None:
         assert kernels.orc_hash_bytes(data) == hashes.orc_bytes(data)
 
 
+@given(st.lists(st.binary(max_size=30), max_size=8))
+def test_bytes_in_pieces_are_hashed_as_the_whole(pieces: list[bytes]) -> None:
+    value = kernels.OrcMurmur()
+    for piece in pieces:
+        value.update(piece)
+    assert value.digest() == hashes.orc_bytes(b"".join(pieces))
+
+
+def test_equal_neighbours_have_the_same_hash_and_others_their_own() -> None:
+    values = [0, 0, 7, 7, 7, 0, -1, -1, 7]
+    out = bytearray(8 * len(values))
+    kernels.orc_hash_long(struct.pack(f"<{len(values)}q", *values), 8, 1, 0, len(values), None, out)
+    assert unpacked(out, len(values)) == [hashes.orc_long(v) for v in values]
+    kernels.orc_hash_double(struct.pack(f"<{len(values)}d", *values), 8, 0, len(values), None, out)
+    assert unpacked(out, len(values)) == [orcfiles.double_hash(float(v)) for v in values]
+    texts = [b"", b"", b"ab", b"ab", b"ba", b"ab", b"abc", b""]
+    lengths = struct.pack(f"<{len(texts)}q", *map(len, texts))
+    kernels.orc_hash_lengths(b"".join(texts), 0, lengths, 0, len(texts), out)
+    assert unpacked(out, len(texts)) == [hashes.orc_bytes(t) for t in texts]
+    bitset = bytearray(8)
+    kernels.km_insert(bitset, packed([5, 5, 9, 5]), 4, 3)
+    assert bitset == orcfiles.bits_of([5, 9], 64, 3)
+
+
 @pytest.mark.parametrize("width", FORMS)
 def test_integers_of_every_width_are_sign_extended_and_mixed(width: int) -> None:
     values = edges(width)
@@ -72,9 +96,6 @@ def test_nulls_are_left_out_whatever_the_slice(offset: int) -> None:
     doubles = struct.pack(f"<{len(values)}d", *values)
     assert kernels.orc_hash_double(doubles, 8, offset, length, nulls, out) == len(kept)
     assert unpacked(out, len(kept)) == [orcfiles.double_hash(float(v)) for v in kept]
-    wide = b"".join(v.to_bytes(16, "little", signed=True) for v in values)
-    assert kernels.orc_hash_decimal(wide, 0, offset, length, nulls, out) == len(kept)
-    assert unpacked(out, len(kept)) == [hashes.orc_bytes(str(v).encode()) for v in kept]
 
 
 DOUBLES = [0.0, -0.0, 1.1, -1.1, 5e-324, -2.2e-308, 1.7e308, math.inf, -math.inf, 1e15, 0.1]
@@ -145,16 +166,6 @@ def test_a_decimals_text_is_python_decimals_with_the_zeros_trimmed(scale: int) -
 )
 def test_a_decimals_text_is_what_hive_prints(value: int, scale: int, text: bytes) -> None:
     assert kernels.orc_decimal_text(value.to_bytes(16, "little", signed=True), scale) == text
-
-
-@pytest.mark.parametrize("scale", [0, 7, 38])
-def test_decimals_are_hashed_by_their_text(scale: int) -> None:
-    values = decimals()
-    data = b"".join(v.to_bytes(16, "little", signed=True) for v in values)
-    out = bytearray(8 * len(values))
-    assert kernels.orc_hash_decimal(data, scale, 0, len(values), None, out) == len(values)
-    texts = [kernels.orc_decimal_text(data[i * 16 :][:16], scale) for i in range(len(values))]
-    assert unpacked(out, len(values)) == [hashes.orc_bytes(t) for t in texts]
 
 
 @pytest.mark.parametrize("k", [1, 4, 7, 30, 1024])
@@ -230,7 +241,7 @@ def test_bits_are_counted_whatever_the_length(length: int) -> None:
 
 
 OUT = 8 * 4
-LONGS, WIDE = bytes(32), bytes(64)
+LONGS = bytes(32)
 
 
 @pytest.mark.parametrize(
@@ -248,16 +259,10 @@ LONGS, WIDE = bytes(32), bytes(64)
         lambda o: kernels.orc_hash_long(LONGS, 8, 1, (1 << 63) - 4, 4, None, o),
         lambda o: kernels.orc_hash_long(LONGS, 8, 1, 0, 1 << 61, None, o),
         lambda o: kernels.orc_hash_double(LONGS, 8, (1 << 63) - 4, 4, None, o),
-        lambda o: kernels.orc_hash_decimal(WIDE, 0, (1 << 63) - 4, 4, None, o),
         lambda o: kernels.orc_hash_double(LONGS, 8, 1, 4, None, o),
         lambda o: kernels.orc_hash_double(LONGS, 2, 0, 4, None, o),
         lambda o: kernels.orc_hash_double(LONGS, 4, 0, 8, None, o),
         lambda o: kernels.orc_hash_double(LONGS, 8, 0, 4, b"", o),
-        lambda o: kernels.orc_hash_decimal(WIDE, 0, 1, 4, None, o),
-        lambda o: kernels.orc_hash_decimal(WIDE, 39, 0, 4, None, o),
-        lambda o: kernels.orc_hash_decimal(WIDE, -1, 0, 4, None, o),
-        lambda o: kernels.orc_hash_decimal(bytes(128), 0, 0, 8, None, o),
-        lambda o: kernels.orc_hash_decimal(WIDE, 0, 0, 4, b"", o),
         lambda _: kernels.orc_decimal_text(bytes(15), 0),
         lambda _: kernels.orc_decimal_text(bytes(17), 0),
         lambda _: kernels.orc_decimal_text(bytes(16), 39),
@@ -284,4 +289,3 @@ def test_ranges_and_figures_out_of_bounds_are_refused(call: Callable[[bytearray]
 def test_nothing_asked_for_is_nothing_done(nulls: Bits) -> None:
     assert kernels.orc_hash_long(b"", 8, 1, 0, 0, nulls, bytearray()) == 0
     assert kernels.orc_hash_double(b"", 8, 0, 0, nulls, bytearray()) == 0
-    assert kernels.orc_hash_decimal(b"", 0, 0, 0, nulls, bytearray()) == 0

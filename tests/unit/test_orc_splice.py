@@ -246,8 +246,8 @@ REFUSED: dict[str, tuple[str, Callable[[File], object], type[BloomError], str]] 
     "version 1.9999": ("i", versioned(1, 9999), UnsupportedError, "file version 1.9999"),
     "no row index": ("i", lambda f: f.footer.ClearField("row_index_stride"), UnsupportedError, "no row index"),
     "no row index stream": ("i", lambda f: f.drop(f.place(ROW_INDEX, 1)), UnsupportedError, "row index in stripe 0"),
-    "a root that is no struct": ("(root)", bare, UnsupportedError, "root is no struct"),
-    "encryption": ("i", encrypted, UnsupportedError, "encrypted columns"),
+    "a root that is no struct": ("(root)", bare, UnsupportedError, "root, which is no struct"),
+    "encryption": ("i", encrypted, UnsupportedError, "column i is encrypted"),
 }  # fmt: skip
 
 
@@ -293,10 +293,17 @@ SAME_NAMES: dict[str, pa.Table] = {
 
 
 @pytest.mark.parametrize("name", SAME_NAMES)
-def test_columns_that_cant_be_told_apart_get_no_filters_of_each_other(tmp_path: Path, name: str) -> None:
+def test_columns_of_the_same_name_get_each_its_own_filters(tmp_path: Path, name: str) -> None:
     path = orcfiles.write(tmp_path / "f", SAME_NAMES[name])
-    with pytest.raises(UnsupportedError, match="can't be told from others of the same name"):
-        bloomcli.add(path, ["*"], dry_run=True)
+    bloomcli.add(path, ["*"], in_place=True)
+    bloomcli.add(path, ["*"], in_place=True, replace=True)
+    report = bloomcli.validate(path, deep=True)
+    assert (report.findings, report.values_checked) == ((), 2)
+    held = [orcfiles.split(path).filters(t.id) for t in orcfiles.leaf_types(path)]
+    for column, index in enumerate(held):
+        (item,) = index.bloom_filter
+        size = len(item.utf8bitset) * 8, item.num_hash_functions
+        assert item.utf8bitset == orcfiles.bits_of([orcfiles.long_hash(column + 1)], *size)
 
 
 @pytest.mark.parametrize("column", ["a.b", "ä ö", "a*", "s.x.y", "A"])

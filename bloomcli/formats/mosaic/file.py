@@ -54,6 +54,11 @@ class MosaicFile:
             if c.kind not in COMPOUND
         ]
 
+    def why_not(self, column: Column) -> str | None:
+        """Nothing more."""
+        del column
+        return None
+
     def literal_column(self, column: Column) -> Column:
         """The Parquet type that holds the same values."""
         return schema.literal_column(self.footer.columns[column.index])

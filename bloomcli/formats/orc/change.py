@@ -1,32 +1,30 @@
 """Drafts of changes to an ORC file: filters added, removed. Planned first, carried out stripe by stripe.
 
-While one stripe is written, the next ones are read in other threads, one more than there are threads: none waits
-while a stripe is copied. There are fewer where their filters would take more than the ceiling, down to one stripe's:
-a stripe's filters lie among its streams, so memory is bounded by those of the largest stripe. To that come as many
-stripes of the columns that pyarrow has to decode as there are threads.
+A column's filters in a stripe are built by themselves. While they are written, the next ones are built in other
+threads, as many at a time as there is room for in memory.
 """
 
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli import __version__, kernels
-from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError, WriteError
+from bloomcli import __version__, limits
+from bloomcli.errors import BloomError, CorruptFile, FilterExists, UnsupportedError, UsageError, WriteError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
 from bloomcli.formats.ahead import Ahead, Job
 from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
 from bloomcli.formats.orc import spec, values
-from bloomcli.formats.orc.arrow_reader import check_name
-from bloomcli.formats.orc.column_reader import REPEATED
-from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, encode, sound_for_old_readers
+from bloomcli.formats.orc.column_reader import REPEATED, TIMESTAMPS
+from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, sound_for_old_readers
+from bloomcli.formats.orc.filter_writer import FilterStream, most_bytes
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import Layout, NewStream, kept_bytes, rebuild
+from bloomcli.formats.orc.stop import Stop
+from bloomcli.mending import listed
 from bloomcli.model import Column, FilterChange
 from bloomcli.source import Source
 
@@ -42,13 +40,6 @@ class _Change(Carried):
 
     def __init__(self, file: OrcFile) -> None:
         footer = file.footer
-        if footer.message.HasField("encryption"):
-            raise UnsupportedError(
-                "the file has encrypted columns",
-                path=footer.path,
-                field="encryption",
-                hint="bloom has no keys; let the engine that wrote the file write it with filters",
-            )
         if footer.version not in spec.VERSIONS:
             raise UnsupportedError(
                 f"file version {'.'.join(map(str, footer.version))}; 0.11 and 0.12 are known",
@@ -80,8 +71,10 @@ class _Change(Carried):
         self.bytes_to_copy = kept_bytes(self.footer, streams)
 
     def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
-        """Re-read the finished file: every stripe has the streams that were planned, and the new filters' bytes, by
-        their digests (XXH64)."""
+        """Re-read the finished file: every stripe has the streams that were planned, and the new filters' bytes.
+
+        `filters` has the print of each.
+        """
         again = Footer(written)
         if len(again.stripes) != len(self.footer.stripes) or again.rows != self.footer.rows:
             raise WriteError("the footer that was written isn't the one that was planned")
@@ -102,17 +95,15 @@ class _Change(Carried):
             if [(s.kind, s.column, s.length) for s in rest] != kept:
                 raise WriteError(f"stripe {stripe.ordinal} lost or gained a stream")
             for stream in added:
-                digest = kernels.xxh64(again.read_stream(stream, stripe))
-                if digest != filters[stripe.ordinal, stream.kind, stream.column]:
+                if again.print_of(stream, stripe) != filters[stripe.ordinal, stream.kind, stream.column]:
                     raise WriteError(f"the filters at {stream.offset} aren't the ones that were built")
 
 
-@dataclass(slots=True, kw_only=True)
-class _StripeFilters:
-    """The filters that were built for one stripe."""
+class _Built(NamedTuple):
+    """The filters that were built for a column of a stripe."""
 
     streams: list[NewStream]
-    changes: list[FilterChange]
+    change: FilterChange
 
 
 class AddDraft(_Change):
@@ -125,7 +116,7 @@ class AddDraft(_Change):
         if rule.variant is not None:
             raise UsageError("ORC has no such variants", path=self.footer.path, hint="leave --variant out")
         self.rule = rule
-        self.chosen = [file.footer.types[c.index] for c in columns]
+        self.chosen = [file.footer.types[i] for i in sorted({c.index for c in columns})]
         for orc in self.chosen:
             self._refuse(orc)
         if not self.footer.stride:
@@ -135,17 +126,9 @@ class AddDraft(_Change):
                 field="rowIndexStride",
                 hint="write the file with a row index (orc.create.index)",
             )
-        repeated = any(t.kind in REPEATED for c in self.chosen for t in self.footer.above(c))
-        count = rule.ndv or self.footer.stride
-        count = count if repeated else min(count, self.footer.stride)  # a row has a value
-        self.bits, self.k = size_for(count, rule.fpp)
-        if rule.max_bytes is not None and self.bits > rule.max_bytes * 8:
-            self.bits = max(rule.max_bytes // 8, 1) * 64
-            self.k = functions_for(count, self.bits)
+        self.bits, self.k, self._told = self._size(rule)
         self.replace = replace
-        self._stopped = False
-        self._local = threading.local()
-        self._ahead: Ahead[_StripeFilters] | None = None
+        self._ahead: Ahead[_Built] | None = None
         self.mended: str | None = None
         bad = bad_writer(self.footer)
         self._todo = {
@@ -167,22 +150,32 @@ class AddDraft(_Change):
             - self.footer.footer_at
         )
 
+    def _size(self, rule: SizeRule) -> tuple[int, int, bool]:
+        """Bits and functions of every filter, as orc-core sizes them; and whether one that misses the rate is news.
+
+        orc-core sizes by the stride, for a rate that it misses by a little. What was asked for has to be told of.
+        """
+        stride = self.footer.stride
+        if stride > limits.ORC_STRIDE_TRUSTED:
+            stride = max((min(s.rows, stride) for s in self.footer.stripes), default=0)
+        repeated = any(t.kind in REPEATED for c in self.chosen for t in self.footer.above(c))
+        count = rule.ndv or stride
+        count = count if repeated else min(count, stride)  # a row has a value
+        bits, functions = size_for(count, rule.fpp)
+        capped = rule.max_bytes is not None and bits > rule.max_bytes * 8
+        if rule.max_bytes is not None and capped:
+            bits = max(rule.max_bytes // 8, 1) * 64
+            functions = functions_for(count, bits)
+        return bits, functions, capped or not rule.by_default
+
     def _refuse(self, orc: OrcType) -> None:
         reason = self.file.unfilterable.get(orc.id)
-        if orc.kind == "BOOLEAN":
-            raise UsageError(
-                f"column {orc.label} is {reason}",
-                path=self.footer.path,
-                hint="leave it out of --columns",
-            )
-        check_name(self.footer, orc)
         if reason is not None:
-            raise UnsupportedError(
-                f"column {orc.path} is {reason}",
-                path=self.footer.path,
-                field=f"types[{orc.id}]",
-                hint="leave it out of --columns",
-            )
+            error: type[BloomError] = UsageError if orc.kind == "BOOLEAN" else UnsupportedError
+            hint = f"--exclude {listed(orc.label)} leaves it out"
+            if orc.kind in TIMESTAMPS:
+                hint += "; where time zone data are missing, `pip install tzdata` brings them"
+            raise error(f"column {orc.label} is {reason}", path=self.footer.path, field=f"types[{orc.id}]", hint=hint)
 
     def _present(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
         """The filters that a column has in a stripe."""
@@ -205,6 +198,16 @@ class AddDraft(_Change):
                 offset=stripe.offset,
                 field=f"{stripe.field}.footer",
                 hint="the file is damaged; get it from its source again",
+            )
+        size = most_bytes(self.footer.row_groups(stripe), self.bits)
+        if size > limits.STREAM_MAX_BYTES:
+            raise UnsupportedError(
+                f"the filters of column {orc.path} would take {size} bytes in stripe {stripe.ordinal}, more than "
+                f"{limits.STREAM_MAX_BYTES}",
+                path=self.footer.path,
+                offset=stripe.offset,
+                field=stripe.field,
+                hint="a higher --fpp or --max-bytes makes them smaller",
             )
         present = self._present(stripe, orc)
         if present and not self.replace:
@@ -249,23 +252,31 @@ class AddDraft(_Change):
         layout = Layout(self.footer, self.mended)
         changes: list[FilterChange] = list(self._dropped)
         filters: dict[tuple[int, str, int], int] = {}
-        jobs = (Job(self._memory(s), partial(self._build, s, tick)) for s in self.footer.stripes)
+        stop = Stop()
+        stop = Stop()
+        todo = ((s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ()))
+        jobs = (Job(self._memory(s, c), partial(self._build, s, c, stop)) for s, c in todo)
         with Ahead(jobs, threads, _held, most=threads + 1) as ahead:
             self._ahead = ahead
+
+            def built(column: int) -> Sequence[NewStream]:
+                """A column's filters in the stripe that is written: they come in this order."""
+                ahead.begin()
+                found = ahead.take()
+                changes.append(found.change)
+                filters.update({(stripe.ordinal, s.kind, column): s.print for s in found.streams})
+                tick(_data_bytes(self.file.stripe_footer(stripe), self.footer.types[column]))
+                return found.streams
+
             try:
                 for stripe in self.footer.stripes:
                     ahead.begin()
                     yield from layout.before(stripe)
-                    built = ahead.take()
-                    for stream in built.streams:
-                        filters[stripe.ordinal, stream.kind, stream.column] = kernels.xxh64(stream.data)
-                    changes += built.changes
+                    columns = [c.id for c in self._todo.get(stripe.ordinal, ())]
                     gone = self.gone.get(stripe.ordinal, set())
-                    new = rebuild(self.footer, self.file.stripe_footer(stripe), gone, built.streams)
-                    del built  # it is in the new stripe, compressed
-                    yield from layout.add(new)
+                    yield from layout.add(rebuild(self.footer, self.file.stripe_footer(stripe), gone, columns, built))
             except BaseException:
-                self._stopped = True
+                stop.asked = True
                 raise
         yield from layout.tail()
         self._built = Built(
@@ -276,74 +287,57 @@ class AddDraft(_Change):
         )
 
     def failed(self) -> bool:
-        """Some stripe could not be decoded."""
+        """Some column could not be decoded."""
         return self._ahead is not None and self._ahead.failed()
 
-    def _memory(self, stripe: Stripe) -> int:
-        """Bytes that a stripe's filters take at most: built, encoded, compressed."""
-        columns = len(self._todo.get(stripe.ordinal, ()))
-        streams = 2 if self.rule.kind == "both" else 1
-        return (streams + 1) * columns * self.footer.row_groups(stripe) * (self.bits // 8 + _ENTRY_BOUND)
+    def _memory(self, stripe: Stripe, orc: OrcType) -> int:
+        """Bytes that building a column's filters in a stripe takes."""
+        size = most_bytes(self.footer.row_groups(stripe), self.bits)
+        return size * len(self._kinds(orc)) + self.bits // 8 + values.memory(self.file.stripe_footer(stripe), orc)
 
-    def _build(self, stripe: Stripe, tick: Tick) -> _StripeFilters:
-        """Decode a stripe and build its filters. Each thread has a reader of its own."""
-        todo = self._todo.get(stripe.ordinal)
-        if not todo:
-            return _StripeFilters(streams=[], changes=[])
-        reader: values.StripeReader | None = getattr(self._local, "reader", None)
-        if reader is None:
-            reader = self._local.reader = values.StripeReader(self.file.source, self.footer, self.chosen)
-        built: dict[int, list[KirschMitzenmacherFilter]] = {c.id: [] for c in todo}
-        counts = dict.fromkeys(built, 0)
-        for group in reader.row_groups(stripe):
-            if self._stopped:
-                break
-            for column, filters in built.items():
-                hashed = group[column]
-                bits = KirschMitzenmacherFilter.empty(self.bits, self.k)
-                bits.insert_hashes(hashed.hashes, hashed.count)
-                if hashed.has_zero:
-                    bits.insert_hashes(values.zero_hashes(), 2)
-                bits.insert_hashes(hashed.shifted, len(hashed.shifted) // 8)
-                filters.append(bits)
-                counts[column] += hashed.count
+    def _kinds(self, orc: OrcType) -> list[str]:
+        both = self.rule.kind == "both" and sound_for_old_readers(self.footer, orc)
+        return [UTF8, ORIGINAL] if both else [UTF8]
+
+    def _build(self, stripe: Stripe, orc: OrcType, stop: Stop) -> _Built:
+        """Decode a column of a stripe and build its filters."""
         streams = self.file.stripe_footer(stripe)
-        tick(sum(_data_bytes(streams, c) for c in todo))
-        return _StripeFilters(
-            changes=[self._changed(stripe, c, built[c.id], counts[c.id]) for c in todo],
-            streams=[s for c in todo for s in self._streams(c, built.pop(c.id))],
-        )
+        new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
+        rate, count = 0.0, 0
+        for batches in values.row_groups(self.file.source, self.footer, streams, orc, stop):
+            bits = KirschMitzenmacherFilter.empty(self.bits, self.k)
+            for taken in batches:
+                bits.insert_hashes(taken.hashes, taken.count)
+                if taken.has_zero:
+                    bits.insert_hashes(values.zero_hashes(), 2)
+                bits.insert_hashes(taken.others, len(taken.others) // 8)
+                count += taken.count
+            rate = max(rate, bits.fpp)
+            for stream in new:
+                stream.add(bits)
+        return _Built([stream.finish() for stream in new], self._changed(stripe, orc, count, rate))
 
-    def _streams(self, orc: OrcType, filters: list[KirschMitzenmacherFilter]) -> list[NewStream]:
-        new = [NewStream(kind=UTF8, column=orc.id, data=encode(UTF8, filters))]
-        if self.rule.kind == "both" and sound_for_old_readers(self.footer, orc):
-            new.append(NewStream(kind=ORIGINAL, column=orc.id, data=encode(ORIGINAL, filters)))
-        return new
-
-    def _changed(
-        self, stripe: Stripe, orc: OrcType, filters: list[KirschMitzenmacherFilter], count: int
-    ) -> FilterChange:
-        rate = max((f.fpp for f in filters), default=0.0)
+    def _changed(self, stripe: Stripe, orc: OrcType, count: int, rate: float) -> FilterChange:
         replaced = any(
             s.position in self.gone.get(stripe.ordinal, ()) for s in self.file.stripe_footer(stripe).of_column(orc.id)
         )
         return FilterChange(
             stripe=stripe.ordinal,
             row_group=None,
-            filters=len(filters),
+            filters=self.footer.row_groups(stripe),
             column=orc.path,
             action="replace" if replaced else "add",
             bitset_bytes=self.bits // 8,
             values=count,
             fpp=rate,
             target_fpp=self.rule.fpp,
-            misses_target=rate > self.rule.fpp,
+            misses_target=self._told and rate > self.rule.fpp,
             source="stripe",
         )
 
 
-def _held(built: _StripeFilters) -> int:
-    return 2 * sum(len(stream.data) for stream in built.streams)  # they are compressed before they are written
+def _held(built: _Built) -> int:
+    return sum(stream.length for stream in built.streams)
 
 
 def _data_bytes(streams: StripeFooter, orc: OrcType) -> int:
@@ -391,7 +385,7 @@ class RemoveDraft(_Change):
         for stripe in self.footer.stripes:
             yield from layout.before(stripe)
             streams = self.file.stripe_footer(stripe)
-            yield from layout.add(rebuild(self.footer, streams, self.gone[stripe.ordinal], ()))
+            yield from layout.add(rebuild(self.footer, streams, self.gone[stripe.ordinal], (), lambda _: ()))
         yield from layout.tail()
         self._built = Built(
             changes=self.estimate,

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
-from itertools import compress
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli import limits
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import (
-    NEGATIVE_ZERO,
-    Rebuilt,
-    add_missing,
-    lost_bound,
-    lost_values,
-    side_by_side,
-    stray_bits,
-)
+from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, lost_bound, lost_values, stray_bits
 from bloomcli.formats.orc import bounds, describe, spec, values
 from bloomcli.formats.orc.column_reader import zone_unknown
 from bloomcli.formats.orc.filter_header import (
@@ -31,15 +21,20 @@ from bloomcli.formats.orc.filter_header import (
     holds_lengths,
 )
 from bloomcli.formats.orc.footer import Stream, StripeFooter
-from bloomcli.formats.orc.schema import COMPOUND, literal_column
+from bloomcli.formats.orc.missing import Again, Lost
+from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
+from bloomcli.formats.orc.stop import Stop
 from bloomcli.literals import render
 from bloomcli.mending import removing
 from bloomcli.model import FilterFacts, Finding, Severity
 
 if TYPE_CHECKING:
+    from bloomcli.formats.ahead import Job
     from bloomcli.formats.orc.file import OrcFile
 
 
+_COPIES: Final = 3
+"""How often a filter stream's bytes are held: as they are read, as filters, and as those that are built again."""
 _ALL_LOST: Final = "a reader loses all of them"
 _UNASKED: Final = "ORC C++ leaves them out where a batch has no nulls, and no reader asks for them"
 """Of lengths of lists and maps, and tags of unions."""
@@ -166,36 +161,67 @@ def _hint(file: OrcFile, column: int) -> str:
 def deep(
     file: OrcFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
 ) -> Iterator[DeepCheck]:
-    """Every value of each column that has filters which readers use, looked up in them; `threads` stripes at once."""
-    work = (
-        (partial(_deep_stripe, file, streams, columns), file.deep_bytes_of(streams, columns))
-        for streams in (file.stripe_footer(s) for s in file.footer.stripes if units is None or s.ordinal in units)
-    )
-    yield from side_by_side(work, threads, tick)
+    """Every value of each column that has filters which readers use, looked up in them; by `threads` threads."""
+    from bloomcli.formats.ahead import Ahead
+
+    stop = Stop()
+    stripes = (s for s in file.footer.stripes if units is None or s.ordinal in units)
+    jobs = (job for s in stripes for job in _jobs(file, file.stripe_footer(s), columns, stop))
+    with Ahead(jobs, threads, lambda _: 0, most=threads + 1) as ahead:
+        try:
+            while ahead:
+                ahead.begin()
+                checks, read = ahead.take()
+                yield from checks
+                tick(read)
+        except BaseException:
+            stop.asked = True
+            raise
 
 
-def _deep_stripe(file: OrcFile, streams: StripeFooter, columns: set[int] | None) -> list[DeepCheck]:
-    checks: list[DeepCheck] = []
-    found: dict[int, list[LoadedStream]] = {}
+def _jobs(
+    file: OrcFile, streams: StripeFooter, columns: set[int] | None, stop: Stop
+) -> Iterator[Job[tuple[Sequence[DeepCheck], int]]]:
+    """Each column of a stripe by itself, with the bytes that are read of it."""
+    from bloomcli.formats.ahead import Job
+
+    filters: dict[int, list[Stream]] = {}
     for stream in streams.streams:
-        if _holds_nothing(file, stream, columns):
+        if _holds_nothing(file, stream, columns) or file.wanted(stream, columns):
+            filters.setdefault(stream.column, []).append(stream)
+    for column, found in filters.items():
+        memory = sum(file.footer.codec.most_bytes(s.length) for s in found)
+        memory = _COPIES * min(memory, limits.STREAM_MAX_BYTES) + values.memory(streams, file.footer.types[column])
+        read = file.bytes_to_check(streams, column)
+        yield Job(memory, partial(_deep_column, file, streams, found, read, stop))
+
+
+def _deep_column(
+    file: OrcFile, streams: StripeFooter, found: Sequence[Stream], read: int, stop: Stop
+) -> tuple[Sequence[DeepCheck], int]:
+    """One column of one stripe."""
+    checks: list[DeepCheck] = []
+    orc = file.footer.types[found[0].column]
+    usable: list[LoadedStream] = []
+    for stream in found:
+        if _holds_nothing(file, stream, None):
             checks += _empty(file, streams, stream)
-        elif file.wanted(stream, columns):
-            try:
-                loaded = file.load(streams, stream)
-            except FilterProblem:
-                continue  # structure reports it
-            unasked = holds_lengths(file.footer, file.footer.types[stream.column])
-            if (loaded.untrusted is not None and not unasked) or _local_time(file, stream):
-                continue
-            why = file.unread.get(stream.column) or zone_unknown(streams, file.footer.types[stream.column])
-            if why is not None:
-                checks += _not_checked(file, streams, stream, why)
-            else:
-                found.setdefault(stream.column, []).append(loaded)
-    if found and streams.stripe.rows:
-        checks += _row_groups(file, streams, found)
-    return checks
+            continue
+        try:
+            loaded = file.load(streams, stream)
+        except FilterProblem:
+            continue  # structure reports it
+        unasked = holds_lengths(file.footer, orc)
+        if (loaded.untrusted is not None and not unasked) or _local_time(file, stream):
+            continue
+        why = file.unread.get(orc.id) or zone_unknown(streams, orc)
+        if why is not None:
+            checks += _not_checked(file, streams, stream, why)
+        else:
+            usable.append(loaded)
+    if usable and streams.stripe.rows:
+        checks += _row_groups(file, streams, usable, orc, stop)
+    return checks, read
 
 
 def _holds_nothing(file: OrcFile, stream: Stream, columns: set[int] | None) -> bool:
@@ -244,58 +270,43 @@ def _local_time(file: OrcFile, stream: Stream) -> bool:
     return stream.kind == ORIGINAL and file.footer.types[stream.column].kind == "TIMESTAMP"
 
 
-def _row_groups(file: OrcFile, streams: StripeFooter, found: dict[int, list[LoadedStream]]) -> Iterator[DeepCheck]:
-    reader = values.StripeReader(file.source, file.footer, [file.footer.types[c] for c in found])
-    for group, by_column in enumerate(reader.row_groups(streams.stripe)):
-        for column, hashed in by_column.items():
-            for loaded in found[column]:
-                bits = loaded.filters[group]
-                floating = file.footer.types[column].kind in values.FLOATS
-                again = Rebuilt(bits, memoryview(values.zero_hashes()).cast("Q") if floating else ())
-                again.insert(hashed.hashes, hashed.count, has_zero=hashed.has_zero)
-                finding = partial(_finding, file, streams, loaded.stream, row_group=group)
-                if not again.lost():
-                    stray = again.stray(hashed.shifted)
-                    yield DeepCheck(
-                        values=hashed.count,
-                        finding=finding("filter-stray-bits", Severity.WARNING, stray_bits(stray)) if stray else None,
-                        negative_zero=finding("reader-negative-zero", Severity.ERROR, NEGATIVE_ZERO)
-                        if again.negative_zero
-                        else None,
-                    )
-                    continue
-                flags = bytearray(hashed.count)
-                lost = bits.check_hashes(hashed.hashes, hashed.count, flags)
-                found_as_read = bytes(flags)
-                if lost and hashed.shifted:
-                    lost = values.found_shifted(hashed, flags, bits)
-                if not lost:
-                    stray = _beside_shifted(hashed, found_as_read, bits)
-                    yield DeepCheck(
-                        values=hashed.count,
-                        finding=finding("filter-stray-bits", Severity.WARNING, stray_bits(stray)) if stray else None,
-                    )
-                    continue
-                missing: list[str] = []
-                add_missing(missing, flags, hashed.value)
-                unasked = holds_lengths(file.footer, file.footer.types[column])
-                yield DeepCheck(
-                    values=hashed.count,
-                    finding=finding(
-                        "value-missing",
-                        Severity.NOTE if unasked else Severity.ERROR,
-                        f"{lost} of {hashed.count} lengths are not in their filter: {_UNASKED}"
-                        if unasked
-                        else lost_values(lost, hashed.count),
-                        missing=tuple(missing),
-                        hint=_hint(file, column),
-                    ),
-                )
+def _row_groups(
+    file: OrcFile, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, stop: Stop
+) -> Iterator[DeepCheck]:
+    zeros = memoryview(values.zero_hashes()).cast("Q") if orc.kind in values.FLOATS else ()
+    again = Again(file.source, file.footer, streams, orc, stop)
+    groups = values.row_groups(file.source, file.footer, streams, orc, stop)
+    for group, batches in enumerate(groups):
+        rebuilt = [Rebuilt(loaded.filters[group], zeros) for loaded in found]
+        for taken in batches:
+            for one in rebuilt:
+                one.insert(taken.hashes, taken.count, has_zero=taken.has_zero)
+                one.allow(taken.others)
+        short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.lost()]
+        looks = iter(again.lost(group, short) if short else ())
+        for loaded, one in zip(found, rebuilt, strict=True):
+            finding = partial(_finding, file, streams, loaded.stream, row_group=group)
+            lost = next(looks) if one.lost() else None
+            if lost is not None and lost.count:
+                yield DeepCheck(values=one.count, finding=_lost(file, orc, lost, one.count, finding))
+                continue
+            stray = one.stray() if lost is None else lost.stray
+            negative = lost is None and one.negative_zero
+            yield DeepCheck(
+                values=one.count,
+                finding=finding("filter-stray-bits", Severity.WARNING, stray_bits(stray)) if stray else None,
+                negative_zero=finding("reader-negative-zero", Severity.ERROR, NEGATIVE_ZERO) if negative else None,
+            )
 
 
-def _beside_shifted(hashed: values.Hashed, found: bytes, bits: KirschMitzenmacherFilter) -> int:
-    """Stray bits of a filter that holds some of the values (those not `found`) as other readers see them."""
-    again = Rebuilt(bits)
-    held = array("Q", compress(memoryview(hashed.hashes).cast("Q"), found))
-    again.insert(bytearray(held.tobytes()), len(held), has_zero=False)
-    return again.stray(hashed.shifted)
+def _lost(file: OrcFile, orc: OrcType, lost: Lost, count: int, finding: Callable[..., Finding]) -> Finding:
+    unasked = holds_lengths(file.footer, orc)
+    return finding(
+        "value-missing",
+        Severity.NOTE if unasked else Severity.ERROR,
+        f"{lost.count} of {count} lengths are not in their filter: {_UNASKED}"
+        if unasked
+        else lost_values(lost.count, count),
+        missing=lost.missing,
+        hint=_hint(file, orc.id),
+    )

@@ -6,11 +6,13 @@
     DATA, LENGTH,               places in a dictionary, its        strings, DICTIONARY
       DICTIONARY_DATA             entries' lengths and bytes
     DATA, SECONDARY             seconds, nanoseconds               timestamps (see `moments`)
+    DATA, SECONDARY             varints, scales                    decimals
     LENGTH                      numbers of elements                lists and maps
 
 Nulls have no bytes, and aren't hashed: of a column's ancestors and its PRESENT stream only the number of values
-matters that is left of so many rows. Which values they are, nobody asks. Decimals are left to pyarrow, and so is
-what lies within a union.
+matters that is left of so many rows. Which values they are, nobody asks. What lies within a union isn't read.
+
+Values are handed out in batches, and no more of them than a batch is held.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.moments import Moments
-from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
+from bloomcli.formats.orc.stop import Stop
 from bloomcli.formats.orc.streams import ByteStream, Presence, Runs, byte_runs, integers
 from bloomcli.formats.orc.zones import writer_zone
 from bloomcli.source import Source
@@ -34,13 +37,13 @@ FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
 _BYTES: Final = ("STRING", "VARCHAR", "CHAR", "BINARY")
 REPEATED: Final = ("LIST", "MAP")
 TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
-_KINDS: Final = frozenset((*INTEGERS, *FLOATS, *_BYTES, *REPEATED, *TIMESTAMPS, "BYTE"))
+_KINDS: Final = frozenset((*INTEGERS, *FLOATS, *_BYTES, *REPEATED, *TIMESTAMPS, "BYTE", "DECIMAL"))
 
 _PLAIN: Final = ("DIRECT",)
 VERSIONS: Final = {"DIRECT": 1, "DIRECT_V2": 2, "DICTIONARY": 1, "DICTIONARY_V2": 2}
 DIRECT: Final = ("DIRECT", "DIRECT_V2")
 _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys((*INTEGERS, *REPEATED, *TIMESTAMPS, "BINARY"), DIRECT),
+    **dict.fromkeys((*INTEGERS, *REPEATED, *TIMESTAMPS, "BINARY", "DECIMAL"), DIRECT),
     **dict.fromkeys((*FLOATS, "BYTE"), _PLAIN),
     **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), tuple(VERSIONS)),
 }
@@ -49,7 +52,7 @@ _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The present values of some rows."""
+    """The present values of some rows, a batch at most."""
 
     count: int
     hashes: bytearray
@@ -57,12 +60,16 @@ class Taken:
     others: bytearray
     """The hashes of what some readers see instead of a value."""
     owners: bytearray
-    """For each of the others, an int64: the number of its value."""
+    """For each of the others, an int64: the number of its value in the batch."""
 
 
-def readable(footer: Footer, orc: OrcType) -> bool:
-    """Whether a column's values are read here."""
-    return orc.kind in _KINDS and all(t.kind in {"STRUCT", *REPEATED} for t in footer.above(orc))
+def unreadable(footer: Footer, orc: OrcType) -> str | None:
+    """Why a column's values can't be read; None where they can."""
+    if orc.kind == "DECIMAL" and orc.fault is not None:
+        return orc.fault
+    if any(t.kind == "UNION" for t in footer.above(orc)):
+        return "it lies within a union"
+    return None if orc.kind in _KINDS else f"how values of {orc.name} are hashed isn't known"
 
 
 def _batches(count: int) -> Iterator[int]:
@@ -75,16 +82,17 @@ def _batches(count: int) -> Iterator[int]:
 class Streams:
     """One column's streams in one stripe, by kind."""
 
-    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
+    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
         self._source = source
         self._footer = footer
         self._stripe = stripe
         self._orc = orc
+        self._stop = stop
 
     def open(self, kind: str) -> ByteStream:
         """A stream from its start."""
         found = self._stripe.find(kind, self._orc.id)
-        return ByteStream(self._source, self._footer.codec, self._stripe.stripe, found)
+        return ByteStream(self._source, self._footer.codec, self._stripe.stripe, found, self._stop)
 
     def presence(self) -> Presence | None:
         """Which rows have a value; None where all have one."""
@@ -175,58 +183,66 @@ def _sum(lengths: memoryview, count: int, fault: Callable[[str], CorruptFile]) -
 class Rows:
     """How many values of a column there are in rows: nulls, its own and its ancestors', and empty lists have none."""
 
-    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
-        self._levels = [_Level(Streams(source, footer, stripe, t), t) for t in footer.above(orc)]
-        self._presence = Streams(source, footer, stripe, orc).presence()
+    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
+        self._levels = [_Level(Streams(source, footer, stripe, t, stop), t) for t in footer.above(orc)]
+        self._presence = Streams(source, footer, stripe, orc, stop).presence()
         self._path = footer.path
         self._stripe = stripe.stripe
+        self._stop = stop
+        self._seen = [0] * (len(self._levels) + 2)
+        """How many there were so far: of each of the column's ancestors, its own with nulls, its own without."""
 
     def values(self, rows: int) -> Iterator[int]:
-        """The number of values in the next rows, in batches."""
-        for level in self._levels:
+        """The number of values in the next rows, in batches. Raises UnsupportedError."""
+        for depth, level in enumerate(self._levels):
+            self._add(depth, rows)
             rows = level.children(rows)
-        count = 0
+        self._add(-2, rows)
         for batch in _batches(rows):
+            self._stop.check()
             present = batch if self._presence is None else self._presence.take(batch)
-            count += present
-            if count > limits.ORC_VALUES_MAX:
-                raise UnsupportedError(
-                    f"a row group of more than {limits.ORC_VALUES_MAX} values",
-                    path=self._path,
-                    offset=self._stripe.offset,
-                    field=self._stripe.field,
-                    hint="write the file with a smaller row index stride",
-                )
+            self._add(-1, present)
             yield present
+
+    def _add(self, depth: int, count: int) -> None:
+        self._seen[depth] += count
+        if self._seen[depth] > limits.ORC_VALUES_MAX:
+            raise UnsupportedError(
+                f"a stripe with more than {limits.ORC_VALUES_MAX} values of a column",
+                path=self._path,
+                offset=self._stripe.offset,
+                field=self._stripe.field,
+                hint="write the file with smaller stripes",
+            )
 
 
 class ColumnReader:
     """Hands out the hashes of one column of one stripe, from the first row to the last."""
 
-    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
-        self._rows = Rows(source, footer, stripe, orc)
-        streams = Streams(source, footer, stripe, orc)
-        self._moments = _moments(streams) if orc.kind in TIMESTAMPS else None
-        self._hash = _hasher(streams, orc) if self._moments is None else self._moments.hash_next
+    def __init__(
+        self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop, *, every: bool = False
+    ) -> None:
+        """`every`: give the others of each value, not once for equal neighbours."""
+        self._rows = Rows(source, footer, stripe, orc, stop)
+        streams = Streams(source, footer, stripe, orc, stop)
+        self._moments = _moments(streams, every=every) if orc.kind in TIMESTAMPS else None
+        self._hash = _hasher(streams, orc, stop) if self._moments is None else self._moments.hash_next
 
-    def take(self, rows: int) -> Taken:
-        """The present values of the next rows of the file. Raises CorruptFile, UnsupportedError."""
-        parts: list[bytearray] = []
-        zero = False
+    def take(self, rows: int) -> Iterator[Taken]:
+        """The present values of the next rows of the file, in batches that have to be taken before the next rows
+        are. Raises CorruptFile, UnsupportedError, Stopped."""
         for count in self._rows.values(rows):
             out = bytearray(count * 8)
-            zero |= self._hash(count, out)
-            parts.append(out)
-        hashes = parts[0] if len(parts) == 1 else bytearray().join(parts)
-        owners, others = (bytearray(), bytearray()) if self._moments is None else self._moments.others()
-        return Taken(len(hashes) // 8, hashes, zero, others, owners)
+            zero = self._hash(count, out)
+            owners, others = (bytearray(), bytearray()) if self._moments is None else self._moments.others()
+            yield Taken(count, out, zero, others, owners)
 
 
 Hasher = Callable[[int, bytearray], bool]
 """Puts the hashes of the next values (a batch at most) where they are to go; whether one of them is a zero."""
 
 
-def _hasher(streams: Streams, orc: OrcType) -> Hasher:
+def _hasher(streams: Streams, orc: OrcType, stop: Stop) -> Hasher:
     encoding, entries = streams.encoding()
     if orc.kind in INTEGERS:
         return _integers(streams, VERSIONS[encoding], INTEGERS[orc.kind])
@@ -236,14 +252,16 @@ def _hasher(streams: Streams, orc: OrcType) -> Hasher:
         return _lengths(streams)
     if orc.kind in FLOATS:
         return _floats(streams, FLOATS[orc.kind])
+    if orc.kind == "DECIMAL":
+        return _decimals(streams, orc, VERSIONS[encoding])
     if encoding in DIRECT:
         return _strings(streams.open("DATA"), streams.lengths())
-    return _entries(streams, VERSIONS[encoding], entries)
+    return _entries(streams, VERSIONS[encoding], entries, stop)
 
 
-def _moments(streams: Streams) -> Moments:
+def _moments(streams: Streams, *, every: bool) -> Moments:
     encoding, _ = streams.encoding()
-    return Moments(streams.open("DATA"), streams.open("SECONDARY"), VERSIONS[encoding], streams.zone())
+    return Moments(streams.open("DATA"), streams.open("SECONDARY"), VERSIONS[encoding], streams.zone(), every=every)
 
 
 def _integers(streams: Streams, version: int, width: int) -> Hasher:
@@ -294,31 +312,64 @@ def _floats(streams: Streams, width: int) -> Hasher:
     return hash_next
 
 
-def _strings(data: ByteStream, runs: Runs) -> Hasher:
+def _decimals(streams: Streams, orc: OrcType, version: int) -> Hasher:
+    data = streams.open("DATA")
+    scales = integers(streams.open("SECONDARY"), version, signed=True)
+    most = SHORT_DIGITS if orc.precision <= SHORT_DIGITS else limits.ORC_DECIMAL_DIGITS
+
     def hash_next(count: int, out: bytearray) -> bool:
-        lengths = runs.take(count)
+        taken = scales.take(count)
         done = 0
         try:
             while True:
-                done, data.at = kernels.orc_hash_lengths(data.data, data.at, lengths, done, count, out)
+                done, data.at = kernels.orc_hash_decimals(
+                    data.data, data.at, taken, done, count, orc.scale, most, out
+                )
                 if done == count:
                     return False
-                value = data.take(int.from_bytes(lengths[done * 8 : done * 8 + 8], "little"))  # over chunks' ends
-                done, _ = kernels.orc_hash_lengths(value, 0, lengths, done, done + 1, out)
+                data.more()
         except kernels.RunError as error:
             raise data.fault(str(error)) from None
 
     return hash_next
 
 
-def _entries(streams: Streams, version: int, entries: int) -> Hasher:
+def _strings(data: ByteStream, runs: Runs) -> Hasher:
+    total = 0
+
+    def hash_next(count: int, out: bytearray) -> bool:
+        nonlocal total
+        lengths = runs.take(count)
+        total += _sum(lengths, count, data.fault)
+        data.check_size(total)  # before as much is read
+        done = 0
+        try:
+            while True:
+                done, data.at = kernels.orc_hash_lengths(data.data, data.at, lengths, done, count, out)
+                if done == count:
+                    return False
+                value = kernels.OrcMurmur()  # it lies over chunks' ends, and may be of any length
+                for piece in data.pieces(int.from_bytes(lengths[done * 8 : done * 8 + 8], "little")):
+                    value.update(piece)
+                out[done * 8 : done * 8 + 8] = value.digest().to_bytes(8, "little")
+                done += 1
+        except kernels.RunError as error:
+            raise data.fault(str(error)) from None
+
+    return hash_next
+
+
+def _entries(streams: Streams, version: int, entries: int, stop: Stop) -> Hasher:
     """Each entry of the dictionary is hashed once."""
     data = streams.open("DATA")
-    if entries > limits.ORC_VALUES_MAX:
-        raise data.fault(f"a dictionary of {entries} entries can't be")
+    if entries > limits.ORC_DICTIONARY_MAX:
+        raise data.fault(
+            f"a dictionary of {entries} entries, more than the {limits.ORC_DICTIONARY_MAX} that are read"
+        )
     entry = _strings(streams.open("DICTIONARY_DATA"), streams.lengths())
     table = bytearray()
     for batch in _batches(entries):
+        stop.check()
         out = bytearray(batch * 8)
         entry(batch, out)
         table += out

@@ -9,10 +9,10 @@ blocks. Metadata is written in the same form: a chunk stays as it is where compr
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from bloomcli import limits
+from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import spec
 
@@ -38,22 +38,37 @@ class Codec(NamedTuple):
         """
         if self.name == "NONE":
             return data
-        parts: list[bytes] = []
-        unpacker = Unpacker(self)
-        at = total = 0
-        while at < len(data):
-            length, original = self.header(data[at : at + HEADER], len(data) - at, offset + at, field)
-            start = at + HEADER
-            chunk = data[start : start + length]
-            part = chunk if original else unpacker.block(chunk, offset + at, field)
-            total += len(part)
-            if total > ceiling:
+        out = bytearray()
+        for chunk in self.chunks(data, offset, field):
+            if len(out) + len(chunk) > ceiling:
                 raise UnsupportedError(
                     f"a stream of more than {ceiling} bytes", path=self.path, offset=offset, field=field
                 )
-            parts.append(part)
+            out += chunk
+        return bytes(out)
+
+    def chunks(self, data: bytes, offset: int, field: str) -> Iterator[bytes | memoryview]:
+        """A whole stream's bytes, a chunk at a time; of one that isn't compressed, as many as a chunk has."""
+        view = memoryview(data)
+        if self.name == "NONE":
+            yield from (view[at : at + self.block_size] for at in range(0, len(data), self.block_size))
+            return
+        unpacker = Unpacker(self)
+        at = 0
+        while at < len(data):
+            length, original = self.header(view[at : at + HEADER], len(data) - at, offset + at, field)
+            start = at + HEADER
+            chunk = view[start : start + length]
+            yield chunk if original else unpacker.block(chunk, offset + at, field)
             at = start + length
-        return b"".join(parts)
+
+    def metadata(self, data: bytes, offset: int, field: str) -> bytes:
+        """The bytes of a message that a file has one or a few of: more than are usual only of as many on disk.
+
+        Raises as `decompress`.
+        """
+        most = max(limits.ORC_METADATA_FREE_BYTES, limits.ORC_METADATA_RATIO * len(data))
+        return self.decompress(data, offset, field, min(most, limits.FOOTER_MAX_BYTES))
 
     def header(self, data: bytes | memoryview, left: int, offset: int, field: str) -> tuple[int, bool]:
         """A chunk's length, and whether it is original. `left`: bytes of its stream from the chunk's header on."""
@@ -73,16 +88,18 @@ class Codec(NamedTuple):
 
     def compress(self, data: bytes) -> bytes:
         """A stream of chunks of the file's block size that decompresses to `data`."""
+        packer = Packer(self)
+        packer.write(data)
+        return b"".join(packer.finish())
+
+    def chunk(self, block: bytes | bytearray) -> bytes:
+        """A chunk with its header; the bytes themselves where nothing is compressed."""
         if self.name == "NONE":
-            return data
-        out = bytearray()
-        for at in range(0, len(data), self.block_size):
-            block = data[at : at + self.block_size]
-            packed = self._compressed(block)
-            original = len(packed) >= len(block)
-            chosen = block if original else packed
-            out += (len(chosen) << 1 | original).to_bytes(HEADER, "little") + chosen
-        return bytes(out)
+            return bytes(block)
+        packed = self._compressed(bytes(block))
+        original = len(packed) >= len(block)
+        chosen = block if original else packed
+        return (len(chosen) << 1 | original).to_bytes(HEADER, "little") + chosen
 
     def _compressed(self, block: bytes) -> bytes:
         self.refuse_unknown(0, "")
@@ -121,6 +138,47 @@ class Codec(NamedTuple):
             field=field,
             hint="the file is damaged; get it from its source again",
         )
+
+
+class Packer:
+    """Compresses a stream while it is made."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._block = bytearray()
+        self._packed: list[bytes] = []
+        self.length = 0
+        """Bytes of the stream, compressed; right once it is finished."""
+        self.print = 0
+        """Tells the uncompressed bytes from others; likewise."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Append bytes."""
+        view = memoryview(data)
+        while view:
+            part = view[: self._codec.block_size - len(self._block)]
+            self._block += part
+            view = view[len(part) :]
+            if len(self._block) == self._codec.block_size:
+                self._put()
+
+    def finish(self) -> list[bytes]:
+        """The whole stream, in pieces."""
+        if self._block:
+            self._put()
+        return self._packed
+
+    def _put(self) -> None:
+        packed = self._codec.chunk(self._block)
+        self._packed.append(packed)
+        self.length += len(packed)
+        self.print = next_print(self.print, self._block)
+        self._block = bytearray()
+
+
+def next_print(before: int, chunk: bytes | bytearray | memoryview) -> int:
+    """A number that tells a stream's chunks up to this one from others, by that of the chunks before it."""
+    return (before * 0x9E3779B185EBCA87 + kernels.xxh64(chunk) + 1) & ((1 << 64) - 1)
 
 
 class Unpacker:

@@ -62,6 +62,11 @@ class OrcFile:
         leaves = [t for t in self.footer.types if t.kind not in COMPOUND]
         return [replace(column_of(t), unfilterable=self.unfilterable.get(t.id)) for t in leaves]
 
+    def why_not(self, column: Column) -> str | None:
+        """Nothing more: what the stripes tell is known of `leaves`."""
+        del column
+        return None
+
     @cached_property
     def unfilterable(self) -> dict[int, str]:
         """What each type is that can't have a filter, by id."""
@@ -118,9 +123,9 @@ class OrcFile:
         if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
             return []  # those of an encrypted column are about its mask
         try:
-            data = self.footer.read_stream(stream, streams.stripe)
+            data = self.footer.read_index(stream, streams.stripe)
             index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
-        except CorruptFile:
+        except (CorruptFile, UnsupportedError):
             return []  # statistics are of use, not of need
         return [entry.statistics for entry in index.entry]
 
@@ -265,8 +270,13 @@ class OrcFile:
 
     def deep_bytes_of(self, streams: StripeFooter, columns: set[int] | None) -> int:
         """Compressed bytes that `deep` reads of one stripe."""
-        wanted = {s.column for s in streams.streams if self.wanted(s, columns)} - self.unread.keys()
-        return sum(s.length for s in streams.streams if s.column in wanted and s.kind not in KINDS)
+        wanted = {s.column for s in streams.streams if self.wanted(s, columns)}
+        return sum(self.bytes_to_check(streams, column) for column in wanted)
+
+    def bytes_to_check(self, streams: StripeFooter, column: int) -> int:
+        """Compressed bytes of the values of a column in a stripe that are held against its filters."""
+        found = () if column in self.unread else streams.of_column(column)
+        return sum(s.length for s in found if s.kind not in KINDS)
 
     def spread(self, column: Column) -> Iterator[Spread]:
         """The row index's bounds in each row group with a filter."""

@@ -9,14 +9,13 @@ that readers must ignore; `distrust` says why (orc-core's StripePlanner and Reco
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from bloomcli.errors import CorruptFile
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
-from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 
 UTF8: Final = "BLOOM_FILTER_UTF8"
 ORIGINAL: Final = "BLOOM_FILTER"
@@ -30,8 +29,6 @@ _BAD_CPP: Final = frozenset(("1.7.0", *(f"1.6.{patch}" for patch in range(12))))
 _HIVE_12055: Final = 3
 _ORC_135: Final = 6
 _FUNCTIONS_MAX: Final = 1024
-_LONG_DIGITS: Final = 18
-"""Digits of the longest decimal that orc-core's Decimal64TreeWriter takes."""
 HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
 
 
@@ -75,10 +72,11 @@ def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedS
     try:
         data = footer.read_stream(stream, stripe)
         index = spec.parse("BloomFilterIndex", data, footer.path, stream.offset, stripe.field)
-    except CorruptFile as error:
+    except (CorruptFile, UnsupportedError) as error:
         raise problem(
             f"the stream can't be read: {error.reason}", footer, stream, stripe.ordinal, "filter-header"
         ) from None
+    del data  # of up to 128 MiB, and the message is as large
     wanted = footer.row_groups(stripe)
     if len(index.bloom_filter) != wanted:
         raise problem(
@@ -138,7 +136,7 @@ def distrust(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: st
         return f"ORC C++ {shown} hashed values wrongly"
     if holds_lengths(footer, orc):
         return "ORC C++ leaves lengths of lists and maps, and tags of unions, out where a batch has no nulls"
-    if orc.kind == "DECIMAL" and orc.precision <= _LONG_DIGITS and footer.version not in spec.VERSIONS:
+    if orc.kind == "DECIMAL" and orc.precision <= SHORT_DIGITS and footer.version not in spec.VERSIONS:
         version = ".".join(map(str, footer.version))
         return f"orc-core hashes short decimals as numbers in files of version {version}, and looks texts up"
     writer = footer.postscript.writer_version
@@ -163,15 +161,3 @@ def sound_for_old_readers(footer: Footer, orc: OrcType) -> bool:
     if orc.kind in {"STRING", "CHAR", "VARCHAR"}:
         return int(footer.postscript.writer_version) >= _HIVE_12055
     return orc.kind not in {"DECIMAL", "TIMESTAMP"}
-
-
-def encode(kind: str, filters: Sequence[KirschMitzenmacherFilter]) -> bytes:
-    """A stream of filters, still uncompressed: of one of the `KINDS`, one filter for each row group."""
-    index = spec.message("BloomFilterIndex")()
-    for bits in filters:
-        entry = index.bloom_filter.add(num_hash_functions=bits.k)
-        if kind == UTF8:
-            entry.utf8bitset = bytes(bits.bitset)
-        else:
-            entry.bitset.extend(memoryview(bits.bitset).cast("Q"))
-    return bytes(index.SerializeToString())

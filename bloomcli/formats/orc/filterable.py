@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from bloomcli.formats.orc import values
-from bloomcli.formats.orc.column_reader import readable
+from bloomcli.formats.orc.column_reader import TIMESTAMPS, zone_unknown
 from bloomcli.formats.orc.footer import Footer
+from bloomcli.formats.orc.schema import OrcType
 
 
 def reasons_against(footer: Footer) -> dict[int, str]:
     """What each type is that can't have a filter, by id."""
     found: dict[int, str] = {}
     for orc in footer.types:
-        if orc.kind == "BOOLEAN":
+        if orc.id in footer.encrypted_columns:
+            found[orc.id] = "encrypted: bloom has no keys; let the engine that wrote the file write it with filters"
+        elif orc.kind == "BOOLEAN":
             found[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
+        elif not orc.id:
+            found[orc.id] = f"{orc.name} at the file's root, which is no struct: readers look columns up by name"
         elif any(t.kind == "UNION" for t in footer.above(orc)):
             found[orc.id] = "within a union: its values can't be hashed exactly"
         elif orc.kind not in values.HASHABLE or orc.fault is not None:
             found[orc.id] = f"{orc.name}: its values can't be hashed exactly"
-        elif footer.too_wide is not None and not readable(footer, orc):
-            found[orc.id] = f"{orc.name}: it can't be decoded beside the file's {footer.too_wide.name}"
+        elif orc.kind in TIMESTAMPS and (reason := _zone_unknown(footer, orc)) is not None:
+            found[orc.id] = f"{orc.name}: {reason}"
     return found
+
+
+def _zone_unknown(footer: Footer, orc: OrcType) -> str | None:
+    """Why some stripe doesn't tell when its timestamps are."""
+    stripes = (footer.stripe_footer(s) for s in footer.stripes if s.rows)
+    return next((why for s in stripes if (why := zone_unknown(s, orc)) is not None), None)

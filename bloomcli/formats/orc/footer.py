@@ -9,7 +9,6 @@ before it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,13 +17,21 @@ from typing import Any, Final, NamedTuple
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.compression import Codec, codec_of
+from bloomcli.formats.orc.compression import Codec, codec_of, next_print
 from bloomcli.formats.orc.schema import OrcType, read_types
 from bloomcli.source import Source
 
 _HINT: Final = "the file is cut off or damaged; get it from its source again"
 
-INDEX_KINDS: Final = ("ROW_INDEX", "DICTIONARY_COUNT", "BLOOM_FILTER", "BLOOM_FILTER_UTF8", "ENCRYPTED_INDEX")
+_STREAMS_OF_A_TYPE: Final = 32
+"""Most streams of one column in a stripe: there are ten kinds, some twice where columns are encrypted."""
+_STREAMS_HELD: Final = 1 << 18
+"""Streams of stripe footers that are kept: each takes some 300 bytes."""
+
+ENCRYPTED_INDEX: Final = "ENCRYPTED_INDEX"
+"""Stands for the index streams of encrypted columns, all of them together."""
+
+INDEX_KINDS: Final = ("ROW_INDEX", "DICTIONARY_COUNT", "BLOOM_FILTER", "BLOOM_FILTER_UTF8", ENCRYPTED_INDEX)
 """Streams that lie in a stripe's index area (orc-core, StreamName.getArea)."""
 
 
@@ -106,6 +113,7 @@ class Footer:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._stripe_footers: dict[int, StripeFooter] = {}
+        self._streams_held = 0
         self.path = source.path
         self.file_bytes = source.size
         self.postscript, postscript_at = _read_postscript(source)
@@ -120,7 +128,7 @@ class Footer:
                 f"a footer of {self.postscript.footer_length} bytes", path=self.path, offset=self.footer_at
             )
         raw = source.read_at(self.footer_at, self.postscript.footer_length)
-        data = self.codec.decompress(raw, self.footer_at, "footer", limits.FOOTER_MAX_BYTES)
+        data = self.codec.metadata(raw, self.footer_at, "footer")
         self.message = spec.parse("Footer", data, self.path, self.footer_at, "footer")
         self.types: tuple[OrcType, ...] = read_types(self.message.types, self.path, self.footer_at)
         self.stripes = tuple(self._stripe(i, s) for i, s in enumerate(self.message.stripes))
@@ -191,17 +199,6 @@ class Footer:
         return found[::-1]
 
     @cached_property
-    def paths(self) -> Counter[str]:
-        """How many types have each dotted path."""
-        return Counter(t.path for t in self.types)
-
-    @cached_property
-    def too_wide(self) -> OrcType | None:
-        """A decimal of more digits than there can be: ORC C++ ends the process at it."""
-        most = limits.ORC_DECIMAL_DIGITS
-        return next((t for t in self.types if t.kind == "DECIMAL" and max(t.precision, t.scale) > most), None)
-
-    @cached_property
     def encrypted_columns(self) -> frozenset[int]:
         """Ids of the columns below an encrypted root."""
         if not self.message.HasField("encryption"):
@@ -211,17 +208,29 @@ class Footer:
         return frozenset(i for t in self.types if t.id in roots for i in range(t.id, t.last + 1))
 
     def stripe_footer(self, stripe: Stripe) -> StripeFooter:
-        """A stripe's footer, read once. Raises CorruptFile where its streams don't fill the stripe."""
+        """A stripe's footer; read once, but for files with very many streams.
+
+        Raises CorruptFile where its streams don't fill the stripe.
+        """
         found = self._stripe_footers.get(stripe.ordinal)
         if found is None:
-            found = self._stripe_footers[stripe.ordinal] = self._read_stripe_footer(stripe)
+            found = self._read_stripe_footer(stripe)
+            self._streams_held += len(found.streams)
+            if self._streams_held > _STREAMS_HELD:  # a file of many stripes and columns: read them again
+                self._stripe_footers.clear()
+                self._streams_held = len(found.streams)
+            self._stripe_footers[stripe.ordinal] = found
         return found
 
     def _read_stripe_footer(self, stripe: Stripe) -> StripeFooter:
         at = stripe.offset + stripe.index_length + stripe.data_length
         field = f"{stripe.field}.footer"
-        data = self.codec.decompress(self._source.read_at(at, stripe.footer_length), at, field)
+        data = self.codec.metadata(self._source.read_at(at, stripe.footer_length), at, field)
         message = spec.parse("StripeFooter", data, self.path, at, field)
+        if len(message.streams) > _STREAMS_OF_A_TYPE * len(self.types):
+            raise self._fault(
+                f"{len(message.streams)} streams of {len(self.types)} columns can't be", at, f"{field}.streams"
+            )
         streams = []
         offset = stripe.offset
         for position, stream in enumerate(message.streams):
@@ -241,14 +250,28 @@ class Footer:
         return StripeFooter(stripe, message, tuple(streams))
 
     def read_stream(self, stream: Stream, stripe: Stripe) -> bytes:
-        """A stream's bytes, decompressed."""
+        """A filter stream's bytes, decompressed."""
+        return self.codec.decompress(*self._raw(stream, stripe))
+
+    def read_index(self, stream: Stream, stripe: Stripe) -> bytes:
+        """A row index stream's bytes, decompressed."""
+        return self.codec.metadata(*self._raw(stream, stripe))
+
+    def print_of(self, stream: Stream, stripe: Stripe) -> int:
+        """What `compression.Packer` has as the `print` of the stream."""
+        found = 0
+        for chunk in self.codec.chunks(*self._raw(stream, stripe)):
+            found = next_print(found, chunk)
+        return found
+
+    def _raw(self, stream: Stream, stripe: Stripe) -> tuple[bytes, int, str]:
+        """A stream's bytes on disk, its offset and its field path."""
         field = f"{stripe.field}.streams[{stream.position}]"
         if stream.length > limits.STREAM_MAX_BYTES:
             raise UnsupportedError(
                 f"a stream of {stream.length} bytes", path=self.path, offset=stream.offset, field=field
             )
-        raw = self._source.read_at(stream.offset, stream.length)
-        return self.codec.decompress(raw, stream.offset, field)
+        return self._source.read_at(stream.offset, stream.length), stream.offset, field
 
 
 def _read_postscript(source: Source) -> tuple[Any, int]:

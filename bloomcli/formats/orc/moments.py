@@ -20,7 +20,11 @@ from bloomcli.formats.orc.streams import ByteStream, integers
 class Moments:
     """The next timestamps' hashes, and those of other readings."""
 
-    def __init__(self, seconds: ByteStream, nanos: ByteStream, version: int, zone: kernels.WriterZone) -> None:
+    def __init__(
+        self, seconds: ByteStream, nanos: ByteStream, version: int, zone: kernels.WriterZone, *, every: bool = False
+    ) -> None:
+        """`every`: give the others of each timestamp, not once for equal neighbours."""
+        self._every = every
         self._seconds = integers(seconds, version, signed=True)
         self._nanos = integers(nanos, version, signed=False)
         self._fault = nanos.fault
@@ -32,13 +36,15 @@ class Moments:
         """As any Hasher does: `count` timestamps' hashes."""
         seconds, nanos = self._seconds.take(count), self._nanos.take(count)
         try:
-            differ = kernels.orc_hash_moments(seconds, nanos, count, self._zone, out)
+            differ = kernels.orc_hash_moments(seconds, nanos, count, self._zone, out, self._every)
         except kernels.RunError as error:
             raise self._fault(str(error)) from None
         if differ:
             room = differ * self._zone.readings * 8
             owners, others = bytearray(room), bytearray(room)
-            found = kernels.orc_other_moments(seconds, nanos, count, self._zone, self._count, owners, others)
+            found = kernels.orc_other_moments(
+                seconds, nanos, count, self._zone, self._count, owners, others, self._every
+            )
             self._others.append((owners[: found * 8], others[: found * 8]))
         self._count += count
         return False

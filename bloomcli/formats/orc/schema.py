@@ -18,6 +18,8 @@ from bloomcli.model import Column
 _NAMES: Final = {"BYTE": "tinyint", "SHORT": "smallint", "LONG": "bigint", "TIMESTAMP_INSTANT": "timestamp with tz"}
 _INTEGER_BITS: Final = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}
 _PRIMITIVE_CHILDREN: Final = {"LIST": 1, "MAP": 2}
+SHORT_DIGITS: Final = 18
+"""Digits of the longest decimal that readers count in 64 bits."""
 COMPOUND: Final = ("LIST", "MAP", "STRUCT", "UNION")
 
 

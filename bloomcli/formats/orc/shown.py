@@ -1,70 +1,86 @@
-"""The values behind hashes, for the few that are shown: a stripe is read again, up to the row group with them.
-
-They are read as `column_reader` reads them, not by pyarrow: ORC C++ makes room for whatever a damaged file claims.
-"""
+"""The values behind hashes, for the few that are shown: a column is read again beside its hashes."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
-from typing import Any, Final
+from decimal import Context, Decimal
+from functools import partial
+from typing import Any, Final, NamedTuple
 
-from bloomcli import civil
-from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, REPEATED, TIMESTAMPS, VERSIONS, Rows, Streams
-from bloomcli.formats.orc.footer import Footer, Stripe
+from bloomcli import civil, kernels, limits
+from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, REPEATED, TIMESTAMPS, VERSIONS, Streams
+from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.streams import byte_runs, integers
+from bloomcli.formats.orc.stop import Stop
+from bloomcli.formats.orc.streams import ByteStream, byte_runs, integers
 from bloomcli.source import Source
 
-_EPOCH: Final = dt.date(1970, 1, 1).toordinal()
+_MOST_SHOWN: Final = 1024
+"""Bytes of a string that are shown."""
+_EXACT: Final = Context(prec=200)
+"""Room for any decimal that hashes were made of."""
 
 Values = Callable[[int], list[Any]]
 """Gives the next values."""
 
 
 class ShownValues:
-    """The texts of a stripe's values."""
+    """The texts of a column's values in a stripe, one batch after the other. Slow."""
 
-    def __init__(self, source: Source, footer: Footer, stripe: Stripe) -> None:
-        self._source = source
-        self._footer = footer
-        self._stripe = stripe
-        self._kept: dict[tuple[int, int], list[Any]] = {}
+    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
+        self._orc = orc
+        self._values = _values(Streams(source, footer, stripe, orc, stop), orc)
 
-    def text(self, orc: OrcType, group: int, index: int) -> str:
-        """The text of a column's present value at `index` of a row group. Slow."""
-        if (orc.id, group) not in self._kept:
-            self._kept = {(orc.id, group): self._read(orc, group)}
-        return text_of(self._kept[orc.id, group][index], orc)
-
-    def _read(self, orc: OrcType, group: int) -> list[Any]:
-        stripe = self._footer.stripe_footer(self._stripe)
-        rows = Rows(self._source, self._footer, stripe, orc)
-        read = _values(Streams(self._source, self._footer, stripe, orc), orc)
-        for before in range(group):
-            for count in rows.values(self._footer.rows_in(self._stripe, before)):
-                read(count)
-        return [v for count in rows.values(self._footer.rows_in(self._stripe, group)) for v in read(count)]
+    def texts(self, count: int) -> Callable[[int], str]:
+        """What gives the text of each of the next `count` values, by its number."""
+        values = self._values(count)
+        return lambda index: text_of(values[index], self._orc)
 
 
 def text_of(value: Any, orc: OrcType) -> str:
-    """A value's text: bytes that are no UTF-8 escaped, years that Python has not as Arrow writes them."""
+    """A value's text: bytes that are no UTF-8 are escaped."""
     if orc.kind == "DATE":
-        try:
-            return str(dt.date.fromordinal(_EPOCH + value))
-        except (ValueError, OverflowError):
-            import pyarrow as pa
-
-            return str(pa.scalar(value, pa.date32()).cast(pa.string()).as_py())
+        return civil.day_text(value)
     if orc.kind in TIMESTAMPS:
         return civil.moment_text(value).replace("T", " ") + ("Z" if orc.kind == "TIMESTAMP_INSTANT" else "")
-    if isinstance(value, bytes) and orc.kind != "BINARY":
-        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, partial):
+        value = value()
+    if isinstance(value, _Bytes):
+        text = str(value.start) if orc.kind == "BINARY" else value.start.decode("utf-8", "backslashreplace")
+        return text if len(value.start) == value.size else f"{text}... ({value.size} bytes)"
+    if orc.kind == "DECIMAL":
+        return f"{value:.{orc.scale}f}"
     return str(value)
 
 
+class _Bytes(NamedTuple):
+    """A string or binary: its first bytes, and how many it has."""
+
+    start: bytes
+    size: int
+
+
+def _bytes(data: ByteStream, size: int) -> _Bytes:
+    """The next value. Nothing makes room for more of it than is shown."""
+    start = b""
+    for piece in data.pieces(size):
+        if len(start) < _MOST_SHOWN:
+            start += piece[: _MOST_SHOWN - len(start)]
+    return _Bytes(start, size)
+
+
+def _decimal(data: ByteStream, scale: int) -> Decimal:
+    value = shift = 0
+    while True:
+        (byte,) = data.take(1)
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return Decimal((value >> 1) ^ -(value & 1)).scaleb(-scale, _EXACT)
+
+
 def _values(streams: Streams, orc: OrcType) -> Values:
-    encoding, entries = streams.encoding()
+    encoding, _ = streams.encoding()
     if orc.kind in REPEATED:
         lengths = streams.lengths()
         return lambda count: lengths.take(count).cast("q").tolist()
@@ -81,13 +97,26 @@ def _values(streams: Streams, orc: OrcType) -> Values:
         return lambda count: memoryview(bytes(data.take(count * FLOATS["FLOAT"]))).cast("f").tolist()
     if orc.kind == "DOUBLE":
         return lambda count: memoryview(bytes(data.take(count * FLOATS["DOUBLE"]))).cast("d").tolist()
+    if orc.kind == "DECIMAL":
+        scales = integers(streams.open("SECONDARY"), VERSIONS[encoding], signed=True)
+        return lambda count: [_decimal(data, scale) for scale in scales.take(count).cast("q").tolist()]
     if orc.kind not in {"STRING", "VARCHAR", "CHAR", "BINARY"}:
         numbers = integers(data, VERSIONS[encoding], signed=True)
         return lambda count: numbers.take(count).cast("q").tolist()
     sizes = streams.lengths()
     if encoding in DIRECT:
-        return lambda count: [bytes(data.take(size)) for size in sizes.take(count).cast("q").tolist()]
-    blob = streams.open("DICTIONARY_DATA")
-    entry = [bytes(blob.take(size)) for size in sizes.take(entries).cast("q").tolist()]
+        return lambda count: [_bytes(data, size) for size in sizes.take(count).cast("q").tolist()]
     places = integers(data, VERSIONS[encoding], signed=False)
-    return lambda count: [entry[place] for place in places.take(count).cast("q").tolist()]
+    return lambda count: [partial(_entry, streams, place) for place in places.take(count).cast("q").tolist()]
+
+
+def _entry(streams: Streams, place: int) -> _Bytes:
+    """An entry of the dictionary, which is read up to it: all of them may be too many to hold."""
+    sizes, data = streams.lengths(), streams.open("DICTIONARY_DATA")
+    while place:
+        count = min(place, limits.ROWS_PER_BATCH)
+        for _ in data.pieces(kernels.orc_sum(sizes.take(count), count)):
+            pass
+        place -= count
+    (size,) = sizes.take(1).cast("q")
+    return _bytes(data, size)

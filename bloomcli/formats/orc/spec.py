@@ -13,7 +13,8 @@ from typing import Any, Final
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from bloomcli.errors import CorruptFile
+from bloomcli import limits
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.system import read_file
 
 MAGIC: Final = b"ORC"
@@ -63,8 +64,19 @@ def text(value: str | bytes) -> str:
 def parse(name: str, data: bytes, path: str, offset: int, field: str) -> Any:
     """Parse a message. `offset` is where its bytes (or their compressed form) start in the file.
 
-    Raises CorruptFile for bytes that are no such message.
+    Raises CorruptFile for bytes that are no such message, UnsupportedError for one of very many parts: protobuf makes
+    room for each.
     """
+    if len(data) > limits.ORC_MESSAGES_MAX:
+        from bloomcli import kernels
+
+        if kernels.message_parts(data, limits.ORC_MESSAGES_MAX) > limits.ORC_MESSAGES_MAX:
+            raise UnsupportedError(
+                f"a {name} message of more than {limits.ORC_MESSAGES_MAX} parts",
+                path=path,
+                offset=offset,
+                field=field,
+            )
     result = message(name)()
     try:
         result.ParseFromString(data)

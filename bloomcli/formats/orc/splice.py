@@ -10,32 +10,37 @@ metadata (stripe statistics) is copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.base import Kept, Piece
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, KINDS, UTF8
-from bloomcli.formats.orc.footer import INDEX_KINDS, Footer, Stripe, StripeFooter
+from bloomcli.formats.orc.footer import ENCRYPTED_INDEX, INDEX_KINDS, Footer, Stripe, StripeFooter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewStream:
-    """A filter stream to put in, still uncompressed."""
+class NewStream(NamedTuple):
+    """A filter stream to put in, compressed."""
 
     kind: str
     column: int
-    data: bytes
+    packed: Sequence[bytes]
+    print: int
+    """Tells its uncompressed bytes from others (see `compression.Packer`)."""
+
+    @property
+    def length(self) -> int:
+        """Bytes on disk."""
+        return sum(map(len, self.packed))
 
 
 @dataclass(slots=True)
 class NewStripe:
     """A stripe of the new file."""
 
-    pieces: list[Piece]
-    """What it consists of, until that is written."""
     index_length: int
     data_length: int
     footer_length: int
@@ -46,66 +51,67 @@ class NewStripe:
         return self.index_length + self.data_length + self.footer_length
 
 
-def rebuild(footer: Footer, old: StripeFooter, gone: set[int], new: Sequence[NewStream]) -> NewStripe:
-    """A stripe without the streams at the positions in `gone`, and with the `new` ones beside their row indexes."""
+def rebuild(
+    footer: Footer,
+    old: StripeFooter,
+    gone: set[int],
+    columns: Sequence[int],
+    built: Callable[[int], Sequence[NewStream]],
+) -> Generator[Piece, None, NewStripe]:
+    """Give a stripe's pieces: without the streams at the positions in `gone`, and with new ones for `columns`.
+
+    `columns` are ascending ids; `built` gives the new streams of each, in this order, once they are needed.
+    """
     message = spec.message("StripeFooter")()
     message.CopyFrom(old.message)
     del message.streams[:]
-    pieces: list[Piece] = []
+    stripe = old.stripe
     index_length = data_length = 0
-    waiting = sorted(new, key=lambda s: (s.column, spec.value_of("StreamKind", s.kind)))
-
-    def put_in(before: int | None) -> None:
-        """Streams of columns before this one (None: all that are left)."""
-        nonlocal index_length
-        while waiting and (before is None or waiting[0].column < before):
-            stream = waiting.pop(0)
-            packed = footer.codec.compress(stream.data)
-            message.streams.add(
-                kind=spec.value_of("StreamKind", stream.kind), column=stream.column, length=len(packed)
-            )
-            pieces.append(packed)
-            index_length += len(packed)
-
+    waiting = deque(columns)
+    written: set[int] = set()
+    kept = Kept(stripe.offset, 0)
     in_index = True
-    for stream in old.streams:
-        if in_index and stream.kind not in INDEX_KINDS:
-            put_in(None)
-            in_index = False
-        elif in_index:
-            put_in(stream.column)
-        if stream.position in gone:
+    for stream in [*old.streams, None]:
+        in_index = in_index and stream is not None and stream.kind in INDEX_KINDS
+        # new streams lie beside the row index of their column, before those of the next one, and all of them before
+        # the encrypted index: readers count the place of that one from the end of the streams that aren't encrypted
+        last = not in_index or stream is None or stream.kind == ENCRYPTED_INDEX
+        while waiting and (last or stream is None or waiting[0] < stream.column):
+            if kept.length:
+                yield kept
+                kept = Kept(kept.offset + kept.length, 0)
+            for new in sorted(built(waiting.popleft()), key=lambda s: spec.value_of("StreamKind", s.kind)):
+                message.streams.add(kind=spec.value_of("StreamKind", new.kind), column=new.column, length=new.length)
+                index_length += new.length
+                written |= {new.column} if new.kind == UTF8 else set()
+                yield from new.packed
+        if stream is None or stream.position in gone:
             continue
         message.streams.append(old.message.streams[stream.position])
-        _keep(pieces, stream.offset, stream.length)
+        if kept.offset + kept.length != stream.offset:
+            if kept.length:
+                yield kept
+            kept = Kept(stream.offset, 0)
+        kept = Kept(kept.offset, kept.length + stream.length)
         if in_index:
             index_length += stream.length
         else:
             data_length += stream.length
-    put_in(None)
+    if kept.length:
+        yield kept
     # what the stripe's lengths claim beyond its streams (other variants' streams) stays where it was: at the end
-    stripe = old.stripe
     rest = stripe.index_length + stripe.data_length - sum(s.length for s in old.streams)
     if rest:
-        _keep(pieces, stripe.offset + stripe.index_length + stripe.data_length - rest, rest)
+        yield Kept(stripe.offset + stripe.index_length + stripe.data_length - rest, rest)
         data_length += rest
-    _set_encodings(message, {old.streams[p].column for p in gone}, new)
+    _set_encodings(message, {old.streams[p].column for p in gone}, written)
     packed = footer.codec.compress(message.SerializeToString())
-    return NewStripe([*pieces, packed], index_length, data_length, len(packed))
+    yield packed
+    return NewStripe(index_length, data_length, len(packed))
 
 
-def _keep(pieces: list[Piece], offset: int, length: int) -> None:
-    """Append a range of the original, joined to the one before where they touch."""
-    last = pieces[-1] if pieces else None
-    if isinstance(last, Kept) and last.offset + last.length == offset:
-        pieces[-1] = Kept(last.offset, last.length + length)
-    elif length:
-        pieces.append(Kept(offset, length))
-
-
-def _set_encodings(message: Any, gone: set[int], new: Sequence[NewStream]) -> None:
+def _set_encodings(message: Any, gone: set[int], written: set[int]) -> None:
     """bloomEncoding is there for exactly the columns that have a BLOOM_FILTER_UTF8 stream of ours, or had one."""
-    written = {s.column for s in new if s.kind == UTF8}
     left = {s.column for s in message.streams if spec.name_of("StreamKind", s.kind) in KINDS}
     for column in gone - left:
         if column < len(message.columns):  # a stream may be of a column that isn't there
@@ -133,12 +139,11 @@ class Layout:
         self.position += gap.length
         return [gap] if gap.length else []
 
-    def add(self, stripe: NewStripe) -> list[Piece]:
-        """The next stripe's pieces. They aren't kept: memory would grow with the filters."""
-        pieces, stripe.pieces = stripe.pieces, []
+    def add(self, pieces: Generator[Piece, None, NewStripe]) -> Generator[Piece, None, None]:
+        """The next stripe's pieces."""
+        stripe = yield from pieces
         self.stripes.append((self.position, stripe))
         self.position += stripe.length
-        return pieces
 
     def tail(self) -> list[Piece]:
         """What follows the last stripe: the rest of the old body, metadata, the new footer and postscript."""

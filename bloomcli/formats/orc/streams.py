@@ -8,13 +8,14 @@ is asked for, so all of it grows only with bytes that are really there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
 from bloomcli.formats.orc.footer import Stream, Stripe
+from bloomcli.formats.orc.stop import Stop
 from bloomcli.source import Source
 
 _WINDOW: Final = 512 << 10
@@ -39,8 +40,9 @@ class ByteStream:
     A stream that isn't there has none: writers leave out those that would be empty.
     """
 
-    def __init__(self, source: Source, codec: Codec, stripe: Stripe, stream: Stream | None) -> None:
+    def __init__(self, source: Source, codec: Codec, stripe: Stripe, stream: Stream | None, stop: Stop) -> None:
         self._source = source
+        self._stop = stop
         self._codec = codec
         self._unpacker = Unpacker(codec)
         self._ahead = _REMOTE_WINDOW if source.local_path is None else _WINDOW
@@ -49,6 +51,7 @@ class ByteStream:
         self._end = self._start if stream is None else stream.offset + stream.length
         self._window = b""
         self._window_at = 0
+        self._unpacked = 0
         self.data = b""
         self.at = 0
 
@@ -68,29 +71,40 @@ class ByteStream:
         self.data, self.at = rest + self._some(), 0
 
     def take(self, size: int) -> bytes | memoryview:
-        """Exactly `size` bytes, and on past them. Raises CorruptFile where the stream ends before."""
-        have = len(self.data) - self.at
-        if have >= size:
+        """Exactly `size` bytes, those of a batch of numbers at most, and on past them. Raises as `pieces`."""
+        if len(self.data) - self.at >= size:
             self.at += size
             return memoryview(self.data)[self.at - size : self.at]
-        if size > limits.ORC_VALUE_MAX_BYTES:
+        return b"".join(self.pieces(size))
+
+    def pieces(self, size: int) -> Iterator[memoryview]:
+        """The next `size` bytes as they are at hand, and on past them. Raises CorruptFile where the stream ends."""
+        while True:
+            part = memoryview(self.data)[self.at : self.at + size]
+            self.at += len(part)
+            size -= len(part)
+            yield part
+            if not size:
+                return
+            self.data, self.at = self._some(), 0
+
+    def check_size(self, size: int) -> None:
+        """Raise UnsupportedError where the stream has, or has to have, more bytes than are read."""
+        if size > limits.ORC_STREAM_MAX_BYTES:
             raise UnsupportedError(
-                f"a value of {size} bytes, more than the {limits.ORC_VALUE_MAX_BYTES} that are read",
+                f"a stream of more than {limits.ORC_STREAM_MAX_BYTES} bytes",
                 path=self._source.path,
                 offset=self._start,
                 field=self._field,
+                hint="write the file with smaller stripes",
             )
-        parts = [self.data[self.at :]]
-        while have < size:
-            self.data = self._some()
-            self.at = min(len(self.data), size - have)
-            parts.append(self.data[: self.at])
-            have += self.at
-        return b"".join(parts)
 
     def _some(self) -> bytes:
         """The next bytes of the stream, a chunk with any."""
         while (chunk := self._chunk()) is not None:
+            self._stop.check()
+            self._unpacked += len(chunk)
+            self.check_size(self._unpacked)
             if chunk:
                 return chunk
         raise self.fault("the stream ends before the stripe's last value")

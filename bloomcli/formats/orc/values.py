@@ -1,8 +1,6 @@
 """The values of columns as hashes, row group by row group: what goes into filters, and has to be found there.
 
-Columns are read straight from their streams (see `column_reader`): pyarrow takes longer to import than that does for
-a small file. It decodes the stripes of decimals only, and the kernels hash from its buffers. What is hashed is what
-orc-core hashes, by type:
+Columns are read straight from their streams (see `column_reader`). What is hashed is what orc-core hashes, by type:
 
     tinyint to bigint, date      the number                            Wang
     timestamp                    milliseconds, rounded down            Wang
@@ -20,19 +18,14 @@ disagree about it (see `moments`), the hashes of what others see are given too.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from itertools import compress
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-from bloomcli import kernels
-from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.orc.arrow_reader import ArrowReader, undecodable
-from bloomcli.formats.orc.column_reader import TIMESTAMPS, ColumnReader, readable
-from bloomcli.formats.orc.footer import Footer, Stripe
+from bloomcli import kernels, limits
+from bloomcli.formats.orc.column_reader import TIMESTAMPS, ColumnReader, Taken, unreadable
+from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.shown import ShownValues
+from bloomcli.formats.orc.stop import Stop
 from bloomcli.literals import Literal
 from bloomcli.model import Column
 from bloomcli.source import Source
@@ -51,28 +44,11 @@ READABLE: Final = HASHABLE | {"LIST", "MAP"}
 """Kinds whose filters can be checked against the column."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hashed:
-    """The hashes of the present values of one column in one row group, and the values on request."""
-
-    count: int
-    hashes: bytearray
-    has_zero: bool
-    value: Callable[[int], str]
-    """The text of the value behind the hash at an index. Slow: for the few that are reported."""
-    shifted: bytearray
-    """The hashes of the moments that readers may see instead of some of the values."""
-    owners: bytearray
-    """For each of the shifted, an int64: the index of the value."""
-
-
 def unread(footer: Footer, orc: OrcType) -> str | None:
     """Why a column's values can't be held against its filters; None where they can."""
     if orc.kind == "UNION":
         return "they are a union's tags, which no reader asks for"
-    if orc.kind not in READABLE:
-        return f"how values of {orc.name} are hashed isn't known"
-    return None if readable(footer, orc) else undecodable(footer, orc)
+    return unreadable(footer, orc)
 
 
 def zero_hashes() -> bytearray:
@@ -111,70 +87,23 @@ def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
     return int.from_bytes(out, "little")
 
 
-class StripeReader:
-    """Reads stripes of chosen columns, and hands out their hashes by row group. Not for several threads at once."""
+def row_groups(
+    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, every: bool = False
+) -> Iterator[Iterator[Taken]]:
+    """For each row group of a stripe, a column's hashes in batches; each has to be taken before the next.
 
-    def __init__(self, source: Source, footer: Footer, columns: Sequence[OrcType]) -> None:
-        self._source = source
-        self._footer = footer
-        self._columns = columns
-        self._decoded = [c for c in columns if not readable(footer, c)]
-        self._native = [c for c in columns if readable(footer, c)]
-        self._arrow = ArrowReader(source, footer, self._decoded) if self._decoded else None
+    What others see is given once for equal neighbours, but for `every` value where that is asked for.
 
-    def row_groups(self, stripe: Stripe) -> Iterator[dict[int, Hashed]]:
-        """For each row group of a stripe, the chosen columns' hashes by column id.
-
-        Raises CorruptFile where the stripe can't be decoded, UnsupportedError.
-        """
-        streams = self._footer.stripe_footer(stripe)
-        readers = {c.id: ColumnReader(self._source, self._footer, streams, c) for c in self._native}
-        arrays = None if self._arrow is None else self._arrow.stripe(stripe)
-        shown = ShownValues(self._source, self._footer, stripe)
-        for group in range(self._footer.row_groups(stripe)):
-            found = {}
-            for c in self._columns:
-                if arrays is not None and c.id not in readers:
-                    found[c.id] = _hashed(arrays.array(c, group))
-                    continue
-                taken = readers[c.id].take(self._footer.rows_in(stripe, group))
-                found[c.id] = Hashed(
-                    count=taken.count,
-                    hashes=taken.hashes,
-                    has_zero=taken.has_zero,
-                    value=partial(shown.text, c, group),
-                    shifted=taken.others,
-                    owners=taken.owners,
-                )
-            yield found
+    Raises CorruptFile where the stripe can't be decoded, UnsupportedError; Stopped where that was asked for.
+    """
+    reader = ColumnReader(source, footer, streams, orc, stop, every=every)
+    for group in range(footer.row_groups(streams.stripe)):
+        yield reader.take(footer.rows_in(streams.stripe, group))
 
 
-def _view(buffer: Any) -> memoryview:
-    """An Arrow buffer as unsigned bytes, which is not what Arrow calls them."""
-    return memoryview(b"") if buffer is None else memoryview(buffer).cast("B")
-
-
-def found_shifted(hashed: Hashed, flags: bytearray, bits: KirschMitzenmacherFilter) -> int:
-    """Set the flags of the lost values that the filter holds as others see them; returns how many are still lost."""
-    count = len(hashed.shifted) // 8
-    held = bytearray(count)
-    bits.check_hashes(hashed.shifted, count, held)
-    for owner in compress(memoryview(hashed.owners).cast("q"), held):
-        flags[owner] = 1
-    return flags.count(0)
-
-
-def _hashed(array: Any) -> Hashed:
-    """Decimals, which is what pyarrow decodes."""
-    buffers = [_view(b) for b in array.buffers()]
-    validity = buffers[0] if array.null_count else None
-    out = bytearray(len(array) * 8)
-    count = kernels.orc_hash_decimal(buffers[1], array.type.scale, array.offset, len(array), validity, out)
-    return Hashed(
-        count=count,
-        hashes=out,
-        has_zero=False,
-        value=lambda index: str(array.drop_null()[index].as_py()),
-        shifted=bytearray(),
-        owners=bytearray(),
-    )
+def memory(streams: StripeFooter, orc: OrcType) -> int:
+    """Bytes that reading a column of a stripe takes, at most, besides a few windows and batches: its dictionary's
+    hashes."""
+    columns = streams.message.columns
+    entries = columns[orc.id].dictionary_size if orc.id < len(columns) else 0
+    return 8 * min(int(entries), limits.ORC_DICTIONARY_MAX)

@@ -72,6 +72,11 @@ class BareFilter:
         """The same."""
         return [_COLUMN]
 
+    def why_not(self, column: Column) -> str | None:
+        """Nothing: filters can't be added at all."""
+        del column
+        return None
+
     def literal_column(self, column: Column) -> Column:
         """Bytes."""
         return column

@@ -12,7 +12,7 @@ from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule
 from bloomcli.formats.lookup import WRONG
 from bloomcli.formats.parquet import bounds, check, describe, extension, values
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load, load_header
-from bloomcli.formats.parquet.filterable import unfilterable
+from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
 from bloomcli.literals import Literal, excluded_by
 from bloomcli.mending import adding
@@ -59,6 +59,10 @@ class ParquetFile:
     def leaves(self) -> Sequence[Column]:
         """The same: Parquet has filters for leaves only."""
         return [replace(c, unfilterable=why) if (why := unfilterable(c)) else c for c in self.footer.columns]
+
+    def why_not(self, column: Column) -> str | None:
+        """Its chunks are encrypted, or in a codec that isn't known here."""
+        return unreadable(self.footer, column)
 
     def literal_column(self, column: Column) -> Column:
         """Parquet's own."""

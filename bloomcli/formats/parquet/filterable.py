@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bloomcli.formats.parquet import codecs
+from bloomcli.formats.parquet.footer import Footer
 from bloomcli.model import Column
 
 
@@ -10,3 +12,14 @@ def unfilterable(column: Column) -> str | None:
     if column.physical != "BOOLEAN":
         return None
     return "BOOLEAN: it has two values, no reader uses a filter on it, and one that is wrongly written loses rows"
+
+
+def unreadable(footer: Footer, column: Column) -> str | None:
+    """What a column is whose values can't be read in some row group; None where metadata tells of none."""
+    for place in footer.chunk_places({column.index}):
+        chunk = footer.chunk(place)
+        if chunk.encrypted:
+            return "encrypted: bloom has no keys"
+        if chunk.codec != "UNCOMPRESSED" and not codecs.supported(chunk.codec):
+            return f"compressed by {chunk.codec}, which isn't known here"
+    return None

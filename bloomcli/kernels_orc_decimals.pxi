@@ -1,0 +1,205 @@
+# ORC's decimals: an unbounded varint each, zigzag, and a scale beside it; and the text of them that is hashed.
+#
+# Sources: the Apache ORC specification, Decimal Columns; orc-core's DecimalTreeReader, HiveDecimal.toString; ORC C++'s
+# Decimal64ColumnReader and Decimal128ColumnReader, which bring every value to the column's own scale.
+
+cdef enum:
+    MOST_VARINT = 19       # bytes of 128 bits
+    MOST_DIGITS = 80       # of 128 bits (39), with as many zeros before or behind them
+    MOST_DECIMAL_TEXT = 96
+
+
+cdef struct Decimal128:
+    uint64_t low
+    uint64_t high          # of the magnitude
+    int64_t scale
+    bint negative
+
+
+cdef struct DecimalShape:
+    int lead               # digits before the point; below 0, zeros behind it before the first other digit
+    int fraction           # digits behind it, without zeros at the end
+    int digits             # of the magnitude as it is stored
+
+
+cdef inline Py_ssize_t _decimal_varint(const unsigned char* p, Py_ssize_t size, Decimal128* d) noexcept nogil:
+    """A zigzag varint of up to 128 bits: how many bytes it takes, CUT_OFF, or MALFORMED."""
+    cdef uint64_t low = 0, high = 0
+    cdef Py_ssize_t i = 0
+    while True:
+        if i == size:
+            return CUT_OFF
+        if i == MOST_VARINT:
+            return MALFORMED
+        if i < 9:
+            low |= <uint64_t>(p[i] & 0x7F) << (7 * i)
+        elif i == 9:
+            low |= <uint64_t>(p[i] & 0x7F) << 63
+            high = (p[i] & 0x7F) >> 1
+        else:
+            if i == MOST_VARINT - 1 and p[i] > 3:
+                return MALFORMED
+            high |= <uint64_t>(p[i] & 0x7F) << (7 * i - 64)
+        i += 1
+        if p[i - 1] < 0x80:
+            break
+    d.negative = low & 1
+    d.low = (low >> 1) | (high << 63)
+    d.high = high >> 1
+    if d.negative:
+        d.low += 1
+        d.high += d.low == 0
+    return i
+
+
+cdef inline int _decimal_digits(Decimal128* d, unsigned char* digits) noexcept nogil:
+    """The magnitude's digits, least significant first, and how many there are: none for 0."""
+    cdef uint32_t[4] limbs
+    cdef uint64_t low = d.low, rest
+    cdef int i, top, count = 0
+    if d.high == 0:
+        while low >= 100:
+            rest = low % 100
+            low //= 100
+            digits[count] = <unsigned char>(48 + rest % 10)
+            digits[count + 1] = <unsigned char>(48 + rest // 10)
+            count += 2
+        while low:
+            digits[count] = <unsigned char>(48 + low % 10)
+            low //= 10
+            count += 1
+        return count
+    limbs[0] = <uint32_t>d.low
+    limbs[1] = <uint32_t>(d.low >> 32)
+    limbs[2] = <uint32_t>d.high
+    limbs[3] = <uint32_t>(d.high >> 32)
+    top = 3
+    while top >= 0:
+        if limbs[top] == 0:
+            top -= 1
+            continue
+        rest = 0
+        for i in range(top, -1, -1):
+            rest = (rest << 32) | limbs[i]
+            limbs[i] = <uint32_t>(rest // 1000000000)
+            rest %= 1000000000
+        for i in range(9):
+            digits[count] = <unsigned char>(48 + rest % 10)
+            rest //= 10
+            count += 1
+    while digits[count - 1] == 48:
+        count -= 1
+    return count
+
+
+cdef Py_ssize_t _decimal_text(Decimal128* d, unsigned char* text, DecimalShape* shape) noexcept nogil:
+    """A decimal as HiveDecimal prints it: its bytes. MALFORMED where it has more than 38 digits before or behind
+    the point. `text` has room for MOST_DECIMAL_TEXT."""
+    cdef unsigned char[MOST_DIGITS] digits
+    cdef int count = _decimal_digits(d, digits), scale, first = 0, n
+    cdef Py_ssize_t size = 0
+    shape.digits = count
+    shape.lead = shape.fraction = 0
+    if count == 0:
+        text[0] = 48
+        return 1
+    if not -38 <= d.scale <= 38 + 39:
+        return MALFORMED
+    scale = <int>d.scale
+    if scale < 0:
+        if count - scale > 38:
+            return MALFORMED
+        for n in range(count - 1, -1, -1):
+            digits[n - scale] = digits[n]
+        for n in range(-scale):
+            digits[n] = 48
+        count -= scale
+        scale = 0
+    while first < scale and first < count and digits[first] == 48:
+        first += 1
+    shape.lead = count - scale
+    shape.fraction = scale - first
+    if shape.fraction > 38:
+        return MALFORMED
+    while count <= scale:
+        digits[count] = 48
+        count += 1
+    if d.negative:
+        text[0] = 45
+        size = 1
+    for n in range(count - 1, first - 1, -1):
+        if n == scale - 1:
+            text[size] = 46
+            size += 1
+        text[size] = digits[n]
+        size += 1
+    return size
+
+
+def orc_decimal_text(const unsigned char[::1] value not None, int scale):
+    """A decimal (16 bytes, little-endian two's complement) as the text that ORC hashes: zeros trimmed."""
+    if value.shape[0] != 16 or not 0 <= scale <= 38:
+        raise ValueError("a decimal has 16 bytes and a scale of 0 to 38")
+    cdef unsigned char[MOST_DECIMAL_TEXT] text
+    cdef DecimalShape shape
+    cdef Decimal128 d
+    d.low = _load64(&value[0])
+    d.high = _load64(&value[8])
+    d.scale = scale
+    d.negative = d.high >> 63
+    if d.negative:
+        d.low = 0 - d.low
+        d.high = ~d.high + (d.low == 0)
+    cdef Py_ssize_t size = _decimal_text(&d, text, &shape)
+    return text[:size]
+
+
+def orc_hash_decimals(const unsigned char[::1] data not None, Py_ssize_t pos, const unsigned char[::1] scales not None,
+                      Py_ssize_t first, Py_ssize_t count, int scale, int most, unsigned char[::1] out not None):
+    """ORC's hash of the decimals from number `first` to `count` that lie back to back from `pos` on, their int64
+    `scales` beside them, in a column of a `scale` whose values have `most` digits (18 or 38).
+
+    Readers disagree about values that don't fit such a column, so that those are refused. Stops at the first value
+    that isn't whole in the data. Gives its number, and where it starts.
+    """
+    if pos < 0 or pos > data.shape[0] or not 0 <= first <= count or not 0 <= scale <= 38:
+        raise ValueError("a position, a scale or a number of values that can't be")
+    if scales.shape[0] // 8 < count or out.shape[0] // 8 < count:
+        raise ValueError("fewer scales than values, or no room for the hashes")
+    if count == 0:
+        return 0, pos
+    cdef Py_ssize_t size = data.shape[0], got = 1, length
+    cdef const unsigned char* p = &data[0] if size else <const unsigned char*>b""
+    cdef const unsigned char* ss = &scales[0]
+    cdef unsigned char* o = &out[0]
+    cdef unsigned char[MOST_DECIMAL_TEXT] text
+    cdef DecimalShape shape
+    cdef Decimal128 d, before
+    cdef uint64_t h = 0
+    cdef bint known = False, bad = False
+    memset(&before, 0, sizeof(before))
+    with nogil:
+        while first < count:
+            got = _decimal_varint(p + pos, size - pos, &d)
+            if got <= 0:
+                break
+            d.scale = <int64_t>_load64(ss + first * 8)
+            if not known or d.low != before.low or d.high != before.high or d.scale != before.scale \
+                    or d.negative != before.negative:
+                length = _decimal_text(&d, text, &shape)
+                # at 18 digits readers count in 64 bits, also before the value is brought to the column's scale
+                if length < 0 or shape.fraction > scale or (shape.digits and shape.lead + scale > most) \
+                        or (most == 18 and shape.digits > 18):
+                    bad = True
+                    break
+                h = _orc_murmur(text, length)
+                before = d
+                known = True
+            memcpy(o + first * 8, &h, 8)
+            pos += got
+            first += 1
+    if got == MALFORMED:
+        raise RunError("a decimal of more than 128 bits")
+    if bad:
+        raise RunError("a decimal that its column's digits don't hold")
+    return first, pos

@@ -1,0 +1,48 @@
+"""The values of a column of an ORC file as the commands read them: hashes and texts, whole row groups at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bloomcli.formats.orc import values
+from bloomcli.formats.orc.footer import Footer, Stripe
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.shown import ShownValues
+from bloomcli.formats.orc.stop import Stop
+from bloomcli.source import Source
+
+
+@dataclass
+class Hashed:
+    """A row group's present values."""
+
+    count: int
+    hashes: bytes
+    has_zero: bool
+    shifted: bytes
+    owners: list[int]
+    """For each of the shifted, the number of its value in the row group."""
+    texts: list[Callable[[], str]]
+    """The text of each value, made when it is asked for."""
+
+    def value(self, index: int) -> str:
+        """The text of one."""
+        return self.texts[index]()
+
+
+def row_groups(source: Source, footer: Footer, stripe: Stripe, orc: OrcType) -> Iterator[Hashed]:
+    """Every row group of a stripe, its batches joined."""
+    streams = footer.stripe_footer(stripe)
+    shown = ShownValues(source, footer, streams, orc, Stop())
+    for batches in values.row_groups(source, footer, streams, orc, Stop()):
+        found = Hashed(0, b"", has_zero=False, shifted=b"", owners=[], texts=[])
+        for taken in batches:
+            text = shown.texts(taken.count)
+            found.texts += [lambda i=i, text=text: text(i) for i in range(taken.count)]
+            found.owners += [found.count + n for n in memoryview(taken.owners).cast("q")]
+            found.count += taken.count
+            found.hashes += taken.hashes
+            found.has_zero |= taken.has_zero
+            found.shifted += taken.others
+        yield found
