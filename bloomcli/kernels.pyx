@@ -94,7 +94,11 @@ cdef uint64_t _xxh64(const unsigned char* p, Py_ssize_t size) noexcept nogil:
         h = _merge(_merge(_merge(_merge(h, v1), v2), v3), v4)
     else:
         h = 0x27D4EB2F165667C5ULL
-    h += <uint64_t>size
+    return _finish(h + <uint64_t>size, p, end)
+
+
+cdef inline uint64_t _finish(uint64_t h, const unsigned char* p, const unsigned char* end) noexcept nogil:
+    """What is left behind the last 32 bytes."""
     while end - p >= 8:
         h = _tail8(h, _load64(p))
         p += 8
@@ -342,6 +346,8 @@ include "kernels_bits.pxi"
 include "kernels_compact.pxi"
 include "kernels_pages.pxi"
 include "kernels_intervals.pxi"
+include "kernels_delta.pxi"
+include "kernels_prefixed.pxi"
 include "kernels_crc.pxi"
 include "kernels_orc.pxi"
 include "kernels_orc_runs.pxi"

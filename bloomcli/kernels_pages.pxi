@@ -2,8 +2,8 @@
 #
 # Source: the Apache Parquet format's Encodings.md. Values are hashed in PLAIN form, so most encodings
 # need no decoding at all: what lies in the page is what gets hashed. Nulls have no bytes in a value
-# section; only their number matters, and `count_levels` tells it. Every length is checked against the
-# page before it is used.
+# section; only their number matters, and `Levels` tells it. Every length is checked against the
+# page before it is used. A page may come in windows, and each call does a bounded piece of work.
 
 class PageError(ValueError):
     """A page's bytes contradict its header or its encoding."""
@@ -25,325 +25,327 @@ cdef inline uint32_t _u32(const unsigned char* p) noexcept nogil:
     return p[0] | (<uint32_t>p[1] << 8) | (<uint32_t>p[2] << 16) | (<uint32_t>p[3] << 24)
 
 
-def count_levels(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t end, int bit_width,
-                 Py_ssize_t count, int target):
-    """How many of `count` RLE/bit-packed hybrid levels in data[pos:end] equal `target`."""
-    cdef Walk w
-    cdef Py_ssize_t seen = 0, hits = 0, groups, i, values
-    cdef uint64_t head
-    cdef int level, width_bytes = (bit_width + 7) // 8, bit
-    cdef uint32_t window
-    if not 1 <= bit_width <= 16:
-        raise ValueError("levels are 1 to 16 bits wide")
-    if end > data.shape[0] or pos > end:
-        raise PageError("the levels run past the page's end")
-    _walk_open(&w, data, pos)
-    w.end = end
-    with nogil:
-        while seen < count:
-            pos = _varint(&w, pos, &head)
-            if pos < 0:
-                break
-            if head & 1:
-                groups = <Py_ssize_t>(head >> 1)
-                # a run may be cut at the page's end where its last groups hold no values
-                if groups > (end - pos) // bit_width + 1:
-                    groups = (end - pos) // bit_width + 1
-                values = min(groups * 8, count - seen)
-                for i in range(values):
-                    bit = <int>((i * bit_width) & 7)
-                    if pos + (i * bit_width + bit_width - 1) // 8 >= end:
-                        pos = -1
-                        break
-                    window = w.data[pos + (i * bit_width) // 8]
-                    if bit + bit_width > 8:
-                        window |= <uint32_t>w.data[pos + (i * bit_width) // 8 + 1] << 8
-                    if bit + bit_width > 16:
-                        window |= <uint32_t>w.data[pos + (i * bit_width) // 8 + 2] << 16
-                    level = <int>((window >> bit) & ((1 << bit_width) - 1))
-                    hits += level == target
-                if pos < 0:
-                    break
-                if values == 0:
-                    pos = -1
-                    break
-                pos += groups * bit_width
-                seen += values
-            else:
-                if pos + width_bytes > end or head >> 1 == 0:
-                    pos = -1
-                    break
-                level = w.data[pos]
-                if width_bytes > 1:
-                    level |= w.data[pos + 1] << 8
-                pos += width_bytes
-                values = <Py_ssize_t>min(head >> 1, <uint64_t>(count - seen))
-                if level == target:
-                    hits += values
-                seen += values
-    if pos < 0 or seen < count:
-        raise PageError("the levels end before the page's last value")
-    return hits
+cdef struct Hybrid:
+    # RLE/bit-packed hybrid runs, wherever a window ends
+    uint64_t left    # values that are to come
+    uint64_t groups  # of 8 values each, of a bit-packed run
+    uint64_t times   # of an RLE run
+    uint64_t value
 
 
-def mark_indices(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t count, unsigned char[::1] seen,
-                 Py_ssize_t unseen):
-    """Set seen[i] to 1 for every dictionary index i among a data page's `count`; returns how many are then 0.
+cdef Py_ssize_t _begin(Hybrid* h, Walk* w, Py_ssize_t pos, int width, bint* bad) noexcept nogil:
+    """Begin the run at `pos`, whose header and value lie before the window's end: position behind them, or -1."""
+    cdef uint64_t head = 0
+    cdef int b, size = (width + 7) // 8
+    cdef Py_ssize_t at = _varint(w, pos, &head)
+    if at < 0 or head >> 1 == 0:
+        bad[0] = at >= 0 or w.fault == WALK_VARINT
+        return -1
+    if head & 1:
+        h.groups = head >> 1
+        return at
+    if size > w.end - at:
+        return -1
+    h.value = 0
+    for b in range(size):
+        h.value |= <uint64_t>w.data[at + b] << (8 * b)
+    h.times = head >> 1
+    return at + size
 
-    From `pos` on: a byte with the bit width, then RLE/bit-packed hybrid runs. `unseen` says how many bytes of
-    `seen` are 0 before; where none is left, the rest of the indices isn't looked at.
+
+cdef Py_ssize_t _grouped(Hybrid* h, Py_ssize_t held, int width, bint final) noexcept nogil:
+    """How many values of a bit-packed run can be read from `held` bytes; -1 where the page has too few."""
+    cdef Py_ssize_t whole = held // width
+    # a run may be cut at the page's end where its last groups hold no values
+    cdef uint64_t want = h.left if h.groups > h.left // 8 else h.groups * 8
+    if <uint64_t>whole * 8 >= want:
+        return <Py_ssize_t>want
+    if not final:
+        return whole * 8
+    return <Py_ssize_t>want if <uint64_t>(held * 8 // width) >= want else -1
+
+
+cdef class Levels:
+    """Definition levels, counted: RLE/bit-packed hybrid runs that may come in windows.
+
+    `hits` is how many of the `count` levels are `highest`, `left` how many are still to come.
     """
-    cdef Walk w
-    cdef Py_ssize_t done = 0, size = seen.shape[0], end = data.shape[0], groups, held, values, i, at
-    cdef uint64_t head, window, mask, index
-    cdef int width, width_bytes, b
-    cdef bint bad = False
-    _start(data, pos)
-    if count <= 0 or (unseen <= 0 and size > 0):
-        return unseen
-    if pos >= end:
-        raise PageError("the page has no bit width for its dictionary indices")
-    width = data[pos]
-    pos += 1
-    if width > 32:
-        raise PageError(f"dictionary indices {width} bits wide")
-    width_bytes = (width + 7) // 8
-    mask = (<uint64_t>1 << width) - 1
-    index = 0
-    _walk_open(&w, data, pos)
-    with nogil:
-        while done < count:
-            if width == 0:  # all are 0, and take no bytes
-                values = count
-                head = 0
-            else:
-                pos = _varint(&w, pos, &head)
-                if pos < 0 or head >> 1 == 0:
-                    bad = True
-                    break
-            if head & 1:
-                # a run may be cut at the page's end where its last groups hold no values
-                held = ((end - pos) * 8) // width
-                groups = <Py_ssize_t>min(head >> 1, <uint64_t>(held // 8 + 1))
-                values = min(groups * 8, count - done)
-                if values > held:
-                    bad = True
-                    break
-                for i in range(values):
-                    at = pos + (i * width) // 8
-                    if end - at >= 8:
-                        window = _load64(w.data + at)
-                    else:
-                        window = 0
-                        for b in range(<int>(end - at)):
-                            window |= <uint64_t>w.data[at + b] << (8 * b)
-                    index = (window >> ((i * width) & 7)) & mask
-                    if index >= <uint64_t>size:
+
+    cdef Hybrid h
+    cdef int width
+    cdef uint64_t highest
+    cdef readonly Py_ssize_t hits
+
+    def __cinit__(self, Py_ssize_t count, int highest):
+        if not 1 <= highest <= 0xFFFF:
+            raise ValueError("levels are 1 to 16 bits wide")
+        self.width = 0
+        while highest >> self.width:
+            self.width += 1
+        self.highest = <uint64_t>highest
+        self.h.left = <uint64_t>max(count, 0)
+
+    @property
+    def left(self):
+        """Levels that are still to come."""
+        return self.h.left
+
+    def feed(self, const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t end, bint final):
+        """Count in data[pos:end], behind which there is nothing if `final`; position up to which that went."""
+        cdef Walk w
+        cdef Py_ssize_t i, n, at, hits = 0
+        cdef uint64_t window, mask = (<uint64_t>1 << self.width) - 1, level = 0, highest = self.highest
+        cdef int width = self.width, b
+        cdef bint bad = False, above = False
+        if end > data.shape[0] or pos > end:
+            raise PageError("the levels run past the page's end")
+        _walk_open(&w, data, pos)
+        w.end = end
+        with nogil:
+            while self.h.left:
+                if self.h.times:
+                    n = <Py_ssize_t>min(self.h.times, self.h.left)
+                    if self.h.value > highest:
+                        above, level = True, self.h.value
                         break
-                    if not seen[index]:
-                        seen[index] = 1
-                        unseen -= 1
-                        if unseen == 0:
-                            break
-                pos += groups * width
-            else:
-                if width:
-                    if width_bytes > end - pos:
+                    if self.h.value == highest:
+                        hits += n
+                    self.h.times = 0
+                    self.h.left -= <uint64_t>n
+                elif self.h.groups:
+                    n = _grouped(&self.h, end - pos, width, final)
+                    if n < 0:
                         bad = True
                         break
-                    index = 0
-                    for b in range(width_bytes):
-                        index |= <uint64_t>w.data[pos + b] << (8 * b)
-                    pos += width_bytes
-                    values = <Py_ssize_t>min(head >> 1, <uint64_t>(count - done))
-                if index < <uint64_t>size and not seen[index]:
-                    seen[index] = 1
-                    unseen -= 1
-            if index >= <uint64_t>size or unseen == 0:
-                break
-            done += values
-    if bad:
-        raise PageError("the dictionary indices end before the page's last value")
-    if index >= <uint64_t>size:
-        raise PageError(f"a dictionary index of {index}, and the dictionary has {size} values")
-    return unseen
+                    if n == 0:
+                        break
+                    for i in range(n):
+                        at = pos + (i * width) // 8
+                        window = w.data[at]
+                        if ((i * width) & 7) + width > 8:
+                            window |= <uint64_t>w.data[at + 1] << 8
+                        if ((i * width) & 7) + width > 16:
+                            window |= <uint64_t>w.data[at + 2] << 16
+                        level = (window >> ((i * width) & 7)) & mask
+                        hits += level == highest
+                        above |= level > highest
+                        if above:
+                            break
+                    if above:
+                        break
+                    self.h.left -= <uint64_t>n
+                    self.h.groups -= min(self.h.groups, <uint64_t>((n + 7) // 8))
+                    pos += min(((n + 7) // 8) * width, end - pos)
+                else:
+                    at = _begin(&self.h, &w, pos, width, &bad)
+                    if at < 0:
+                        bad |= final
+                        break
+                    pos = at
+        self.hits += hits
+        if above:
+            raise PageError(f"a level of {level}, and the highest is {highest}")
+        if bad:
+            raise PageError("the levels end before the page's last value")
+        return pos
 
 
-def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t count, unsigned char[::1] out):
-    """XXH64 of `count` PLAIN BYTE_ARRAY values (u32 LE length, bytes) from `pos` on."""
-    cdef const unsigned char* p = _start(data, pos)
+cdef class Indices:
+    """Dictionary indices, marked: a byte with the bit width, then RLE/bit-packed hybrid runs, maybe in windows.
+
+    `unseen` is how many bytes of `seen` are 0: where none is left, the rest of the indices isn't looked at.
+    """
+
+    cdef Hybrid h
+    cdef int width
+    cdef unsigned char[::1] seen
+    cdef readonly Py_ssize_t unseen
+
+    def __cinit__(self, Py_ssize_t count, unsigned char[::1] seen not None, Py_ssize_t unseen):
+        self.width = -1
+        self.seen = seen
+        self.unseen = unseen
+        self.h.left = <uint64_t>max(count, 0)
+
+    @property
+    def done(self):
+        """All indices were looked at that matter."""
+        return self.h.left == 0 or (self.unseen <= 0 and self.seen.shape[0] > 0)
+
+    def feed(self, const unsigned char[::1] data not None, Py_ssize_t pos, bint final):
+        """Mark what lies in `data` from `pos` on; position up to which that went."""
+        cdef Walk w
+        cdef Py_ssize_t i, n, at, size = self.seen.shape[0], end = data.shape[0]
+        cdef uint64_t window, mask, index = 0
+        cdef int width = self.width, b
+        cdef bint bad = False, outside = False
+        _start(data, pos)
+        if self.done:
+            return pos
+        if width < 0:
+            if pos >= end:
+                if not final:
+                    return pos
+                raise PageError("the page has no bit width for its dictionary indices")
+            width = data[pos]
+            pos += 1
+            if width > 32:
+                raise PageError(f"dictionary indices {width} bits wide")
+            self.width = width
+            if width == 0:  # all are 0, and take no bytes
+                self.h.times, self.h.value = self.h.left, 0
+        mask = (<uint64_t>1 << width) - 1
+        _walk_open(&w, data, pos)
+        with nogil:
+            while self.h.left and (self.unseen > 0 or size == 0):
+                if self.h.times:
+                    n = <Py_ssize_t>min(self.h.times, self.h.left)
+                    index = self.h.value
+                    if index >= <uint64_t>size:
+                        outside = True
+                        break
+                    if not self.seen[index]:
+                        self.seen[index] = 1
+                        self.unseen -= 1
+                    self.h.times = 0
+                    self.h.left -= <uint64_t>n
+                elif self.h.groups:
+                    n = _grouped(&self.h, end - pos, width, final)
+                    if n < 0:
+                        bad = True
+                        break
+                    if n == 0:
+                        break
+                    for i in range(n):
+                        at = pos + (i * width) // 8
+                        if end - at >= 8:
+                            window = _load64(w.data + at)
+                        else:
+                            window = 0
+                            for b in range(<int>(end - at)):
+                                window |= <uint64_t>w.data[at + b] << (8 * b)
+                        index = (window >> ((i * width) & 7)) & mask
+                        if index >= <uint64_t>size:
+                            outside = True
+                            break
+                        if not self.seen[index]:
+                            self.seen[index] = 1
+                            self.unseen -= 1
+                            if self.unseen == 0:
+                                break
+                    if outside:
+                        break
+                    self.h.left -= <uint64_t>n
+                    self.h.groups -= min(self.h.groups, <uint64_t>((n + 7) // 8))
+                    pos += min(((n + 7) // 8) * width, end - pos)
+                else:
+                    at = _begin(&self.h, &w, pos, width, &bad)
+                    if at < 0:
+                        bad |= final
+                        break
+                    pos = at
+        if outside:
+            raise PageError(f"a dictionary index of {index}, and the dictionary has {size} values")
+        if bad:
+            raise PageError("the dictionary indices end before the page's last value")
+        return pos
+
+
+def keep_marked(unsigned char[::1] hashes not None, const unsigned char[::1] seen not None):
+    """Move the hashes whose byte in `seen` isn't 0 to the front, in order; returns how many."""
+    cdef uint64_t* values = _room(hashes, seen.shape[0])
+    cdef Py_ssize_t i, n = 0
+    with nogil:
+        for i in range(seen.shape[0]):
+            if seen[i]:
+                values[n] = values[i]
+                n += 1
+    return n
+
+
+def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t count, unsigned char[::1] out):
+    """XXH64 of `count` values of `width` bytes, equal neighbours only once; returns how many that are."""
     cdef uint64_t* hashes = _room(out, count)
-    cdef Py_ssize_t end = data.shape[0], i
-    cdef uint32_t size
+    cdef Py_ssize_t n = 0, i
+    cdef const unsigned char* p
+    cdef uint64_t wide
+    cdef uint32_t narrow
+    if width < 1 or data.shape[0] // width < count:
+        raise PageError(f"{count} values of {width} bytes don't fit in {data.shape[0]}")
+    if count == 0:
+        return 0
+    p = &data[0]
+    with nogil:
+        if width == 8:
+            wide = ~_load64(p)
+            for i in range(count):
+                if _load64(p + i * 8) != wide:
+                    wide = _load64(p + i * 8)
+                    hashes[n] = _xxh64_8(p + i * 8)
+                    n += 1
+        elif width == 4:
+            narrow = ~_load32(p)
+            for i in range(count):
+                if _load32(p + i * 4) != narrow:
+                    narrow = _load32(p + i * 4)
+                    hashes[n] = _xxh64_4(p + i * 4)
+                    n += 1
+        else:
+            for i in range(count):
+                if i == 0 or memcmp(p, p - width, <size_t>width):
+                    hashes[n] = _xxh64(p, width)
+                    n += 1
+                p += width
+    return n
+
+
+def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final, unsigned char[::1] out,
+                      Py_ssize_t limit, Py_ssize_t most, bint every):
+    """XXH64 of up to `most` PLAIN BYTE_ARRAY values (u32 LE length, bytes) from `pos` on.
+
+    Equal neighbours only once, unless `every`. Fewer where `limit` hashes are full, or where `data` ends within a value, which is damage if `final`. Returns (how
+    many values, how many hashes, position behind them).
+    """
+    cdef const unsigned char* p = _start(data, pos)
+    cdef uint64_t* hashes = _room(out, limit)
+    cdef Py_ssize_t end = data.shape[0], n = 0, taken = 0, budget = 1 << 26, before = -1, last = 0, size
     cdef bint bad = False
     with nogil:
-        for i in range(count):
+        while n < limit and taken < most and budget > 0:
             if end - pos < 4:
-                bad = True
+                bad = final
                 break
-            size = _u32(p + pos)
+            size = <Py_ssize_t>_u32(p + pos)
+            if size > end - pos - 4:
+                bad = final
+                break
             pos += 4
-            if <Py_ssize_t>size > end - pos:
-                bad = True
-                break
-            hashes[i] = _xxh64(p + pos, size)
+            if every or size != before or (size and (p[pos] != p[last] or memcmp(p + pos, p + last, <size_t>size))):
+                hashes[n] = _xxh64(p + pos, size)
+                n += 1
+                before, last = size, pos
             pos += size
+            budget -= size
+            taken += 1
     if bad:
         raise PageError("a byte array runs past the page's end")
+    return taken, n, pos
 
 
-cdef Py_ssize_t _delta_head(Walk* w, Py_ssize_t pos, uint64_t* block, uint64_t* minis, uint64_t* total,
-                            uint64_t* first) except -1:
-    """The header of DELTA_BINARY_PACKED values; its count is checked against the bytes behind it."""
-    pos = _varint(w, pos, block)
-    if pos >= 0:
-        pos = _varint(w, pos, minis)
-    if pos >= 0:
-        pos = _varint(w, pos, total)
-    if pos >= 0:
-        pos = _varint(w, pos, first)
-    if pos < 0:
-        raise PageError("the delta header is cut off")
-    if minis[0] == 0 or block[0] == 0 or block[0] > 8192 or block[0] % minis[0] or (block[0] // minis[0]) % 8:
-        raise PageError("the delta header's block sizes can't be")
-    # a block takes its smallest delta and its bit widths at least: a byte, and one a miniblock
-    if total[0] > 1 + block[0] * (<uint64_t>(w.end - pos) // (1 + minis[0])):
-        raise PageError("the delta header's count is larger than its blocks can hold")
-    return pos
-
-
-def delta_count(const unsigned char[::1] data, Py_ssize_t pos):
-    """How many values a DELTA_BINARY_PACKED section says it has; no more than its bytes can hold."""
-    cdef Walk w
-    cdef uint64_t block = 0, minis = 0, total = 0, first = 0
-    _walk_open(&w, data, pos)
-    _delta_head(&w, pos, &block, &minis, &total, &first)
-    return total
-
-
-def delta_binary_packed(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t limit, unsigned char[::1] out):
-    """Decode DELTA_BINARY_PACKED into int64s: (how many, position after them). At most `limit` of them.
-
-    INT32 columns wrap at 32 bits: their values are the low 32 bits of what is written.
-    """
-    cdef Walk w
-    cdef uint64_t block = 0, minis = 0, total = 0, raw = 0, value, min_delta, delta
-    cdef uint64_t* values = _room(out, limit)
-    cdef Py_ssize_t seen = 0, per_mini, i, m, widths, at
-    cdef int width, have, need, bit
-    cdef bint bad = False
-    _walk_open(&w, data, pos)
-    pos = _delta_head(&w, pos, &block, &minis, &total, &raw)
-    if total > <uint64_t>limit:
-        raise PageError("the delta header's count is larger than the page's")
-    per_mini = <Py_ssize_t>(block // minis)
-    value = (raw >> 1) ^ (0 - (raw & 1))
-    with nogil:
-        if total > 0:
-            values[0] = value
-            seen = 1
-        while seen < <Py_ssize_t>total and not bad:
-            pos = _varint(&w, pos, &raw)
-            if pos < 0 or <uint64_t>(w.end - pos) < minis:
-                bad = True
-                break
-            min_delta = (raw >> 1) ^ (0 - (raw & 1))
-            widths = pos
-            pos += <Py_ssize_t>minis
-            for m in range(<Py_ssize_t>minis):
-                if seen >= <Py_ssize_t>total:
-                    break
-                width = w.data[widths + m]
-                if width > 64 or (per_mini // 8) * width > w.end - pos:
-                    bad = True
-                    break
-                for i in range(min(per_mini, <Py_ssize_t>total - seen)):
-                    delta = 0
-                    have = 0
-                    at = pos + (i * width) // 8
-                    bit = <int>((i * width) & 7)
-                    while have < width:
-                        need = min(8 - bit, width - have)
-                        delta |= <uint64_t>((w.data[at] >> bit) & ((1 << need) - 1)) << have
-                        have += need
-                        at += 1
-                        bit = 0
-                    value += min_delta + delta
-                    values[seen] = value
-                    seen += 1
-                pos += (per_mini // 8) * width
-    if bad:
-        raise PageError("a delta block runs past the page's end")
-    return seen, pos
-
-
-def hash_lengths(const unsigned char[::1] data, Py_ssize_t pos, const unsigned char[::1] lengths,
-                 Py_ssize_t count, unsigned char[::1] out):
-    """XXH64 of `count` values that lie back to back from `pos` on, with int64 lengths (DELTA_LENGTH_BYTE_ARRAY)."""
-    cdef const unsigned char* p = _start(data, pos)
-    cdef uint64_t* hashes = _room(out, count)
-    cdef Py_ssize_t end = data.shape[0], i
-    cdef int64_t size
-    cdef bint bad = False
-    if lengths.shape[0] // 8 < count:
-        raise ValueError("fewer lengths than values")
-    with nogil:
-        for i in range(count):
-            memcpy(&size, &lengths[i * 8], 8)
-            if size < 0 or size > end - pos:
-                bad = True
-                break
-            hashes[i] = _xxh64(p + pos, size)
-            pos += size
-    if bad:
-        raise PageError("a byte array runs past the page's end")
-
-
-def hash_delta_byte_array(const unsigned char[::1] data, Py_ssize_t pos, const unsigned char[::1] prefixes,
-                          const unsigned char[::1] suffixes, Py_ssize_t count, unsigned char[::1] scratch,
-                          unsigned char[::1] out):
-    """XXH64 of `count` DELTA_BYTE_ARRAY values: int64 prefix and suffix lengths, suffixes from `pos` on.
-
-    `scratch` holds the running value; it needs as many bytes as the suffixes take together.
-    """
-    cdef const unsigned char* p = _start(data, pos)
-    cdef uint64_t* hashes = _room(out, count)
-    cdef Py_ssize_t end = data.shape[0], i, last = 0
-    cdef int64_t prefix, suffix
-    cdef bint bad = False
-    cdef unsigned char nothing = 0
-    cdef unsigned char* value = &scratch[0] if scratch.shape[0] else &nothing
-    if prefixes.shape[0] // 8 < count or suffixes.shape[0] // 8 < count:
-        raise ValueError("fewer lengths than values")
-    with nogil:
-        for i in range(count):
-            memcpy(&prefix, &prefixes[i * 8], 8)
-            memcpy(&suffix, &suffixes[i * 8], 8)
-            if (prefix < 0 or prefix > last or suffix < 0 or suffix > end - pos
-                    or prefix + suffix > scratch.shape[0]):
-                bad = True
-                break
-            if suffix:
-                memcpy(value + prefix, p + pos, <size_t>suffix)
-            last = prefix + suffix
-            pos += suffix
-            hashes[i] = _xxh64(value, last)
-    if bad:
-        raise PageError("a byte array runs past the page's end")
-
-
-def byte_stream_split(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t count, Py_ssize_t width,
-                      unsigned char[::1] out):
-    """Put the bytes of `count` BYTE_STREAM_SPLIT values of `width` bytes back together."""
+def byte_stream_split(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t total, Py_ssize_t width,
+                      Py_ssize_t first, Py_ssize_t count, unsigned char[::1] out):
+    """Put the bytes of `count` of `total` BYTE_STREAM_SPLIT values of `width` bytes, from `first` on, back together."""
     cdef Py_ssize_t i, b
-    if pos < 0 or count < 0 or width < 1 or pos > data.shape[0] or (data.shape[0] - pos) // width < count:
+    if pos < 0 or total < 0 or width < 1 or pos > data.shape[0] or (data.shape[0] - pos) // width < total:
+        raise PageError("the byte streams run past the page's end")
+    if not 0 <= first <= total or not 0 <= count <= total - first:
         raise PageError("the byte streams run past the page's end")
     if out.shape[0] // width < count:
         raise ValueError("the output has no room for the values")
     with nogil:
         for b in range(width):
             for i in range(count):
-                out[i * width + b] = data[pos + b * count + i]
+                out[i * width + b] = data[pos + b * total + first + i]
 
 
 def narrow_int32(const unsigned char[::1] values, Py_ssize_t count, unsigned char[::1] out):

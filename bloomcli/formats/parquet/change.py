@@ -16,11 +16,13 @@ from bloomcli.formats.base import Kept, Pieces, SizeRule, Tick
 from bloomcli.formats.parquet import extension, values
 from bloomcli.formats.parquet.describe import present_values
 from bloomcli.formats.parquet.draft import HEADER_BOUND, Change
+from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.footer import ChunkPlace
 from bloomcli.formats.parquet.variants import CURRENT, DRAFTS, filter_class
 from bloomcli.model import Column, ColumnChunk, FilterChange
+from bloomcli.stopping import Stop
 
 if TYPE_CHECKING:
     from bloomcli.formats.parquet.file import ParquetFile
@@ -74,7 +76,7 @@ class AddDraft(Change):
                     hint="leave it out of --columns",
                 )
         self.rule = rule
-        self._stopped = False
+        self._stop = Stop()
         self._ahead: Ahead[_BuiltFilter] | None = None
         self.chunks: dict[ChunkPlace, ColumnChunk] = {}
         gone: set[ChunkPlace] = set()
@@ -131,7 +133,7 @@ class AddDraft(Change):
         count = present_values(chunk)
         if chunk.only_dictionary_encoded and chunk.dictionary_bytes is not None and chunk.codec == "UNCOMPRESSED":
             # no more values than the dictionary page has room for
-            count = min(count, chunk.dictionary_bytes // (values.width_of(chunk.column) or 4))
+            count = min(count, chunk.dictionary_bytes // (width_of(chunk.column) or 4))
         return self._bytes_for(count << self._has_normal_forms(chunk))
 
     def _estimate(self, place: ChunkPlace) -> FilterChange:
@@ -185,7 +187,7 @@ class AddDraft(Change):
                     yield from following()
                     ahead.begin()
             except BaseException:
-                self._stopped = True
+                self._stop.asked = True
                 raise
         yield from self.finish(changes, decoded, ahead.remarks)
 
@@ -247,10 +249,12 @@ class AddDraft(Change):
         normal_forms = self._has_normal_forms(chunk)
         file = self.file
         for page in values.hashed_pages(
-            file.source, chunk, file.footer.start, unreferenced=file.dictionaries_hold_values_only
+            file.source,
+            chunk,
+            file.footer.start,
+            unreferenced=file.dictionaries_hold_values_only,
+            stop=self._stop,
         ):
-            if self._stopped:
-                break
             if bits is None:
                 # a dictionary that stands for the whole chunk bounds the filter better than the row count
                 only = chunk.only_dictionary_encoded and self.rule.ndv is None

@@ -176,7 +176,8 @@ def _readable(
 
 
 def _text(page: values.HashedPage, column: Column, index: int) -> str:
-    return render(page.value(index), column)
+    value = page.value(index)
+    return f"(a value of {page.long} bytes)" if value is None else render(value, column)
 
 
 def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tuple[DeepCheck]:

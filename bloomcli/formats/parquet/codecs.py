@@ -7,9 +7,13 @@ let other threads run meanwhile. What they can't do exactly, such as several ZST
 
 from __future__ import annotations
 
+import io
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
+
+from bloomcli import limits
+from bloomcli.errors import BloomError, UnsupportedError
 
 _GZIP_WINDOW: Final = 31
 """zlib's 15 bits, plus 16 for the gzip format."""
@@ -24,6 +28,11 @@ class CodecError(ValueError):
 def supported(codec: str) -> bool:
     """Whether `decompress` knows a codec by this name."""
     return codec in _CODECS
+
+
+def streams(codec: str) -> bool:
+    """Whether `windows` needs no more memory than a window and what the codec looks back at."""
+    return codec == "UNCOMPRESSED" or codec in _STREAMS
 
 
 def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
@@ -41,18 +50,101 @@ def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
     return found
 
 
+def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: int) -> Iterator[Buffer]:
+    """The same in parts of `window` bytes, from parts of the compressed ones; each part may be the last.
+
+    They aren't counted here. Raises CodecError, and UnsupportedError where a codec has to have more at once than
+    `limits.PAGE_WHOLE_MAX_BYTES`.
+    """
+    if codec == "UNCOMPRESSED":
+        yield from raw
+        return
+    opened = _STREAMS.get(codec)
+    if opened is None:
+        if max(packed, size) > limits.PAGE_WHOLE_MAX_BYTES:
+            raise UnsupportedError(
+                f"a page of {size} bytes, {packed} of them in the file, and with {codec} no more than"
+                f" {limits.PAGE_WHOLE_MAX_BYTES} are read",
+                hint="rewrite the file with smaller pages, or with ZSTD",
+            )
+        yield decompress(codec, memoryview(b"".join(raw)), size)
+        return
+    try:
+        yield from opened(raw, window)
+    except BloomError:
+        raise
+    except Exception as error:  # noqa: BLE001  as above
+        raise CodecError(str(error) or type(error).__name__) from None
+
+
+class _Raw(io.RawIOBase):
+    """Parts of bytes as a file that is read from front to back."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts = parts
+        self._rest = b""
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, into: Any) -> int:
+        """As many bytes as there are at once."""
+        if not self._rest:
+            self._rest = next(self._parts, b"")
+        count = min(len(into), len(self._rest))
+        into[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+def _zstd_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
+    import zstandard
+
+    with zstandard.ZstdDecompressor().stream_reader(io.BufferedReader(_Raw(raw)), read_across_frames=True) as reader:
+        while part := reader.read(window):
+            yield part
+
+
+def _gzip_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
+    unpacker = zlib.decompressobj(_GZIP_WINDOW)
+    for part in raw:
+        rest = part
+        while rest:
+            if unpacker.eof:  # another member follows
+                unpacker = zlib.decompressobj(_GZIP_WINDOW)
+            yield unpacker.decompress(rest, window)
+            rest = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+    while not unpacker.eof and (found := unpacker.decompress(b"", window)):
+        yield found
+    if not unpacker.eof:
+        raise CodecError("the stream is cut off")
+
+
+def _brotli_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
+    import pyarrow as pa
+
+    with pa.CompressedInputStream(pa.PythonFile(io.BufferedReader(_Raw(raw)), mode="r"), "brotli") as reader:
+        while part := reader.read(window):
+            yield part
+
+
 def _snappy(packed: memoryview, size: int) -> Buffer:
     import cramjam
 
     out = bytearray(size)
-    return out[: cramjam.snappy.decompress_raw_into(packed, out)]
+    return _filled(out, cramjam.snappy.decompress_raw_into(packed, out))
+
+
+def _filled(out: bytearray, count: int) -> Buffer:
+    return out if count == len(out) else memoryview(out)[:count]
 
 
 def _lz4_block(packed: memoryview, size: int) -> Buffer:
     import cramjam
 
     out = bytearray(size)
-    return out[: cramjam.lz4.decompress_block_into(packed, out)]
+    return _filled(out, cramjam.lz4.decompress_block_into(packed, out))
 
 
 def _hadoop_lz4(packed: memoryview, size: int) -> Buffer:
@@ -69,6 +161,7 @@ def _hadoop_lz4(packed: memoryview, size: int) -> Buffer:
         position += have
     if len(out) == size and position == len(packed):
         return out
+    del out
     return _lz4_block(packed, size)
 
 
@@ -106,4 +199,10 @@ _CODECS: Final[dict[str, Callable[[memoryview, int], Buffer]]] = {
     "ZSTD": _zstd,
     "LZ4_RAW": _lz4_block,
     "LZ4": _hadoop_lz4,
+}
+
+_STREAMS: Final[dict[str, Callable[[Iterator[bytes], int], Iterator[bytes]]]] = {
+    "GZIP": _gzip_windows,
+    "BROTLI": _brotli_windows,
+    "ZSTD": _zstd_windows,
 }

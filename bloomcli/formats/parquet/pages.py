@@ -8,15 +8,19 @@ schema hints can't come between the file's bytes and the hash.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import codecs, spec
+from bloomcli.formats.parquet.bodies import AnyBody, Body, Feed, LargeBody, Packed, is_large, raw_windows
+from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.spec import Place, Struct
 from bloomcli.model import ColumnChunk
 from bloomcli.source import Source
+from bloomcli.stopping import Stop
 
 _WINDOW: Final = 1 << 20
 _HEADER_WINDOW: Final = 512
@@ -25,6 +29,8 @@ _DATA_PAGES: Final = {
     "DATA_PAGE": ("data_page_header", "DataPageHeader"),
     "DATA_PAGE_V2": ("data_page_header_v2", "DataPageHeaderV2"),
 }
+
+BAD_CHECKSUM: Final = "the page's bytes don't fit the checksum that its header has: they changed after it was written"
 
 _MOST_GROWTH: Final = 1100
 """GZIP makes 1032 bytes of one at most, SNAPPY 22, LZ4 255. ZSTD and BROTLI can do more, but a page that
@@ -40,8 +46,8 @@ class Page(NamedTuple):
     """Values the page stands for, nulls included."""
     present: int
     """Values that are there: nulls left out."""
-    body: Any
-    """Buffer with the uncompressed value section from `start` on; None for a page that was passed over."""
+    body: AnyBody | None
+    """The uncompressed value section from `start` on; None for a page that was passed over."""
     start: int
     place: Place
     """Names the page; its base is the file offset of the page's header."""
@@ -52,8 +58,11 @@ class Page(NamedTuple):
 class ChunkReader:
     """Sequential, windowed reads within one column chunk: never past the data's end, never all at once."""
 
-    def __init__(self, source: Source, chunk: ColumnChunk, data_end: int, window: int = _WINDOW) -> None:
+    def __init__(
+        self, source: Source, chunk: ColumnChunk, data_end: int, window: int = _WINDOW, stop: Stop | None = None
+    ) -> None:
         self.source = source
+        self.stop = stop or Stop()
         self.chunk = chunk
         self.window = window
         self.position = chunk.data_offset
@@ -106,21 +115,31 @@ class ChunkReader:
                     raise
                 window *= 16
 
-    def take(self, size: int) -> memoryview:
-        """Exactly `size` bytes, and on past them."""
+    def room(self, size: int) -> None:
+        """Refuse a page that runs past the file's data."""
         if size > self.end - self.position:
             raise self.fault(f"a page of {size} bytes runs past the file's data")
+
+    def take(self, size: int) -> memoryview:
+        """Exactly `size` bytes, and on past them."""
+        self.room(size)
         data = self.peek(size)
         self.position += size
         return data
 
 
 def read_pages(
-    source: Source, chunk: ColumnChunk, data_end: int, passed: Callable[[str], bool] = lambda _: False
+    source: Source,
+    chunk: ColumnChunk,
+    data_end: int,
+    passed: Callable[[str], bool] = lambda _: False,
+    *,
+    stop: Stop | None = None,
 ) -> Iterator[Page]:
     """The chunk's dictionary page, if any, and data pages, until all its values were seen.
 
-    Data pages whose encoding is `passed` come without their values, and aren't decompressed.
+    Data pages whose encoding is `passed` come without their values, and aren't decompressed. Of those that aren't,
+    the checksum is looked at where the writer has left one.
     """
     if chunk.encrypted:
         raise UnsupportedError(
@@ -129,10 +148,11 @@ def read_pages(
             field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
             hint="bloom has no keys; decrypt the file with the engine that wrote it",
         )
-    reader = ChunkReader(source, chunk, data_end)
+    reader = ChunkReader(source, chunk, data_end, stop=stop)
     seen = 0
     while seen < chunk.num_values:
-        page = _read_page(reader, chunk, passed)
+        reader.stop.check()
+        page = _read_page(reader, passed)
         if page is None:
             continue
         if not page.dictionary:
@@ -146,169 +166,188 @@ def read_pages(
         yield page
 
 
-def read_dictionary(source: Source, chunk: ColumnChunk, data_end: int) -> Page | None:
+def read_dictionary(source: Source, chunk: ColumnChunk, data_end: int, *, stop: Stop | None = None) -> Page | None:
     """The dictionary page alone; None where the chunk doesn't start with one."""
     window = chunk.dictionary_bytes if chunk.dictionary_bytes is not None else _HEADER_WINDOW
-    page = _read_page(ChunkReader(source, chunk, data_end, window), chunk, lambda _: True)
+    page = _read_page(ChunkReader(source, chunk, data_end, window, stop), lambda _: True)
     return page if page is not None and page.dictionary else None
 
 
-def _read_page(reader: ChunkReader, chunk: ColumnChunk, passed: Callable[[str], bool]) -> Page | None:
+class _Raw(NamedTuple):
+    """A page as it lies in the file."""
+
+    reader: ChunkReader
+    place: Place
+    offset: int
+    """File offset behind the header."""
+    packed: int
+    size: int
+    """Once it is decompressed."""
+    data: memoryview | None
+    """The compressed bytes, where they are few."""
+
+    def body(self, skip: int = 0, *, compressed: bool = True) -> AnyBody:
+        """What the bytes behind the first `skip` are once they are decompressed."""
+        codec = self.reader.chunk.codec if compressed and self.packed > skip else "UNCOMPRESSED"
+        size = self.size - skip
+        if codec != "UNCOMPRESSED":
+            self._possible(codec, size, self.packed - skip)
+        else:
+            size = self.packed - skip
+        if self.data is None:
+            place = Packed(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
+            large = LargeBody(place, self.place, self.reader.stop)
+            return large if codecs.streams(codec) else Body(large.whole(), self.reader.stop)
+        data: Buffer = self.data[skip:]
+        if codec != "UNCOMPRESSED":
+            try:
+                data = codecs.decompress(codec, self.data[skip:], size)
+            except codecs.CodecError as error:
+                raise self.place.fault(f"the page can't be decompressed ({error})", 0) from None
+        return Body(data, self.reader.stop)
+
+    def _possible(self, codec: str, size: int, packed: int) -> None:
+        if not codecs.supported(codec):
+            raise UnsupportedError(
+                f"the codec {codec}",
+                path=self.place.path,
+                offset=self.place.base,
+                field=self.place.field + ".meta_data.codec",
+                hint="rewrite the file with another codec",
+            )
+        if size > max(packed * _MOST_GROWTH, self.reader.chunk.uncompressed_bytes):
+            raise self.place.fault(f"a page of {size} bytes can't be in {packed} compressed ones", 0)
+
+    def head(self, size: int) -> AnyBody:
+        """The first bytes, which aren't compressed."""
+        if self.data is None:
+            place = Packed(self.reader.source, self.offset, size, "UNCOMPRESSED", size)
+            return LargeBody(place, self.place, self.reader.stop)
+        return Body(self.data[:size], self.reader.stop)
+
+    def checksum(self) -> int:
+        """The CRC-32 of the compressed bytes."""
+        if self.data is not None:
+            return zlib.crc32(self.data)
+        crc = 0
+        for part in raw_windows(Packed(self.reader.source, self.offset, self.packed, "", 0)):
+            self.reader.stop.check()
+            crc = zlib.crc32(part, crc)
+        return crc
+
+
+def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | None:
     at = reader.position
     header = reader.header()
     kind = spec.enum_name("PageType", header.required_int("type"))
-    packed_size = header.required_int("compressed_page_size")
+    packed = header.required_int("compressed_page_size")
     size = header.required_int("uncompressed_page_size")
     reader.position += header.end
-    if size > limits.PAGE_MAX_BYTES:
-        raise UnsupportedError(
-            f"a page of {size} bytes, more than the {limits.PAGE_MAX_BYTES} that are read",
-            path=reader.source.path,
-            offset=at,
-            field=reader.field,
-        )
-    packed = reader.take(packed_size)
     place = Place(reader.source.path, at, reader.field)
-    if kind == "DICTIONARY_PAGE":
-        head = _sub(header, "dictionary_page_header", "DictionaryPageHeader", reader, at)
-        count = head.required_int("num_values")
-        return Page(
-            dictionary=True,
-            encoding=spec.enum_name("Encoding", head.required_int("encoding")),
-            num_values=count,
-            present=count,
-            body=_decompress(packed, chunk.codec, size, reader, at),
-            start=0,
-            place=place,
-            end=reader.position,
-        )
-    if kind not in _DATA_PAGES:
+    if kind != "DICTIONARY_PAGE" and kind not in _DATA_PAGES:
+        reader.room(packed)
+        reader.position += packed
         return None  # index pages and whatever comes: skipped, as the specification asks
-    head = _sub(header, *_DATA_PAGES[kind], reader, at)
-    encoding = spec.enum_name("Encoding", head.required_int("encoding"))
-    if passed(encoding):
-        return Page(
-            dictionary=False,
-            encoding=encoding,
-            num_values=head.required_int("num_values"),
-            present=0,
-            body=None,
-            start=0,
-            place=place,
-            end=reader.position,
-        )
-    if kind == "DATA_PAGE":
-        body = _decompress(packed, chunk.codec, size, reader, at)
-        return _data_page_v1(head, encoding, body, chunk, place, reader.position)
-    return _data_page_v2(head, encoding, packed, size, chunk, reader, place)
-
-
-def _sub(header: Struct, field: str, name: str, reader: ChunkReader, at: int) -> Struct:
-    found = header.struct(field, name)
-    if found is None:
+    field, name = _DATA_PAGES.get(kind, ("dictionary_page_header", "DictionaryPageHeader"))
+    head = header.struct(field, name)
+    if head is None:
         raise reader.fault(f"the page header has no {field}", at)
-    return found
-
-
-def _data_page_v1(head: Struct, encoding: str, body: Any, chunk: ColumnChunk, place: Place, end: int) -> Page:
-    """Repetition levels, definition levels (each with its length in front), values."""
+    encoding = spec.enum_name("Encoding", head.required_int("encoding"))
     count = head.required_int("num_values")
-    column = chunk.column
-    position = 0
-    present = count
-    for levels, field, target in (
-        (column.max_repetition_level, "repetition_level_encoding", None),
-        (column.max_definition_level, "definition_level_encoding", column.max_definition_level),
-    ):
-        if levels == 0:
-            continue
-        width = levels.bit_length()
-        if spec.enum_name("Encoding", head.required_int(field)) == "BIT_PACKED":
-            if target is not None:
-                raise UnsupportedError(
-                    "definition levels in the deprecated BIT_PACKED encoding",
-                    path=place.path,
-                    offset=place.base,
-                    field=place.field,
-                    hint="rewrite the file with a current engine",
-                )
-            position += (count * width + 7) // 8
-            continue
-        if len(body) - position < 4:
-            raise place.fault("the page ends within its levels", 0)
-        length = int.from_bytes(memoryview(body)[position : position + 4], "little")
-        position += 4
-        if length > len(body) - position:
-            raise place.fault("the page's levels run past its end", 0)
-        if target is not None:
-            present = _count(body, position, position + length, width, count, target, place)
-        position += length
-    if position > len(body):
-        raise place.fault("the page's levels run past its end", 0)
-    return Page(
-        dictionary=False,
+    offset = reader.position
+    reader.room(packed)
+    skipped = kind in _DATA_PAGES and passed(encoding)
+    large = skipped or is_large(packed, size)
+    data = None if large else reader.take(packed)
+    reader.position = offset + packed
+    raw = _Raw(reader, place, offset, packed, size, data)
+    page = Page(
+        dictionary=kind == "DICTIONARY_PAGE",
         encoding=encoding,
         num_values=count,
-        present=present,
-        body=body,
-        start=position,
-        place=place,
-        end=end,
-    )
-
-
-def _data_page_v2(
-    head: Struct, encoding: str, packed: memoryview, size: int, chunk: ColumnChunk, reader: ChunkReader, place: Place
-) -> Page:
-    """Levels lie uncompressed in front of the values, their lengths are in the header."""
-    count = head.required_int("num_values")
-    repetition = head.required_int("repetition_levels_byte_length")
-    definition = head.required_int("definition_levels_byte_length")
-    levels = repetition + definition
-    if levels > len(packed) or levels > size:
-        raise place.fault("the page's levels run past its end", 0)
-    column = chunk.column
-    present = count
-    if column.max_definition_level and definition:
-        width = column.max_definition_level.bit_length()
-        present = _count(packed, repetition, levels, width, count, column.max_definition_level, place)
-    compressed = head.span("is_compressed")
-    values: Any = packed[levels:]
-    if (compressed is None or compressed.kind == spec.BOOLEAN_TRUE) and len(values):
-        values = _decompress(values, chunk.codec, size - levels, reader, place.base)
-    return Page(
-        dictionary=False,
-        encoding=encoding,
-        num_values=count,
-        present=present,
-        body=values,
+        present=0 if skipped else count,
+        body=None,
         start=0,
         place=place,
         end=reader.position,
     )
+    if skipped:
+        return page
+    crc = header.integer("crc")
+    if crc is not None and raw.checksum() != crc & 0xFFFFFFFF:
+        raise reader.fault(BAD_CHECKSUM, at)
+    if page.dictionary:
+        return page._replace(body=raw.body())
+    return _data_page_v1(page, head, raw) if kind == "DATA_PAGE" else _data_page_v2(page, head, raw)
 
 
-def _count(data: Any, start: int, end: int, width: int, count: int, target: int, place: Place) -> int:
+def _data_page_v1(page: Page, head: Struct, raw: _Raw) -> Page:
+    """Repetition levels, definition levels (each with its length in front), values."""
+    column = raw.reader.chunk.column
+    body = raw.body()
+    position = 0
+    present = page.num_values
+    for highest, field in (
+        (column.max_repetition_level, "repetition_level_encoding"),
+        (column.max_definition_level, "definition_level_encoding"),
+    ):
+        if highest == 0:
+            continue
+        counted = field.startswith("def")
+        if spec.enum_name("Encoding", head.required_int(field)) == "BIT_PACKED":
+            if counted:
+                raise UnsupportedError(
+                    "definition levels in the deprecated BIT_PACKED encoding",
+                    path=page.place.path,
+                    offset=page.place.base,
+                    field=page.place.field,
+                    hint="rewrite the file with a current engine",
+                )
+            position += (page.num_values * highest.bit_length() + 7) // 8
+            continue
+        if body.size - position < 4:
+            raise page.place.fault("the page ends within its levels", 0)
+        feed = body.open(position)
+        if feed.left < 4:
+            feed.more(4 - feed.left)
+        length = int.from_bytes(memoryview(feed.data)[feed.position : feed.position + 4], "little")
+        position += 4
+        if length > body.size - position:
+            raise page.place.fault("the page's levels run past its end", 0)
+        if counted:
+            feed.position += 4
+            present = _count(feed, length, page, highest)
+        position += length
+    if position > body.size:
+        raise page.place.fault("the page's levels run past its end", 0)
+    return page._replace(body=body, start=position, present=present)
+
+
+def _data_page_v2(page: Page, head: Struct, raw: _Raw) -> Page:
+    """Levels lie uncompressed in front of the values, their lengths are in the header."""
+    repetition = head.required_int("repetition_levels_byte_length")
+    definition = head.required_int("definition_levels_byte_length")
+    levels = repetition + definition
+    if levels > raw.packed or levels > raw.size:
+        raise page.place.fault("the page's levels run past its end", 0)
+    highest = raw.reader.chunk.column.max_definition_level
+    present = page.num_values
+    if highest and definition:
+        present = _count(raw.head(levels).open(repetition), definition, page, highest)
+    return page._replace(body=raw.body(levels, compressed=head.truth("is_compressed") is not False), present=present)
+
+
+def _count(feed: Feed, size: int, page: Page, highest: int) -> int:
+    """How many of the levels, which take `size` bytes from the feed's position on, are the highest."""
+    levels = kernels.Levels(page.num_values, highest)
+    end = feed.at + size
     try:
-        return kernels.count_levels(data, start, end, width, count, target)
+        while True:
+            there = min(feed.left, end - feed.at)
+            last = there == end - feed.at or feed.final
+            feed.position = levels.feed(feed.data, feed.position, feed.position + there, last)
+            if last or levels.left == 0:
+                return levels.hits
+            feed.more()
     except kernels.PageError as error:
-        raise place.fault(str(error), 0) from None
-
-
-def _decompress(packed: memoryview, codec: str, size: int, reader: ChunkReader, at: int) -> Any:
-    if codec == "UNCOMPRESSED":
-        return packed
-    if not codecs.supported(codec):
-        raise UnsupportedError(
-            f"the codec {codec}",
-            path=reader.source.path,
-            offset=at,
-            field=reader.field + ".meta_data.codec",
-            hint="rewrite the file with another codec",
-        )
-    if size > max(len(packed) * _MOST_GROWTH, reader.chunk.uncompressed_bytes):
-        raise reader.fault(f"a page of {size} bytes can't be in {len(packed)} compressed ones", at)
-    try:
-        return codecs.decompress(codec, packed, size)
-    except codecs.CodecError as error:
-        raise reader.fault(f"the page can't be decompressed ({error})", at) from None
+        raise page.place.fault(str(error), 0) from None

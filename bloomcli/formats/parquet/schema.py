@@ -28,6 +28,8 @@ _PHYSICAL: Final = {
 }
 _LENGTHS: Final = {"FLOAT16": 2, "UUID": 16, "INTERVAL": 12}
 
+_REPETITIONS: Final = ("REQUIRED", "OPTIONAL", "REPEATED")
+
 T = TypeVar("T")
 
 
@@ -85,7 +87,12 @@ def _node(element: Struct, parent: _Group) -> _Group:
     name = element.text("name")
     if name is None:
         raise element.place.fault("a schema element has no name", element.start, "name")
-    repetition = spec.enum_name("FieldRepetitionType", element.integer("repetition_type") or 0)
+    number = element.integer("repetition_type") or 0
+    repetition = spec.enum_name("FieldRepetitionType", number)
+    if repetition not in _REPETITIONS:
+        raise element.place.fault(
+            f"{name} has the repetition type {number}, and there are 0 to 2", element.start, "repetition_type"
+        )
     return _Group(
         (*parent.path, name),
         0,

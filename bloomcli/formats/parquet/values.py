@@ -8,20 +8,22 @@ both signs are given: a reader that hashes its literal's own zero (parquet-java 
 
 from __future__ import annotations
 
-import itertools
 from array import array
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from itertools import compress, islice
+from typing import Final
 
-from bloomcli import hashes, kernels
+from bloomcli import hashes, kernels, limits
 from bloomcli.errors import UnsupportedError
+from bloomcli.formats.parquet.encodings import Slice, slices, width_of
 from bloomcli.formats.parquet.pages import Page, read_dictionary, read_pages
 from bloomcli.literals import Literal, kind_of
 from bloomcli.model import Column, ColumnChunk
 from bloomcli.source import Source
+from bloomcli.stopping import Stop
 
-_WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
+_FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
 _DECIMAL_BYTES: Final = 17
 """128 bits, as most engines compute with, and a byte for the sign."""
 INTERVAL_BYTES: Final = 12
@@ -29,15 +31,10 @@ INTERVAL_BYTES: Final = 12
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 
-def width_of(column: Column) -> int | None:
-    """Bytes of a value of a fixed-width column; None for BYTE_ARRAY."""
-    return column.type_length if column.physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(column.physical)
-
-
 def zero_width(column: Column) -> int | None:
     """Bytes of a floating-point value; None for columns that have no signed zero."""
-    if column.physical in {"FLOAT", "DOUBLE"}:
-        return _WIDTHS[column.physical]
+    if column.physical in _FLOATS:
+        return _FLOATS[column.physical]
     return 2 if column.logical == "FLOAT16" and column.type_length == 2 else None
 
 
@@ -47,136 +44,63 @@ def is_interval(column: Column) -> bool:
 
 
 class HashedPage:
-    """The hashes of one page's present values, 8 bytes each in native order, and the values on request."""
+    """Hashes of values that are there, 8 bytes each in native order, and the values on request.
 
-    __slots__ = ("_kept", "_page", "_values", "_width", "count", "dictionary", "end", "has_zero", "hashes")
+    Of a dictionary all that are values; of a data page some, as many as are decoded at a time.
+    """
 
-    def __init__(self, page: Page, column: Column) -> None:
-        self._page = page
-        self.dictionary = page.dictionary
+    __slots__ = ("_kept", "_parts", "_place", "_width", "count", "dictionary", "end", "has_zero", "hashes")
+
+    def __init__(self, page: Page, column: Column, parts: Iterable[Slice]) -> None:
+        self._place = page.place
+        self._parts: list[Slice] = []
         self._width = width_of(column)
-        self.count = page.present
-        self._values: Any = b""
         self._kept: bytearray | None = None
-        self.has_zero = False
+        self.dictionary = page.dictionary
         self.end = page.end
         """File offset up to which the chunk was read for these values."""
-        try:
-            room = self._room(page)
-            if page.present > room:
-                raise kernels.PageError(f"its header says {page.present}, its bytes can hold {room}")
-            self.hashes = bytearray(page.present * 8)
-            self._hash(page)
-            width = zero_width(column)
-            if width is not None and page.present:
-                if len(self._values):
-                    self.has_zero = kernels.has_zero(self._values, width, 0, page.present, None)
-                else:  # DELTA_BYTE_ARRAY: the values were hashed one by one and not kept
-                    self.has_zero = not set(zero_hashes(column)).isdisjoint(memoryview(self.hashes).cast("Q"))
-        except (kernels.PageError, ValueError) as error:
-            raise page.place.fault(f"the page's values can't be read: {error}", 0) from None
+        self.count = 0
+        self.hashes = bytearray()
+        self.has_zero = False
+        for part in parts:
+            self.has_zero = self.has_zero or _has_zero(part, column)
+            if self.count:
+                self.hashes += part.hashes
+            else:
+                self.hashes = part.hashes
+            self.count += part.hashed
+            self._parts.append(part._replace(hashes=bytearray()))
 
     def keep(self, kept: bytearray, column: Column) -> None:
         """Leave out the values whose byte in `kept` is 0."""
-        left = array("Q", itertools.compress(memoryview(self.hashes).cast("Q"), kept))
         self._kept = kept
-        self.count = len(left)
-        self.hashes = bytearray(left.tobytes())
-        self.has_zero = self.has_zero and not set(zero_hashes(column)).isdisjoint(left)
+        self.count = kernels.keep_marked(self.hashes, kept)
+        del self.hashes[self.count * 8 :]
+        self.has_zero = self.has_zero and _among(self.hashes, column)
 
-    def _room(self, page: Page) -> int:
-        """How many values the page's bytes can hold: nothing is allocated by what a header claims."""
-        if page.encoding.startswith("DELTA_"):
-            return kernels.delta_count(page.body, page.start)
-        return int(max(len(page.body) - page.start, 0) // (self._width or 4))
+    def value(self, index: int) -> bytes | None:
+        """The value behind the hash at `index`, as its bytes; None where it was too long to be kept."""
+        if self.long is not None:
+            return None
+        return next(islice(self.values(), index, None))
 
-    def _hash(self, page: Page) -> None:
-        encoding = page.encoding
-        if page.dictionary or encoding == "PLAIN":
-            if self._width is None:
-                kernels.hash_plain_binary(page.body, page.start, page.present, self.hashes)
-            else:
-                self._fixed(memoryview(page.body)[page.start :])
-        elif encoding == "DELTA_BINARY_PACKED":
-            self._delta(page)
-        elif encoding == "DELTA_LENGTH_BYTE_ARRAY":
-            lengths, start = _lengths(page, page.start)
-            kernels.hash_lengths(page.body, start, lengths, page.present, self.hashes)
-        elif encoding == "DELTA_BYTE_ARRAY":
-            prefixes, start = _lengths(page, page.start)
-            suffixes, start = _lengths(page, start)
-            scratch = bytearray(max(len(page.body) - start, 0))
-            kernels.hash_delta_byte_array(page.body, start, prefixes, suffixes, page.present, scratch, self.hashes)
-        elif encoding == "BYTE_STREAM_SPLIT" and self._width is not None:
-            if page.present * self._width > len(page.body) - page.start:
-                raise kernels.PageError("the byte streams run past the page's end")
-            joined = bytearray(page.present * self._width)
-            kernels.byte_stream_split(page.body, page.start, page.present, self._width, joined)
-            self._fixed(joined)
-        else:
-            raise UnsupportedError(
-                f"values in the encoding {encoding}",
-                path=page.place.path,
-                offset=page.place.base,
-                field=page.place.field,
-                hint="rewrite the file with a current engine",
-            )
-
-    def _fixed(self, values: Any) -> None:
-        width = self._width
-        assert width is not None  # noqa: S101  only called for fixed widths
-        if len(values) < self.count * width:
-            raise kernels.PageError(f"{self.count} values of {width} bytes don't fit in {len(values)}")
-        self._values = values
-        kernels.hash_fixed(values, width, 0, self.count, None, self.hashes)
-
-    def _delta(self, page: Page) -> None:
-        wide = bytearray(page.present * 8)
-        got, _ = kernels.delta_binary_packed(page.body, page.start, page.present, wide)
-        if got != page.present:
-            raise kernels.PageError(f"{got} deltas for {page.present} values")
-        if self._width == 4:
-            values = bytearray(page.present * 4)
-            kernels.narrow_int32(wide, page.present, values)
-            self._fixed(values)
-        else:
-            self._fixed(wide)
-
-    def value(self, index: int) -> bytes:
-        """The value behind the hash at `index`, as its bytes. Slow: for the few that are reported."""
-        return next(itertools.islice(self.values(), index, None))
+    @property
+    def long(self) -> int | None:
+        """The length of the one value, where it was too long to be kept."""
+        return self._parts[0].long if len(self._parts) == 1 else None
 
     def values(self) -> Iterator[bytes]:
-        """The values behind the hashes, as their bytes, in order."""
-        every = self._every()
-        return every if self._kept is None else itertools.compress(every, self._kept)
-
-    def _every(self) -> Iterator[bytes]:
-        page = self._page
-        if self._width is not None and len(self._values):
-            for at in range(0, page.present * self._width, self._width):
-                yield bytes(self._values[at : at + self._width])
-            return
-        body = bytes(memoryview(page.body))
-        if page.dictionary or page.encoding == "PLAIN":
-            at = page.start
-            for _ in range(page.present):
-                end = at + 4 + int.from_bytes(body[at : at + 4], "little")
-                yield body[at + 4 : end]
-                at = end
-        elif page.encoding == "DELTA_LENGTH_BYTE_ARRAY":
-            lengths, at = _lengths(page, page.start)
-            for size in memoryview(lengths).cast("q"):
-                yield body[at : at + size]
-                at += size
-        else:
-            prefixes, at = _lengths(page, page.start)
-            suffixes, at = _lengths(page, at)
-            value = b""
-            for prefix, size in zip(memoryview(prefixes).cast("q"), memoryview(suffixes).cast("q"), strict=True):
-                value = value[:prefix] + body[at : at + size]
-                at += size
-                yield value
+        """The values behind the hashes, as their bytes, in order. Slow: for the few that are reported."""
+        if self.long is not None:
+            raise UnsupportedError(
+                f"a value of {self.long} bytes, and no more than {limits.VALUE_AT_ONCE_BYTES} are held in memory",
+                path=self._place.path,
+                offset=self._place.base,
+                field=self._place.field,
+                hint="rewrite the file with smaller pages",
+            )
+        every = (value for part in self._parts for value in part.values(self._width))
+        return every if self._kept is None else compress(every, self._kept)
 
     def interval_hashes(self) -> bytes:
         """The hashes of the normal forms of intervals, by which DuckDB looks them up."""
@@ -190,31 +114,86 @@ class HashedPage:
         return bytearray(array("Q", map(hashes.parquet_draft, self.values())).tobytes())
 
 
-def _lengths(page: Page, start: int) -> tuple[bytearray, int]:
-    lengths = bytearray(page.present * 8)
-    got, end = kernels.delta_binary_packed(page.body, start, page.present, lengths)
-    if got != page.present:
-        raise kernels.PageError(f"{got} lengths for {page.present} values")
-    return lengths, end
+def _has_zero(part: Slice, column: Column) -> bool:
+    width = zero_width(column)
+    if width is None or not part.hashed:
+        return False
+    if part.fixed is not None:
+        return kernels.has_zero(part.fixed, width, 0, len(part.fixed) // width, None)
+    return _among(part.hashes, column)  # DELTA_BYTE_ARRAY: the values weren't kept
+
+
+def _among(found: bytearray, column: Column) -> bool:
+    return not set(zero_hashes(column)).isdisjoint(memoryview(found).cast("Q"))
+
+
+class _Chunk:
+    """What was hashed of a chunk, held against what its bytes in the file allow."""
+
+    def __init__(self, chunk: ColumnChunk, stop: Stop) -> None:
+        self.column = chunk.column
+        self._most = max(limits.VALUES_FREE, chunk.compressed_bytes * limits.VALUES_PER_BYTE)
+        self._hashed = 0
+        self._stop = stop
+
+    def _slices(self, page: Page) -> Iterator[Slice]:
+        for part in slices(page, self.column):
+            self._stop.check()
+            self._hashed += part.hashed
+            if self._hashed > self._most:
+                raise UnsupportedError(
+                    f"a column chunk with more than {self._most} different values, which are the most that are read"
+                    " from so few bytes",
+                    path=page.place.path,
+                    offset=page.place.base,
+                    field=page.place.field,
+                    hint="rewrite the file with smaller row groups",
+                )
+            yield part
+
+    def pages(self, page: Page) -> Iterator[HashedPage]:
+        """A data page's values."""
+        for part in self._slices(page):
+            yield HashedPage(page, self.column, [part])
+
+    def dictionary(self, page: Page) -> HashedPage:
+        """All of a dictionary's entries."""
+        size = 0 if page.body is None else page.body.size
+        present = min(page.present, size // (width_of(self.column) or 4))  # a number that lies is told of later
+        for found, most, what in (
+            (present, limits.DICTIONARY_MAX_VALUES, "values"),
+            (size, limits.PAGE_WHOLE_MAX_BYTES, "bytes"),
+        ):
+            if found > most:
+                raise UnsupportedError(
+                    f"a dictionary of {found} {what}, more than the {most} that are read",
+                    path=page.place.path,
+                    offset=page.place.base,
+                    field=page.place.field,
+                    hint="rewrite the file without dictionaries in this column",
+                )
+        return HashedPage(page, self.column, self._slices(page))
 
 
 def hashed_pages(
-    source: Source, chunk: ColumnChunk, data_end: int, *, unreferenced: bool = False
+    source: Source, chunk: ColumnChunk, data_end: int, *, unreferenced: bool = False, stop: Stop | None = None
 ) -> Iterator[HashedPage]:
-    """The chunk's distinct-enough values, page by page: those of its dictionary, and of every page that has its own.
+    """The chunk's distinct-enough values in slices: those of its dictionary, and of every page that has its own.
 
     Dictionary-encoded pages are looked into until every entry of the dictionary was referred to; where the
     encoding stats say that there are no other pages, the rest isn't read. With `unreferenced` they aren't looked
     into at all, and all entries are given: values, and such as aren't, if the writer leaves any.
 
-    Raises CorruptFile, UnsupportedError.
+    Raises CorruptFile, UnsupportedError; Stopped soon after `stop` was asked for.
     """
     if chunk.num_values == 0:
         return
+    stop = stop or Stop()
+    within = _Chunk(chunk, stop)
     if chunk.only_dictionary_encoded and unreferenced:
-        page = read_dictionary(source, chunk, data_end)
-        if page is not None:
-            yield HashedPage(page, chunk.column)
+        page = read_dictionary(source, chunk, data_end, stop=stop)
+        if page is not None and page.present:
+            yield within.dictionary(page)
             return
     dictionary: HashedPage | None = None
     seen = bytearray()
@@ -224,34 +203,44 @@ def hashed_pages(
     def passed(encoding: str) -> bool:
         return encoding in _DICTIONARY and dictionary is not None and not waits
 
-    for page in read_pages(source, chunk, data_end, passed):
+    for page in read_pages(source, chunk, data_end, passed, stop=stop):
         if page.dictionary:
             if dictionary is not None:
                 raise page.place.fault("a second dictionary page", 0)
-            dictionary = HashedPage(page, chunk.column)
-            seen, unseen, waits = bytearray(dictionary.count), dictionary.count, not unreferenced
+            dictionary = within.dictionary(page)
+            seen, unseen = bytearray(dictionary.count), dictionary.count
+            waits = not unreferenced or not dictionary.count  # an empty one must not be referred to
             if unreferenced:
                 yield dictionary
         elif page.encoding not in _DICTIONARY:
-            yield HashedPage(page, chunk.column)
+            yield from within.pages(page)
         elif dictionary is None:
             raise page.place.fault("a dictionary-encoded page without a dictionary", 0)
         elif waits:
-            unseen = _mark(page, seen, unseen)
+            unseen = _mark(page, seen, unseen, stop)
             dictionary.end = page.end
             if seen and not unseen:
                 waits = False
                 yield dictionary
                 if chunk.only_dictionary_encoded:
                     return
-    if dictionary is not None and waits:
+    if dictionary is not None and waits and not unreferenced:
         dictionary.keep(seen, chunk.column)
         yield dictionary
 
 
-def _mark(page: Page, seen: bytearray, unseen: int) -> int:
+def _mark(page: Page, seen: bytearray, unseen: int, stop: Stop) -> int:
+    indices = kernels.Indices(page.present, seen, unseen)
+    if indices.done or page.body is None:
+        return unseen
+    feed = page.body.open(page.start)
     try:
-        return kernels.mark_indices(page.body, page.start, page.present, seen, unseen)
+        while True:
+            stop.check()
+            feed.position = indices.feed(feed.data, feed.position, feed.final)
+            if indices.done or feed.final:
+                return indices.unseen
+            feed.more()
     except kernels.PageError as error:
         raise page.place.fault(f"the page's values can't be read: {error}", 0) from None
 

@@ -1,0 +1,331 @@
+"""A page's values as hashes, a slice at a time, in every encoding that a column with a filter may have.
+
+Which encoding may hold which type: the Parquet format's Encodings.md. A slice has 65,536 values at most, however many
+the page says that it has; equal neighbours that the encoding tells without looking at them (a run of deltas that are
+0, a value that is nothing but the one before) are one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+from typing import Any, Final, NamedTuple
+
+from bloomcli import kernels, limits
+from bloomcli.errors import UnsupportedError
+from bloomcli.formats.parquet.bodies import AnyBody, Feed
+from bloomcli.formats.parquet.codecs import Buffer
+from bloomcli.formats.parquet.pages import Page
+from bloomcli.model import Column
+
+_WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+_HOLDS: Final = {
+    "PLAIN": (*_WIDTHS, "FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY"),
+    "DELTA_BINARY_PACKED": ("INT32", "INT64"),
+    "DELTA_LENGTH_BYTE_ARRAY": ("BYTE_ARRAY",),
+    "DELTA_BYTE_ARRAY": ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"),
+    "BYTE_STREAM_SPLIT": ("FLOAT", "DOUBLE", "INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"),
+}
+_DICTIONARY: Final = ("PLAIN", "PLAIN_DICTIONARY")
+_PREFIX: Final = 4
+"""Bytes of the length in front of a PLAIN byte array."""
+
+
+def width_of(column: Column) -> int | None:
+    """Bytes of a value of a fixed-width column; None for BYTE_ARRAY."""
+    return column.type_length if column.physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(column.physical)
+
+
+class Slice(NamedTuple):
+    """Some of a page's values, hashed: uint64s in native order."""
+
+    hashes: bytearray
+    hashed: int
+    """How many."""
+    fixed: Buffer | None = None
+    """The values of a fixed-width column back to back, equal neighbours too, where they are at hand."""
+    data: Buffer = b""
+    """What the values of other columns are made of, from `start` on."""
+    start: int = 0
+    sizes: bytearray = bytearray()
+    """Their lengths, int64s; none where each is in front of its value. Pairs of prefix and suffix, if `before` is."""
+    before: bytes | None = None
+    """DELTA_BYTE_ARRAY: the value in front of the first."""
+    every: bool = False
+    """Of a dictionary: its indices count equal neighbours, too."""
+    long: int | None = None
+    """The length of the one value, which was too long to be kept."""
+
+    def values(self, width: int | None) -> Iterator[bytes]:
+        """The values in order, as their bytes. Slow: for the few that are reported."""
+        if self.long is not None:
+            raise ValueError("the value wasn't kept")
+        if self.fixed is not None and width is not None:
+            yield from self._told(bytes(self.fixed[at : at + width]) for at in range(0, len(self.fixed), width))
+            return
+        if self.before is None and not self.sizes:
+            yield from self._told(self._prefixed())
+            return
+        data, at = memoryview(self.data), self.start
+        numbers = memoryview(self.sizes).cast("q")
+        if self.before is not None:
+            value = self.before
+            for index in range(self.hashed):
+                prefix, size = numbers[2 * index], numbers[2 * index + 1]
+                value = value[:prefix] + bytes(data[at : at + size])
+                at += size
+                yield value
+            return
+        for size in numbers[: self.hashed]:
+            yield bytes(data[at : at + size])
+            at += size
+
+    def _told(self, values: Iterator[bytes]) -> Iterator[bytes]:
+        return islice(values if self.every else (value for value, _ in groupby(values)), self.hashed)
+
+    def _prefixed(self) -> Iterator[bytes]:
+        """Values that each have their length in front, up to the data's end and maybe beyond the slice's."""
+        data, at = memoryview(self.data), self.start
+        while at < len(data):
+            end = at + _PREFIX + int.from_bytes(data[at : at + _PREFIX], "little")
+            yield bytes(data[at + _PREFIX : end])
+            at = end
+
+
+def slices(page: Page, column: Column) -> Iterator[Slice]:
+    """The page's values; a dictionary's, too. Raises CorruptFile, UnsupportedError."""
+    encoding = page.encoding
+    holders = _HOLDS.get("PLAIN" if page.dictionary and encoding in _DICTIONARY else encoding)
+    if holders is None or (page.dictionary and encoding not in _DICTIONARY):
+        raise UnsupportedError(
+            f"values in the encoding {encoding}",
+            path=page.place.path,
+            offset=page.place.base,
+            field=page.place.field,
+            hint="rewrite the file with a current engine",
+        )
+    if column.physical not in holders:
+        raise page.place.fault(
+            f"values of the type {column.physical} in the encoding {encoding}, which holds none", 0
+        )
+    if page.present == 0:
+        return
+    assert page.body is not None  # noqa: S101  pages that are passed over have no values
+    try:
+        yield from _READERS["PLAIN" if page.dictionary else encoding](page, page.body, width_of(column))
+    except kernels.PageError as error:
+        raise page.place.fault(f"the page's values can't be read: {error}", 0) from None
+    except kernels.CompactError as error:
+        raise page.place.fault(f"the page's values can't be read: {error.reason}", 0) from None
+
+
+def _plain(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
+    room = (body.size - page.start) // (width or _PREFIX)
+    if page.present > room:
+        raise kernels.PageError(f"its header says {page.present}, its bytes can hold {room}")
+    feed = body.open(page.start)
+    if width is None:
+        yield from _plain_binary(page, feed)
+        return
+    left = page.present
+    while left:
+        if feed.left < width:
+            if feed.final:
+                raise kernels.PageError(f"the last {left} values are missing")
+            feed.more(width - feed.left)
+            continue
+        count = min(left, feed.left // width, limits.ROWS_PER_BATCH)
+        values = memoryview(feed.data)[feed.position : feed.position + count * width]
+        yield _fixed(values, width, count, every=page.dictionary)
+        feed.position += count * width
+        left -= count
+
+
+def _fixed(values: Buffer, width: int, count: int, *, every: bool = False) -> Slice:
+    hashes = bytearray(count * 8)
+    if every:
+        kernels.hash_fixed(values, width, 0, count, None, hashes)
+        return Slice(hashes, count, fixed=values, every=True)
+    found = kernels.hash_plain_fixed(values, width, count, hashes)
+    return Slice(_cut(hashes, found), found, fixed=values)
+
+
+def _plain_binary(page: Page, feed: Feed) -> Iterator[Slice]:
+    left = page.present
+    while left:
+        limit = min(left, limits.ROWS_PER_BATCH, feed.left // _PREFIX + 1)
+        hashes = bytearray(limit * 8)
+        start = feed.position
+        taken, count, feed.position = kernels.hash_plain_binary(
+            feed.data, start, feed.final, hashes, limit, left, page.dictionary
+        )
+        if taken:
+            yield Slice(_cut(hashes, count), count, data=feed.data, start=start, every=page.dictionary)
+            left -= taken
+        elif feed.left < _PREFIX:
+            feed.more(_PREFIX - feed.left)
+        else:
+            head = memoryview(feed.data)[feed.position : feed.position + _PREFIX]
+            size = int.from_bytes(head, "little")
+            if size > limits.VALUE_AT_ONCE_BYTES:
+                feed.position += _PREFIX
+                yield _long(feed, size)
+                left -= 1
+            else:
+                feed.more(size + _PREFIX - feed.left)
+
+
+def _cut(hashes: bytearray, count: int) -> bytearray:
+    del hashes[count * 8 :]
+    return hashes
+
+
+def _long(feed: Feed, size: int) -> Slice:
+    """One value of `size` bytes, hashed as it comes."""
+    hasher = kernels.Hasher()
+    left = size
+    while left:
+        if not feed.left:
+            if feed.final:
+                raise kernels.PageError("a byte array runs past the page's end")
+            feed.more()
+            continue
+        part = min(feed.left, left)
+        hasher.update(memoryview(feed.data)[feed.position : feed.position + part])
+        feed.position += part
+        left -= part
+    return Slice(bytearray(hasher.digest().to_bytes(8, "little")), 1, long=size)
+
+
+class _Numbers:
+    """DELTA_BINARY_PACKED numbers of a page, `count` of them, from a place on."""
+
+    def __init__(self, body: AnyBody, at: int, count: int) -> None:
+        self._feed = body.open(at)
+        self._count = count
+        self.deltas = kernels.Deltas()
+        self._give()
+
+    def _give(self) -> None:
+        self.deltas.feed(self._feed.data, self._feed.position, self._feed.final)
+
+    def more(self) -> None:
+        """Have bytes behind those that were given, which have turned out too few."""
+        self.checked()
+        self._feed.position = self.deltas.position
+        self._feed.more()
+        self._give()
+
+    def checked(self) -> None:
+        """Refuse another number of values than the page has."""
+        if self.deltas.count not in (-1, self._count):
+            raise kernels.PageError(f"{self.deltas.count} deltas for {self._count} values")
+
+    def end(self) -> int:
+        """Go past all of them: where what follows starts, counted from the body's start."""
+        while self.deltas.skip() == kernels.MORE_BYTES:
+            self.more()
+        self.checked()
+        self._feed.position = self.deltas.position
+        return self._feed.at
+
+
+def _delta(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
+    numbers = _Numbers(body, page.start, page.present)
+    status = None
+    while status != kernels.ALL_DONE:
+        limit = min(page.present, limits.ROWS_PER_BATCH)
+        wide = bytearray(limit * 8)
+        count, status = numbers.deltas.read(wide, limit)
+        numbers.checked()
+        if count and width == 4:
+            values = bytearray(count * 4)
+            kernels.narrow_int32(wide, count, values)
+            yield _fixed(values, 4, count)
+        elif count:
+            yield _fixed(wide, 8, count)
+        if status == kernels.MORE_BYTES:
+            numbers.more()
+
+
+def _delta_length(page: Page, body: AnyBody, _: int | None) -> Iterator[Slice]:
+    feed = body.open(_Numbers(body, page.start, page.present).end())
+    lengths = _Numbers(body, page.start, page.present)
+    limit = min(page.present, limits.ROWS_PER_BATCH)
+    status = None
+    while status != kernels.ALL_DONE:
+        hashes, sizes = bytearray(limit * 8), bytearray(limit * 8)
+        start = feed.position
+        count, feed.position, status = kernels.hash_lengths(
+            lengths.deltas, feed.data, start, feed.final, hashes, sizes, limit
+        )
+        if count:
+            yield Slice(_cut(hashes, count), count, data=feed.data, start=start, sizes=sizes)
+        if status == kernels.MORE_LENGTHS:
+            lengths.more()
+        elif status == kernels.MORE_BYTES and lengths.deltas.length() > limits.VALUE_AT_ONCE_BYTES:
+            yield _long(feed, lengths.deltas.length())
+            lengths.deltas.take()
+        elif status == kernels.MORE_BYTES:
+            feed.more(max(lengths.deltas.length() - feed.left, 1))
+
+
+def _delta_byte_array(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
+    middle = _Numbers(body, page.start, page.present).end()
+    feed = body.open(_Numbers(body, middle, page.present).end())
+    prefixes, suffixes = _Numbers(body, page.start, page.present), _Numbers(body, middle, page.present)
+    values = kernels.Prefixed(limits.DELTA_VALUE_MAX_BYTES, -1 if width is None else width)
+    limit = min(page.present, limits.ROWS_PER_BATCH)
+    status = None
+    while status != kernels.ALL_DONE:
+        hashes, shapes = bytearray(limit * 8), bytearray(limit * 16)
+        start, before = feed.position, values.before
+        count, feed.position, status = values.hash(
+            prefixes.deltas, suffixes.deltas, feed.data, start, feed.final, hashes, shapes, limit
+        )
+        if count:
+            yield Slice(_cut(hashes, count), count, data=feed.data, start=start, sizes=shapes, before=before)
+        if status == kernels.MORE_PREFIXES:
+            prefixes.more()
+        elif status == kernels.MORE_LENGTHS:
+            suffixes.more()
+        elif status == kernels.MORE_BYTES:
+            feed.more(max(suffixes.deltas.length() - feed.left, 1))
+        if status == kernels.TOO_LONG:
+            raise _beyond(page, f"a value of more than {limits.DELTA_VALUE_MAX_BYTES} bytes in DELTA_BYTE_ARRAY")
+        if values.hashed > limits.DELTA_PAGE_MAX_BYTES:
+            raise _beyond(
+                page, f"a DELTA_BYTE_ARRAY page with more than {limits.DELTA_PAGE_MAX_BYTES} bytes of values"
+            )
+
+
+def _beyond(page: Page, what: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{what}, which are the most that are read",
+        path=page.place.path,
+        offset=page.place.base,
+        field=page.place.field,
+        hint="rewrite the file with another encoding",
+    )
+
+
+def _split(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
+    assert width is not None  # noqa: S101  the types that the encoding holds have one
+    room = (body.size - page.start) // width
+    if page.present > room:
+        raise kernels.PageError(f"its header says {page.present}, its bytes can hold {room}")
+    whole = body.whole()
+    for first in range(0, page.present, limits.ROWS_PER_BATCH):
+        count = min(page.present - first, limits.ROWS_PER_BATCH)
+        values = bytearray(count * width)
+        kernels.byte_stream_split(whole, page.start, page.present, width, first, count, values)
+        yield _fixed(values, width, count)
+
+
+_READERS: Final[dict[str, Any]] = {
+    "PLAIN": _plain,
+    "DELTA_BINARY_PACKED": _delta,
+    "DELTA_LENGTH_BYTE_ARRAY": _delta_length,
+    "DELTA_BYTE_ARRAY": _delta_byte_array,
+    "BYTE_STREAM_SPLIT": _split,
+}

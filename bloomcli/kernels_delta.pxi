@@ -1,0 +1,293 @@
+# DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY, to integers and to hashes, a slice at a time.
+#
+# Source: the Apache Parquet format's Encodings.md. A block without bits says the same delta thousands of times in
+# two bytes, so a count is no measure of the bytes behind it: nothing is allocated by it, a run of equal values is
+# one value with a number, and each call does a bounded piece of work. What is decoded may come in windows: a
+# kernel that needs bytes behind the window says so, and goes on where it was once it has them.
+
+from libc.stdlib cimport free, realloc
+
+cdef enum:
+    DELTA_BLOCK_MAX = 8192
+    DELTA_MINIS_MAX = 1024  # a miniblock has a multiple of 8 values
+    SLICE_BYTES = 1 << 26   # bytes hashed in one call: some 10 ms
+
+cdef enum:
+    READ_SLICE = 0
+    READ_DONE = 1
+    READ_MORE = 2     # bytes behind the window are needed
+    READ_BAD = 3
+    READ_PREFIXES = 4  # as READ_MORE, of the prefix lengths
+    READ_LENGTHS = 5   # as READ_MORE, of the lengths
+    READ_LONG = 6      # a value is longer than may be kept
+
+SLICE_DONE = READ_SLICE
+ALL_DONE = READ_DONE
+MORE_BYTES = READ_MORE
+MORE_PREFIXES = READ_PREFIXES
+MORE_LENGTHS = READ_LENGTHS
+TOO_LONG = READ_LONG
+
+
+cdef class Deltas:
+    """A place within DELTA_BINARY_PACKED values: `feed` gives it bytes, the kernels take values from it.
+
+    `count` is how many values there are by the header, -1 until that was read. `position` is where the next byte
+    to be read lies in what was fed last.
+    """
+
+    cdef const unsigned char[::1] view
+    cdef Walk w
+    cdef readonly Py_ssize_t position
+    cdef readonly int64_t count
+    cdef bint final, started
+    cdef uint64_t block, minis, left, min_delta, value, run
+    cdef Py_ssize_t per_mini, mini, at, have
+    cdef unsigned char[1024] widths
+    cdef uint64_t[8192] decoded
+
+    def __cinit__(self):
+        self.count = -1
+        self.minis = 0
+        self.mini = 0
+
+    def feed(self, const unsigned char[::1] data not None, Py_ssize_t pos, bint final):
+        """Go on from `pos` of `data`; `final`: there is nothing behind its end."""
+        _walk_open(&self.w, data, pos)
+        self.view = data
+        self.position = pos
+        self.final = final
+
+    cdef int _short(self) noexcept nogil:
+        return READ_BAD if self.final or self.w.fault == WALK_VARINT else READ_MORE
+
+    cdef int _open(self) noexcept nogil:
+        cdef uint64_t block = 0, minis = 0, total = 0, first = 0
+        cdef Py_ssize_t pos = _varint(&self.w, self.position, &block)
+        if pos >= 0:
+            pos = _varint(&self.w, pos, &minis)
+        if pos >= 0:
+            pos = _varint(&self.w, pos, &total)
+        if pos >= 0:
+            pos = _varint(&self.w, pos, &first)
+        if pos < 0:
+            return self._short()
+        if (minis == 0 or block == 0 or block > DELTA_BLOCK_MAX or block % minis or (block // minis) % 8
+                or total > 0x7FFFFFFF):
+            self.w.fault = WALK_SIZE
+            return READ_BAD
+        self.position = pos
+        self.block, self.minis, self.mini = block, minis, <Py_ssize_t>minis
+        self.per_mini = <Py_ssize_t>(block // minis)
+        self.value = (first >> 1) ^ (0 - (first & 1))
+        self.count = <int64_t>total
+        self.run = 1 if total else 0
+        self.left = total - self.run
+        return READ_SLICE
+
+    cdef int _block(self) noexcept nogil:
+        """A block's smallest delta and its widths."""
+        cdef uint64_t raw
+        cdef Py_ssize_t pos = _varint(&self.w, self.position, &raw)
+        if pos < 0:
+            return self._short()
+        if <uint64_t>(self.w.end - pos) < self.minis:
+            return READ_BAD if self.final else READ_MORE
+        self.min_delta = (raw >> 1) ^ (0 - (raw & 1))
+        memcpy(self.widths, self.w.data + pos, <size_t>self.minis)
+        self.position = pos + <Py_ssize_t>self.minis
+        self.mini = 0
+        return READ_SLICE
+
+    cdef int _fill(self) noexcept nogil:
+        """Have a run, or a miniblock's values; only called where there is neither."""
+        cdef int status, width
+        cdef Py_ssize_t n, size
+        cdef uint64_t mask, delta
+        cdef Py_ssize_t i, at
+        cdef int shift
+        if self.count < 0:
+            status = self._open()
+            if status:
+                return status
+        while self.left:
+            if self.mini == <Py_ssize_t>self.minis:
+                status = self._block()
+                if status:
+                    return READ_SLICE if self.run else status
+            width = self.widths[self.mini]
+            n = <Py_ssize_t>min(<uint64_t>self.per_mini, self.left)
+            if width == 0 and self.min_delta == 0:
+                self.run += <uint64_t>n
+                self.left -= <uint64_t>n
+                self.mini += 1
+                continue
+            if self.run:
+                return READ_SLICE
+            size = (self.per_mini // 8) * width
+            if width > 64:
+                return READ_BAD
+            if size > self.w.end - self.position:
+                return READ_BAD if self.final else READ_MORE
+            mask = ~<uint64_t>0 if width == 64 else (<uint64_t>1 << width) - 1
+            for i in range(n):
+                at = self.position + ((i * width) >> 3)
+                shift = <int>((i * width) & 7)
+                if self.w.end - at >= 9:
+                    delta = _load64(self.w.data + at) >> shift
+                    if shift + width > 64:
+                        delta |= <uint64_t>self.w.data[at + 8] << (64 - shift)
+                else:
+                    delta = _last_bits(self.w.data + at, shift, width)
+                self.value += self.min_delta + (delta & mask)
+                self.decoded[i] = self.value
+            self.position += size
+            self.left -= <uint64_t>n
+            self.mini += 1
+            self.at, self.have = 0, n
+            return READ_SLICE
+        return READ_SLICE if self.run else READ_DONE
+
+    cdef int _peek(self, int64_t* value, uint64_t* times) noexcept nogil:
+        """The next value, and how many times it follows itself."""
+        cdef int status
+        if self.at == self.have and not self.run:
+            status = self._fill()
+            if status:
+                return status
+        if self.at < self.have:
+            value[0] = <int64_t>self.decoded[self.at]
+            times[0] = 1
+        else:
+            value[0] = <int64_t>self.value
+            times[0] = self.run
+        return READ_SLICE
+
+    cdef void _take(self, uint64_t times) noexcept nogil:
+        if self.at < self.have:
+            self.at += 1
+        else:
+            self.run -= times
+
+    def length(self):
+        """The next value, that `feed` has brought; it isn't taken."""
+        cdef int64_t value = 0
+        cdef uint64_t times = 0
+        if self._peek(&value, &times):
+            raise PageError("a delta block runs past the page's end")
+        return value
+
+    def take(self):
+        """Go past one value."""
+        self.length()
+        self._take(1)
+
+    def skip(self):
+        """Go past all values; what they are is not looked at. A status."""
+        cdef int status = READ_SLICE
+        cdef Py_ssize_t n
+        with nogil:
+            if self.count < 0:
+                status = self._open()
+            while status == READ_SLICE and self.left:
+                if self.mini == <Py_ssize_t>self.minis:
+                    status = self._block()
+                    if status:
+                        break
+                if self.widths[self.mini] > 64:
+                    status = READ_BAD
+                    break
+                n = (self.per_mini // 8) * self.widths[self.mini]
+                if n > self.w.end - self.position:
+                    status = READ_BAD if self.final else READ_MORE
+                    break
+                self.position += n
+                self.left -= min(<uint64_t>self.per_mini, self.left)
+                self.mini += 1
+        if status == READ_BAD:
+            self._refuse()
+        return READ_MORE if status == READ_MORE else READ_DONE
+
+    def read(self, unsigned char[::1] out not None, Py_ssize_t limit):
+        """Up to `limit` values as int64s, equal neighbours only once: (how many, status)."""
+        cdef uint64_t* values = _room(out, limit)
+        cdef Py_ssize_t n = 0, size
+        cdef int status = READ_SLICE
+        with nogil:
+            while n < limit:
+                if self.at < self.have:
+                    size = min(self.have - self.at, limit - n)
+                    memcpy(values + n, &self.decoded[self.at], <size_t>size * 8)
+                    self.at += size
+                    n += size
+                    self.started = True
+                elif self.run:
+                    if not self.started:
+                        values[n] = self.value
+                        n += 1
+                        self.started = True
+                    self.run = 0
+                else:
+                    status = self._fill()
+                    if status:
+                        break
+        if status == READ_BAD:
+            self._refuse()
+        return n, status
+
+    cdef _refuse(self):
+        if self.count < 0 and self.w.fault == WALK_SIZE:
+            raise PageError("the delta header's block sizes or count can't be")
+        if self.count < 0:
+            raise PageError("the delta header is cut off")
+        raise PageError("a delta block runs past the page's end")
+
+
+cdef uint64_t _last_bits(const unsigned char* p, int shift, int width) noexcept nogil:
+    """`width` bits from bit `shift` on, where 9 bytes aren't left to be read."""
+    cdef uint64_t found = 0
+    cdef int have = 0, need
+    while have < width:
+        need = min(8 - shift, width - have)
+        found |= <uint64_t>((p[0] >> shift) & ((1 << need) - 1)) << have
+        have += need
+        p += 1
+        shift = 0
+    return found
+
+
+def hash_lengths(Deltas lengths not None, const unsigned char[::1] data, Py_ssize_t pos, bint final,
+                 unsigned char[::1] out, unsigned char[::1] sizes, Py_ssize_t limit):
+    """XXH64 of up to `limit` values that lie back to back from `pos` on (DELTA_LENGTH_BYTE_ARRAY).
+
+    Equal empty neighbours are one value. Writes hashes to `out` and lengths, int64s, to `sizes`; returns (how many,
+    position behind them, status).
+    """
+    cdef const unsigned char* p = _start(data, pos)
+    cdef uint64_t* hashes = _room(out, limit)
+    cdef uint64_t* widths = _room(sizes, limit)
+    cdef Py_ssize_t end = data.shape[0], n = 0, budget = SLICE_BYTES
+    cdef int64_t size = 0
+    cdef uint64_t times = 0
+    cdef int status = READ_SLICE
+    with nogil:
+        while n < limit and budget > 0:
+            status = lengths._peek(&size, &times)
+            if status:
+                status = READ_LENGTHS if status == READ_MORE else status
+                break
+            if size < 0:
+                status = READ_BAD
+                break
+            if size > end - pos:
+                status = READ_BAD if final else READ_MORE
+                break
+            hashes[n] = _xxh64(p + pos, size)
+            widths[n] = <uint64_t>size
+            n += 1
+            pos += size
+            budget -= size
+            lengths._take(times if size == 0 else 1)
+    if status == READ_BAD:
+        raise PageError("a byte array runs past the page's end")
+    return n, pos, status

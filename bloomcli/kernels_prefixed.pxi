@@ -1,0 +1,159 @@
+# DELTA_BYTE_ARRAY, and values that are longer than what is decoded at a time.
+#
+# Source: the Apache Parquet format's Encodings.md.
+
+cdef class Prefixed:
+    """DELTA_BYTE_ARRAY values, hashed: each begins as the one before, so that one is kept.
+
+    `longest`: most bytes of a value. `width`: what all have, of fixed-length columns; else -1. `hashed` adds up the
+    values' bytes.
+    """
+
+    cdef unsigned char* value
+    cdef Py_ssize_t room, last, longest, width
+    cdef bint started
+    cdef readonly uint64_t hashed
+
+    def __cinit__(self, Py_ssize_t longest, Py_ssize_t width):
+        self.longest = longest
+        self.width = width
+
+    def __dealloc__(self):
+        free(self.value)
+
+    @property
+    def before(self):
+        """The value that the next one begins as."""
+        return self.value[:self.last] if self.last else b""
+
+    cdef bint _grow(self, Py_ssize_t size) noexcept nogil:
+        cdef Py_ssize_t room = max(size, min(self.room * 2, self.longest), 64)
+        cdef void* found = realloc(self.value, <size_t>room)
+        if found == NULL:
+            return False
+        self.value = <unsigned char*>found
+        self.room = room
+        return True
+
+    def hash(self, Deltas prefixes not None, Deltas suffixes not None, const unsigned char[::1] data, Py_ssize_t pos,
+             bint final, unsigned char[::1] out, unsigned char[::1] shapes, Py_ssize_t limit):
+        """XXH64 of up to `limit` values whose suffixes lie from `pos` on, equal neighbours only once.
+
+        Writes hashes to `out`, and each value's prefix and suffix lengths, int64s, to `shapes`. Returns (how many,
+        position behind them, status).
+        """
+        cdef const unsigned char* p = _start(data, pos)
+        cdef uint64_t* hashes = _room(out, limit)
+        cdef uint64_t* shape = _room(shapes, limit * 2)
+        cdef Py_ssize_t end = data.shape[0], n = 0, budget = SLICE_BYTES, size
+        cdef int64_t prefix = 0, suffix = 0
+        cdef uint64_t times = 0, also = 0
+        cdef int status = READ_SLICE
+        cdef bint other = False, memory = True
+        with nogil:
+            while n < limit and budget > 0:
+                status = prefixes._peek(&prefix, &times)
+                if status:
+                    status = READ_PREFIXES if status == READ_MORE else status
+                    break
+                status = suffixes._peek(&suffix, &also)
+                if status:
+                    status = READ_LENGTHS if status == READ_MORE else status
+                    break
+                if prefix < 0 or prefix > self.last or suffix < 0:
+                    status = READ_BAD
+                    break
+                if suffix == 0 and prefix == self.last and self.started:
+                    times = min(times, also)
+                    prefixes._take(times)
+                    suffixes._take(times)
+                    continue
+                if suffix > self.longest - prefix:
+                    status = READ_LONG
+                    break
+                if suffix > end - pos:
+                    status = READ_BAD if final else READ_MORE
+                    break
+                size = <Py_ssize_t>(prefix + suffix)
+                if self.width >= 0 and size != self.width:
+                    other = True
+                    break
+                if size > self.room and not self._grow(size):
+                    memory = False
+                    break
+                if suffix:
+                    memcpy(self.value + prefix, p + pos, <size_t>suffix)
+                pos += suffix
+                self.last = size
+                self.started = True
+                hashes[n] = _xxh64(self.value, size) if size else _xxh64(<const unsigned char*>b"", 0)
+                shape[2 * n] = <uint64_t>prefix
+                shape[2 * n + 1] = <uint64_t>suffix
+                n += 1
+                budget -= size
+                self.hashed += <uint64_t>size
+                prefixes._take(1)
+                suffixes._take(1)
+        if not memory:
+            raise MemoryError
+        if other:
+            raise PageError(f"a value of {prefix + suffix} bytes in a column of {self.width}")
+        if status == READ_BAD:
+            raise PageError("a byte array runs past the page's end")
+        return n, pos, status
+
+
+cdef class Hasher:
+    """XXH64, seed 0, of one value that comes in parts."""
+
+    cdef uint64_t v1, v2, v3, v4, size
+    cdef unsigned char[32] held
+
+    def __cinit__(self):
+        self.v1 = 0x60EA27EEADC0B5D6ULL
+        self.v2 = 0xC2B2AE3D27D4EB4FULL
+        self.v3 = 0
+        self.v4 = 0 - <uint64_t>0x9E3779B185EBCA87ULL
+        self.size = 0
+
+    cdef const unsigned char* _stripes(self, const unsigned char* p, Py_ssize_t size) noexcept nogil:
+        while size >= 32:
+            self.v1 = _round(self.v1, _load64(p))
+            self.v2 = _round(self.v2, _load64(p + 8))
+            self.v3 = _round(self.v3, _load64(p + 16))
+            self.v4 = _round(self.v4, _load64(p + 24))
+            p += 32
+            size -= 32
+        return p
+
+    def update(self, const unsigned char[::1] data not None):
+        """The next part."""
+        cdef Py_ssize_t held = <Py_ssize_t>(self.size & 31), size = data.shape[0], more
+        cdef const unsigned char* p
+        cdef const unsigned char* rest
+        if size == 0:
+            return
+        p = &data[0]
+        self.size += <uint64_t>size
+        with nogil:
+            if held:
+                more = min(32 - held, size)
+                memcpy(&self.held[held], p, <size_t>more)
+                p += more
+                size -= more
+                if held + more == 32:
+                    self._stripes(self.held, 32)
+            if size:
+                rest = self._stripes(p, size)
+                memcpy(self.held, rest, <size_t>(size & 31))
+
+    def digest(self):
+        """The hash of what came."""
+        cdef uint64_t h
+        cdef const unsigned char* p = self.held
+        cdef const unsigned char* end = p + (self.size & 31)
+        if self.size < 32:
+            return _xxh64(p, <Py_ssize_t>self.size)
+        h = _rotl(self.v1, 1) + _rotl(self.v2, 7) + _rotl(self.v3, 12) + _rotl(self.v4, 18)
+        h = _merge(_merge(_merge(_merge(h, self.v1), self.v2), self.v3), self.v4) + self.size
+        return _finish(h, p, end)
