@@ -18,6 +18,7 @@ from operator import or_
 from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
 
 from bloomcli.formats.base import DeepCheck, Tick
+from bloomcli.stopping import Stop
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -106,10 +107,14 @@ def _windows(*filters: Bits) -> Iterator[list[int]]:
 
 
 def side_by_side(
-    work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick
+    work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick, stop: Stop | None = None
 ) -> Iterator[DeepCheck]:
-    """What pieces of work find, in their order, `threads` at a time; each comes with the bytes that it reads."""
+    """What pieces of work find, in their order, `threads` at a time; each comes with the bytes that it reads.
+
+    `stop` is asked for where whoever takes what was found ends early: work that runs has to look at it.
+    """
     from bloomcli.threads import Threads
+
 
     with Threads(threads, "bloom-check") as pool:
         running: deque[tuple[Future[Sequence[DeepCheck]], int]] = deque()
@@ -119,12 +124,17 @@ def side_by_side(
             yield from pool.result(future)
             tick(count)
 
-        for piece, count in work:
-            running.append((pool.submit(piece), count))
-            if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
+        try:
+            for piece, count in work:
+                running.append((pool.submit(piece), count))
+                if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
+                    yield from first()
+            while running:
                 yield from first()
-        while running:
-            yield from first()
+        except BaseException:
+            if stop is not None:
+                stop.asked = True
+            raise
 
 
 def add_missing(missing: list[str], flags: bytearray, text_of: Callable[[int], str]) -> None:

@@ -19,7 +19,7 @@ class Group(StrEnum):
     """What a rule is about."""
 
     STRUCTURE = "structure"
-    """The filter's bytes and place contradict the format or other parts of the file."""
+    """The bytes or the place of a filter, or of its column's pages, contradict the format or the rest of the file."""
     SOUNDNESS = "soundness"
     """A reader that trusts the filter loses rows."""
     POLICY = "policy"
@@ -83,6 +83,8 @@ def _rules() -> dict[str, Rule]:
         ("filter-trailing-bytes", structure, warning, "bytes behind a filter's bits", When.ALWAYS),
         ("filter-not-power-of-two", structure, warning, "a size that some readers refuse", When.ALWAYS),
         ("filter-no-length", structure, note, "no bloom_filter_length", When.ALWAYS),
+        ("page-header", structure, error, "a page that isn't what its header says", When.ALWAYS),
+        ("page-checksum", structure, error, "a page that doesn't fit its checksum", When.DEEP),
         ("filter-required", policy, error, "a wanted filter isn't there", When.ASKED),
         ("filter-fpp", policy, error, "a false-positive rate above the limit", When.ASKED),
         ("filter-oversized", policy, error, "a filter larger than its values need", When.ASKED),

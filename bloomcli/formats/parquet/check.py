@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Container, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import DeepCheck, Tick
@@ -23,10 +23,13 @@ from bloomcli.formats.lookup import (
 from bloomcli.formats.parquet import bounds, layout, values
 from bloomcli.formats.parquet.describe import facts, present_values, problem_facts
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
+from bloomcli.formats.parquet.page_check import bad_checksum, first_headers
+from bloomcli.formats.parquet.pages import BAD_CHECKSUM
 from bloomcli.formats.parquet.variants import is_usual
 from bloomcli.literals import render
 from bloomcli.mending import removing
 from bloomcli.model import Column, ColumnChunk, FilterFacts, Finding, Severity
+from bloomcli.stopping import Stop
 
 if TYPE_CHECKING:
     from bloomcli.formats.parquet.file import ParquetFile
@@ -59,7 +62,22 @@ def examine(file: ParquetFile, columns: set[int] | None) -> Iterator[FilterFacts
             found = facts(chunk, loaded)
             yield found
             yield from _sound(chunk, loaded, wrong=found.untrusted == WRONG)
+        lie = first_headers(file.source, chunk, file.footer.start)
+        if lie is not None:
+            yield _damaged("page-header", chunk, lie.reason, lie.offset)
     yield from _overlaps(file, columns)
+
+
+def _damaged(id: str, chunk: ColumnChunk, message: str, offset: int) -> Finding:  # noqa: A002  it is the rule's id
+    return Finding(
+        id=id,
+        severity=Severity.ERROR,
+        message=message,
+        row_group=chunk.row_group,
+        column=chunk.column.path,
+        offset=offset,
+        hint="the column's pages are damaged; get the file from its source again",
+    )
 
 
 def _nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iterator[Finding]:
@@ -158,11 +176,12 @@ def deep(
     file: ParquetFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
 ) -> Iterator[DeepCheck]:
     """Every value of every chunk that has a readable filter, looked up in it; `threads` chunks at a time."""
+    stop = Stop()
     work = (
-        (partial(_deep_one, file, chunk, loaded), chunk.compressed_bytes)
+        (partial(_deep_one, _Chunk(file, chunk, loaded, stop)), chunk.compressed_bytes)
         for chunk, loaded in _readable(file, columns, units)
     )
-    yield from side_by_side(work, threads, tick)
+    yield from side_by_side(work, threads, tick, stop)
 
 
 def _readable(
@@ -180,19 +199,42 @@ def _text(page: values.HashedPage, column: Column, index: int) -> str:
     return f"(a value of {page.long} bytes)" if value is None else render(value, column)
 
 
-def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tuple[DeepCheck]:
+class _Chunk(NamedTuple):
+    """A column chunk whose filter is looked into."""
+
+    file: ParquetFile
+    chunk: ColumnChunk
+    loaded: LoadedFilter
+    stop: Stop
+
+    def pages(self, *, unreferenced: bool = False) -> Iterator[values.HashedPage]:
+        """The chunk's values."""
+        return values.hashed_pages(
+            self.file.source, self.chunk, self.file.footer.start, unreferenced=unreferenced, stop=self.stop
+        )
+
+    def hashes(self, page: values.HashedPage) -> bytearray:
+        """What the filter has to hold of them."""
+        return page.draft_hashes() if self.loaded.header.draft else page.hashes
+
+
+def _deep_one(work: _Chunk) -> tuple[DeepCheck]:
+    file, chunk, loaded, stop = work
     if chunk.column.physical == "BOOLEAN":
         return (_deep_boolean(chunk, loaded),)
-    # where the filter holds every entry of the dictionary, it doesn't matter which of them the pages refer to
-    again = _rebuilt(file, chunk, loaded, unreferenced=True)
-    doubtful = again.lost() or again.negative_zero
-    if doubtful:
-        again = _rebuilt(file, chunk, loaded, unreferenced=False)
+    damaged = bad_checksum(file.source, chunk, file.footer.start, stop)
+    if damaged is not None:
+        return (DeepCheck(values=0, finding=_damaged("page-checksum", chunk, BAD_CHECKSUM, damaged)),)
     finding = partial(
         Finding, row_group=chunk.row_group, column=chunk.column.path, offset=loaded.offset, hint=HINT_REPLACE
     )
+    # where the filter holds every entry of the dictionary, it doesn't matter which of them the pages refer to
+    again = _rebuilt(work, unreferenced=True)
+    doubtful = again.lost() or again.negative_zero
+    if doubtful:
+        again = _rebuilt(work, unreferenced=False)
     if again.lost():
-        absent, missing = _missing(file, chunk, loaded)
+        absent, missing = _missing(work)
         missed = finding(
             id="value-missing",
             severity=Severity.ERROR,
@@ -205,9 +247,9 @@ def _deep_one(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tu
         zero = finding(id="reader-negative-zero", severity=Severity.ERROR, message=NEGATIVE_ZERO)
     stray = again.stray()
     if stray and doubtful:
-        stray = again.stray(_entries(file, chunk, loaded))
+        stray = again.stray(_entries(work))
     if stray and values.is_interval(chunk.column):
-        stray = again.stray(_normal_forms(file, chunk))
+        stray = again.stray(_normal_forms(work))
     found = finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits(stray)) if stray else None
     return (DeepCheck(values=again.count, finding=found, negative_zero=zero),)
 
@@ -232,30 +274,23 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     return DeepCheck(values=0, finding=finding(id="filter-not-checked", severity=Severity.NOTE, message=message))
 
 
-def _rebuilt(
-    file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter, *, unreferenced: bool
-) -> Rebuilt[SplitBlockFilter]:
-    draft = loaded.header.draft
-    again = Rebuilt(loaded.bits, values.zero_hashes(chunk.column, draft=draft))
-    for page in values.hashed_pages(file.source, chunk, file.footer.start, unreferenced=unreferenced):
-        again.insert(_hashes(page, loaded), page.count, has_zero=page.has_zero)
+def _rebuilt(work: _Chunk, *, unreferenced: bool) -> Rebuilt[SplitBlockFilter]:
+    zeros = values.zero_hashes(work.chunk.column, draft=work.loaded.header.draft)
+    again = Rebuilt(work.loaded.bits, zeros)
+    for page in work.pages(unreferenced=unreferenced):
+        again.insert(work.hashes(page), page.count, has_zero=page.has_zero)
     return again
 
 
-def _hashes(page: values.HashedPage, loaded: LoadedFilter) -> bytearray:
-    return page.draft_hashes() if loaded.header.draft else page.hashes
-
-
-def _entries(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> bytearray:
+def _entries(work: _Chunk) -> bytearray:
     """The hashes of all dictionary entries, those that no index refers to included."""
-    pages = values.hashed_pages(file.source, chunk, file.footer.start, unreferenced=True)
-    return next((_hashes(page, loaded) for page in pages if page.dictionary), bytearray())
+    return next((work.hashes(page) for page in work.pages(unreferenced=True) if page.dictionary), bytearray())
 
 
-def _normal_forms(file: ParquetFile, chunk: ColumnChunk) -> bytes:
+def _normal_forms(work: _Chunk) -> bytes:
     """The hashes of a chunk's intervals in their normal form, which DuckDB inserts too."""
     found: set[int] = set()
-    for page in values.hashed_pages(file.source, chunk, file.footer.start):
+    for page in work.pages():
         found.update(memoryview(page.interval_hashes()).cast("Q"))
     return array("Q", found).tobytes()
 
@@ -263,20 +298,20 @@ def _normal_forms(file: ParquetFile, chunk: ColumnChunk) -> bytes:
 def without_normal_forms(file: ParquetFile, column: Column) -> Iterator[int]:
     """Row groups whose filter lacks the normal form of an interval that is there."""
     for chunk, loaded in _readable(file, {column.index}, None):
-        hashes = _normal_forms(file, chunk)
+        hashes = _normal_forms(_Chunk(file, chunk, loaded, Stop()))
         count = len(hashes) // 8
         if not loaded.header.draft and loaded.bits.check_hashes(hashes, count, bytearray(count)):
             yield chunk.row_group
 
 
-def _missing(file: ParquetFile, chunk: ColumnChunk, loaded: LoadedFilter) -> tuple[int, list[str]]:
+def _missing(work: _Chunk) -> tuple[int, list[str]]:
     """How many values are not in their filter, and the first of them. Reads the chunk once more."""
     absent = 0
     missing: list[str] = []
-    for page in values.hashed_pages(file.source, chunk, file.footer.start):
+    for page in work.pages():
         flags = bytearray(page.count)
-        lost = loaded.bits.check_hashes(_hashes(page, loaded), page.count, flags)
+        lost = work.loaded.bits.check_hashes(work.hashes(page), page.count, flags)
         absent += lost
         if lost:
-            add_missing(missing, flags, partial(_text, page, chunk.column))
+            add_missing(missing, flags, partial(_text, page, work.chunk.column))
     return absent, missing

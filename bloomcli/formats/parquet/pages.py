@@ -23,7 +23,7 @@ from bloomcli.source import Source
 from bloomcli.stopping import Stop
 
 _WINDOW: Final = 1 << 20
-_HEADER_WINDOW: Final = 512
+HEADER_WINDOW: Final = 512
 
 _DATA_PAGES: Final = {
     "DATA_PAGE": ("data_page_header", "DataPageHeader"),
@@ -105,7 +105,7 @@ class ChunkReader:
 
     def header(self) -> Struct:
         """The page header at the position; larger windows are tried where statistics make it long."""
-        window = _HEADER_WINDOW
+        window = HEADER_WINDOW
         while True:
             data = bytes(self.peek(window))
             try:
@@ -168,7 +168,7 @@ def read_pages(
 
 def read_dictionary(source: Source, chunk: ColumnChunk, data_end: int, *, stop: Stop | None = None) -> Page | None:
     """The dictionary page alone; None where the chunk doesn't start with one."""
-    window = chunk.dictionary_bytes if chunk.dictionary_bytes is not None else _HEADER_WINDOW
+    window = chunk.dictionary_bytes if chunk.dictionary_bytes is not None else HEADER_WINDOW
     page = _read_page(ChunkReader(source, chunk, data_end, window, stop), lambda _: True)
     return page if page is not None and page.dictionary else None
 

@@ -104,7 +104,7 @@ class HashedPage:
 
     def interval_hashes(self) -> bytes:
         """The hashes of the normal forms of intervals, by which DuckDB looks them up."""
-        plain = self._values if self._kept is None and len(self._values) else b"".join(self.values())
+        plain = b"".join(self.values())
         out = bytearray(len(plain) // INTERVAL_BYTES * 16)
         count = kernels.hash_normal_intervals(plain, len(plain) // INTERVAL_BYTES, out)
         return bytes(memoryview(out)[: count * 8])

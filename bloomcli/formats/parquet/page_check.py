@@ -1,0 +1,142 @@
+"""What `validate` looks at in pages: the first headers of a chunk always, and with ``--deep`` the checksums.
+
+A writer that copies pages (parquet-java's ParquetRewriter) may put headers in front of bytes that they don't fit, and
+nobody sees it until a reader comes. Headers and the first bytes behind them tell the most of it, for two small reads.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final, NamedTuple
+
+from bloomcli.errors import CorruptFile
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.bodies import Packed, raw_windows
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
+from bloomcli.formats.parquet.spec import Struct
+from bloomcli.model import ColumnChunk
+from bloomcli.source import Source
+from bloomcli.stopping import Stop
+
+_DATA: Final = {"DATA_PAGE": "data_page_header", "DATA_PAGE_V2": "data_page_header_v2"}
+_NAMES: Final = {
+    "dictionary_page_header": "DictionaryPageHeader",
+    "data_page_header": "DataPageHeader",
+    "data_page_header_v2": "DataPageHeaderV2",
+}
+_ZSTD_SKIPPED: Final = tuple(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))
+_STARTS: Final = {"GZIP": (b"\x1f\x8b",), "ZSTD": (b"\x28\xb5\x2f\xfd", *_ZSTD_SKIPPED)}
+"""How compressed bytes begin. ZSTD: a frame, or one that is to be skipped (RFC 8878)."""
+_SNAPPY_LENGTH: Final = 5
+"""Most bytes of a 32-bit varint."""
+
+
+class Lie(NamedTuple):
+    """Something that a page's header says and that can't be."""
+
+    reason: str
+    offset: int
+
+
+def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> Lie | None:
+    """What is wrong with the header of the chunk's first page and, behind a dictionary, of the second."""
+    if not chunk.num_values or chunk.encrypted:
+        return None
+    try:
+        reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
+        lie, kind = _header(reader, chunk)
+        if lie is None and kind == "DICTIONARY_PAGE":
+            if chunk.dictionary_bytes is not None and reader.position - chunk.data_offset > chunk.dictionary_bytes:
+                return Lie("the dictionary page runs into the first data page", chunk.data_offset)
+            lie, kind = _header(reader, chunk)
+            if lie is None and kind == "DICTIONARY_PAGE":
+                return Lie("a second dictionary page", reader.position)
+    except CorruptFile as error:
+        return Lie(error.reason, chunk.data_offset if error.offset is None else error.offset)
+    return lie
+
+
+def _header(reader: ChunkReader, chunk: ColumnChunk) -> tuple[Lie | None, str]:
+    """A page's header looked at, and gone past with the page."""
+    at = reader.position
+    header = reader.header()
+    kind = spec.enum_name("PageType", header.required_int("type"))
+    packed, size = header.required_int("compressed_page_size"), header.required_int("uncompressed_page_size")
+    reader.position += header.end
+    left = chunk.data_offset + chunk.compressed_bytes - reader.position
+    if packed > left:
+        return Lie(f"a page of {packed} bytes, and the column chunk has {max(left, 0)} more", at), kind
+    reason = _page(reader, header, kind, packed, size, chunk)
+    reader.position += packed
+    return None if reason is None else Lie(reason, at), kind
+
+
+def _page(reader: ChunkReader, header: Struct, kind: str, packed: int, size: int, chunk: ColumnChunk) -> str | None:
+    field = "dictionary_page_header" if kind == "DICTIONARY_PAGE" else _DATA.get(kind)
+    if field is None:
+        return None  # index pages and whatever comes
+    head = header.struct(field, _NAMES[field])
+    if head is None:
+        return f"the page header has no {field}"
+    count = head.required_int("num_values")
+    if kind != "DICTIONARY_PAGE" and count > chunk.num_values:
+        return f"a page of {count} values, and the column chunk has {chunk.num_values}"
+    levels = 0
+    compressed = True
+    if kind == "DATA_PAGE_V2":
+        levels = head.required_int("repetition_levels_byte_length")
+        levels += head.required_int("definition_levels_byte_length")
+        compressed = head.truth("is_compressed") is not False
+        if levels > min(packed, size):
+            return f"levels of {levels} bytes in a page of {min(packed, size)}"
+    if chunk.codec == "UNCOMPRESSED" or not compressed:
+        return None if packed == size else f"{packed} bytes that aren't compressed are said to become {size}"
+    return _compressed(bytes(reader.peek(min(packed, HEADER_WINDOW)))[levels:], size - levels, chunk.codec)
+
+
+def _compressed(start: bytes, size: int, codec: str) -> str | None:
+    """Whether the first of the compressed bytes can be the codec's."""
+    if len(start) < _SNAPPY_LENGTH or not size:
+        return None
+    if codec == "SNAPPY":
+        said = shift = 0
+        for byte in start[:_SNAPPY_LENGTH]:
+            said |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        return None if said == size else f"{size} bytes are announced, and SNAPPY says {said}"
+    if codec in _STARTS and not start.startswith(_STARTS[codec]):
+        return f"the bytes behind the header aren't {codec}"
+    return None
+
+
+def bad_checksum(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> int | None:
+    """Offset of the first page that doesn't fit its checksum; None, too, where the writer has left none."""
+    if not chunk.num_values or chunk.encrypted:
+        return None
+    reader = ChunkReader(source, chunk, data_end, stop=stop)
+    end = min(chunk.data_offset + chunk.compressed_bytes, data_end)
+    while reader.position < end:
+        stop.check()
+        at = reader.position
+        header = reader.header()
+        packed = header.required_int("compressed_page_size")
+        reader.position += header.end
+        reader.room(packed)
+        crc = header.integer("crc")
+        if crc is None:
+            if at == chunk.data_offset:
+                return None
+        elif _crc(reader, packed, stop) != crc & 0xFFFFFFFF:
+            return at
+        reader.position += packed
+    return None
+
+
+def _crc(reader: ChunkReader, packed: int, stop: Stop) -> int:
+    crc = 0
+    for part in raw_windows(Packed(reader.source, reader.position, packed, "", 0)):
+        stop.check()
+        crc = zlib.crc32(part, crc)
+    return crc
