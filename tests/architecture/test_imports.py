@@ -19,7 +19,7 @@ PACKAGE = ROOT / "bloomcli"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = (
-    ("errors", "mending", "model", "limits", "rows", "system"),
+    ("errors", "mending", "model", "limits", "rows", "stopping", "system"),
     ("rules",),
     (
         "source",

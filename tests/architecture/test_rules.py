@@ -24,7 +24,7 @@ PACKAGE = ROOT / "bloomcli"
 PAGES = PACKAGE / "rules" / "pages"
 RULES_MODULE = PACKAGE / "rules" / "__init__.py"
 
-ID = re.compile(r"(value|filter|profit|reader)-[a-z0-9-]+")
+ID = re.compile(r"(value|filter|page|profit|reader)-[a-z0-9-]+")
 HEADINGS = ["What", "Why it matters", "How to mend it", "When to switch it off"]
 FORMATS = {"parquet": "Parquet", "orc": "ORC", "mosaic": "Mosaic"}
 LOOKED_AT = {

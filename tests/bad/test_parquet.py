@@ -191,7 +191,10 @@ SCHEMA_LIES: dict[str, tuple[Callable[[Fields], None], str]] = {
         lambda m: element(m, 1).update({TYPE: (thrift.I32, 7), LENGTH: (thrift.I32, 0)}),
         "a fixed-length column of 0 bytes",
     ),
-    "type_is_text": (lie(TYPE, (thrift.BINARY, b"INT64"), 1), "is a binary, not a i32"),
+    "type_is_text": (
+        lie(TYPE, (thrift.BINARY, b"INT64"), 1),
+        "SchemaElement has no type",
+    ),
     "empty": (lambda m: m[SCHEMA][1].values.clear(), "the schema has 0 leaves"),
     "not_structs": (
         lambda m: m.update({SCHEMA: (thrift.LIST, Items(thrift.I32, [1, 2]))}),
@@ -239,11 +242,6 @@ CHUNK_LIES: dict[str, tuple[Callable[[Fields], None], str, str]] = {
     "encoding_stats_without_a_count": (
         lambda m: footers.meta(m, 1, 1)[13][1].values[0].pop(3) and None,
         "PageEncodingStats has no count",
-        "row_groups[1].columns[1]",
-    ),
-    "offset_of_the_wrong_width": (
-        in_meta(14, (thrift.I32, 40)),
-        "bloom_filter_offset is a i32, not a i64",
         "row_groups[1].columns[1]",
     ),
     "no_rows": (lambda m: group(m, 1).pop(3) and None, "RowGroup has no num_rows", "row_groups[1]"),

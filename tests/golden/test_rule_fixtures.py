@@ -116,7 +116,10 @@ MOSAIC: Final = [
 ]
 NO_ROWS: Final = {("filter-draft", ALONE), ("filter-encrypted", "parquet")}
 """Pairs whose rows nobody reads: there are none; Arrow has no key."""
-OTHER_ROWS: Final = {"profit-constant": "one name for many is what it is about"}
+OTHER_ROWS: Final = {
+    "profit-constant": "one name for many is what it is about",
+    "page-checksum": "a byte of a value is another",
+}
 
 
 def path(rule: str, name: str) -> Path:
@@ -316,7 +319,8 @@ def offset_of(file: Path, rule: str, finding: Finding) -> int:
         return 0
     if file.suffix == ".parquet":
         assert finding.row_group is not None
-        offset: int = footers.meta(footers.tree(data), finding.row_group, column)[footers.BLOOM_FILTER_OFFSET][1]
+        field = footers.DATA_PAGE_OFFSET if rule.startswith("page-") else footers.BLOOM_FILTER_OFFSET
+        offset: int = footers.meta(footers.tree(data), finding.row_group, column)[field][1]
         return offset
     if file.suffix == ".orc":
         stripe = Orc(file).stripes[finding.stripe or 0]

@@ -156,20 +156,26 @@ def test_every_field_of_a_structure_is_found_with_its_bytes(tree: thrift.Fields)
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.binary(max_size=60), st.integers(0, 60), st.integers(0, 400), st.integers(1, 16))
+@given(st.binary(max_size=60), st.integers(0, 60), st.integers(0, 400), st.integers(1, 16), st.booleans())
 def test_the_walks_over_pages_raise_nothing_but_their_own_errors(
-    data: bytes, start: int, count: int, width: int
+    data: bytes, start: int, count: int, width: int, final: bool
 ) -> None:
-    out, lengths = bytearray(8 * count), bytearray(8 * count)
-    scratch = bytearray(64)
+    out, shapes, seen = bytearray(8 * count), bytearray(16 * count), bytearray(5)
+
+    def deltas() -> kernels.Deltas:
+        found = kernels.Deltas()
+        found.feed(data, start, final)
+        return found
+
     for call in (
-        lambda: kernels.count_levels(data, start, len(data), width, count, 1),
-        lambda: kernels.delta_count(data, start),
-        lambda: kernels.delta_binary_packed(data, start, count, lengths),
-        lambda: kernels.hash_plain_binary(data, start, count, out),
-        lambda: kernels.hash_lengths(data, start, lengths, count, out),
-        lambda: kernels.hash_delta_byte_array(data, start, lengths, lengths, count, scratch, out),
-        lambda: kernels.byte_stream_split(data, start, count, width, out),
+        lambda: kernels.Levels(count, (1 << width) - 2 or 1).feed(data, start, len(data), final),
+        lambda: kernels.Indices(count, seen, len(seen)).feed(data, start, final),
+        lambda: deltas().skip(),
+        lambda: deltas().read(out, count),
+        lambda: kernels.hash_plain_binary(data, start, final, out, count, count, final),
+        lambda: kernels.hash_lengths(deltas(), data, start, final, out, shapes, count),
+        lambda: kernels.Prefixed(40, width).hash(deltas(), deltas(), data, start, final, out, shapes, count),
+        lambda: kernels.byte_stream_split(data, start, count, width, count // 3, count // 2, out),
     ):
         try:
             call()

@@ -110,7 +110,7 @@ class LargeBody:
 
     def whole(self) -> Buffer:
         """All bytes, for what can't be decoded in windows. Raises UnsupportedError beyond a ceiling."""
-        if self.size > limits.PAGE_WHOLE_MAX_BYTES:
+        if self.size > limits.PAGE_WHOLE_MAX_BYTES and codecs.streams(self._packed.codec):
             raise self._placed(
                 UnsupportedError(
                     f"a page of {self.size} bytes, and in its encoding no more than"

@@ -19,6 +19,7 @@ from bloomcli.formats.parquet.spec import Place, Struct
 from bloomcli.model import Column, ColumnChunk
 from bloomcli.source import Source
 
+_INDEXES: Final = ("column_index", "offset_index")
 _INTEGER_BOUNDS: Final = ("INT32", "INT64")
 _INTERVALS: Final = (b"duckdb.interval_bloom_filter", b"normalized-v1")
 """Key and value in the file's metadata by which DuckDB says that its filters have both hashes of each interval."""
@@ -178,6 +179,22 @@ class Footer:
         claim = (offset, meta.integer("bloom_filter_length")) if offset is not None and offset > 0 else None
         return pages, claim
 
+    def index_extents(self, outer: Struct) -> list[tuple[str, int, int]]:
+        """(field of the offset, offset, length) of a walked chunk's page indexes. Raises where one can't be there."""
+        found = []
+        for field in _INDEXES:
+            offset, length = outer.integer(f"{field}_offset"), outer.integer(f"{field}_length")
+            if offset and length:
+                if not (len(spec.MAGIC) <= offset <= self.start and 0 < length <= self.start - offset):
+                    index = field.replace("_", " ")
+                    raise outer.place.fault(
+                        f"the {index} lies at {offset} with {length} bytes, outside the file's data",
+                        outer.start,
+                        f"{field}_offset",
+                    )
+                found.append((f"{field}_offset", offset, length))
+        return found
+
     def chunk(self, place: ChunkPlace, walked: Struct | None = None) -> ColumnChunk:
         """One column chunk with what a reader or writer of filters has to know of it; `walked` where it has been."""
         outer = self.chunk_struct(place) if walked is None else walked
@@ -186,6 +203,7 @@ class Footer:
                 f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)} leaves",
                 outer.start,
             )
+        self.index_extents(outer)
         column = self.columns[place.column]
         encrypted = outer.span("crypto_metadata") is not None
         meta = outer.struct("meta_data", "ColumnMetaData")

@@ -19,7 +19,7 @@ COLUMN_INDEX: Final = "column index"
 OFFSET_INDEX: Final = "offset index"
 
 OFFSET_FIELDS: Final = {COLUMN_INDEX: "column_index_offset", OFFSET_INDEX: "offset_index_offset"}
-LENGTH_FIELDS: Final = {COLUMN_INDEX: "column_index_length", OFFSET_INDEX: "offset_index_length"}
+_KINDS: Final = {field: kind for kind, field in OFFSET_FIELDS.items()}
 
 
 class Region(NamedTuple):
@@ -47,10 +47,8 @@ def regions(footer: Footer, unwritten: Callable[[ChunkPlace], int | None]) -> li
             size = unwritten(place) if length is None else length
             if size is not None and size > 0:
                 found.append(Region(start, start + size, FILTER, place))
-        for kind, field in OFFSET_FIELDS.items():
-            offset, length = outer.integer(field), outer.integer(LENGTH_FIELDS[kind])
-            if offset is not None and length is not None and offset > 0 and length > 0:
-                found.append(Region(offset, offset + length, kind, place))
+        for field, offset, length in footer.index_extents(outer):
+            found.append(Region(offset, offset + length, _KINDS[field], place))
     return sorted(found)
 
 

@@ -1,0 +1,17 @@
+"""A column's hashed slices, all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bloomcli.formats.parquet.footer import read_footer
+from bloomcli.formats.parquet.values import HashedPage, hashed_pages
+from bloomcli.source import open_source
+
+
+def pages_of(path: Path, column: int = 0) -> list[HashedPage]:
+    """Of the column in all row groups."""
+    with open_source(path) as source:
+        footer = read_footer(source)
+        places = footer.chunk_places({column})
+        return [page for place in places for page in hashed_pages(source, footer.chunk(place), footer.start)]
