@@ -1,0 +1,264 @@
+"""Hostile Parquet files: seconds and bounded memory, or a refusal that says why; and nothing that can't be stopped.
+
+`hostile/README.md` tells of each file.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import footers, thrift
+from support.pagefiles import deltas, one_page, squeezed
+from support.processes import wait_until
+from support.tables import write
+from support.thrift import Fields
+
+import bloomcli
+from bloomcli.errors import CorruptFile
+
+pytestmark = pytest.mark.slow
+
+HOSTILE: Final = Path(__file__).with_name("hostile")
+MEMORY_MAX_BYTES: Final = 512 << 20
+SECONDS_MAX: Final = 5.0
+BLOOM: Final = [sys.executable, "-m", "bloomcli"]
+
+DAMAGED: Final = {
+    "bomb-delta256m": ("delta header", "row_groups[0].columns[0]"),
+    "bomb-delta2g": ("delta header", "row_groups[0].columns[0]"),
+    "byte-array-with-delta-binary-packed": (
+        "values of the type BYTE_ARRAY in the encoding DELTA_BINARY_PACKED",
+        "row_groups[0].columns[0]",
+    ),
+    "empty-dictionary-referred-to-1": ("a dictionary index of 0, and the dictionary has 0 values", "row_groups[0]"),
+    "empty-dictionary-referred-to-2": ("a dictionary index of 0, and the dictionary has 0 values", "row_groups[0]"),
+    "repetition-type-minus-one": ("the repetition type -1, and there are 0 to 2", "schema[1].repetition_type"),
+    "repetition-type-unknown": ("a level of 2, and the highest is 1", "row_groups[0].columns[5]"),
+    "rle-level-above-maximum-1": ("a level of 244, and the highest is 1", "row_groups[0].columns[1]"),
+    "rle-level-above-maximum-2": ("a level of 17, and the highest is 1", "row_groups[1].columns[0]"),
+    "rle-level-above-maximum-3": ("a level of 191, and the highest is 1", "row_groups[0].columns[1]"),
+}
+"""Files that contradict themselves: what is said of them, and where."""
+BEYOND: Final = dict.fromkeys(
+    ("bomb-deltab_26", "bomb-deltab_28", "bomb-deltab_30"), "more than 33554432 different values"
+)
+"""Files that claim more than a ceiling allows."""
+READ: Final = {"bomb-delta-byte-array-1m": 1, "bomb-dict2g": 1, "bomb-nulls2g": 0, "bomb-zstd1g": 1}
+"""Files that are right, and the distinct values in them."""
+
+
+class Done(NamedTuple):
+    """A command that has ended."""
+
+    code: int
+    errors: str
+    cpu: float
+    """Seconds of processor time, which other processes don't add to."""
+    memory: int
+    """The most bytes that were resident."""
+
+
+def run(*arguments: object) -> Done:
+    """A command in a process of its own."""
+    process = subprocess.Popen([*BLOOM, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    errors = process.stderr.read().decode()
+    process.stderr.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Done(process.returncode, errors, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+def test_every_hostile_file_is_listed_here() -> None:
+    assert {path.stem for path in HOSTILE.glob("*.parquet")} == DAMAGED.keys() | BEYOND.keys() | READ.keys()
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in HOSTILE.glob("*.parquet")))
+def test_a_hostile_file_takes_bounded_memory_and_time(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    done = run("add", HOSTILE / f"{name}.parquet", "-c", "*", "--replace", "-o", out)
+    assert done.code == (3 if name in DAMAGED else 4 if name in BEYOND else 0), done.errors
+    assert done.cpu < SECONDS_MAX
+    assert done.memory < MEMORY_MAX_BYTES
+    assert list(tmp_path.iterdir()) == ([out] if name in READ else [])
+    if name in READ:
+        checked = run("validate", "--deep", out)
+        assert (checked.code, checked.errors) == (0, "")
+        assert checked.cpu < SECONDS_MAX
+        assert checked.memory < MEMORY_MAX_BYTES
+        assert out.stat().st_size < 2 * (HOSTILE / f"{name}.parquet").stat().st_size
+        ndv = bloomcli.inspect(out).filters[0].ndv_estimate
+        assert ndv == pytest.approx(READ[name], abs=0.2)
+    else:
+        told, place = DAMAGED.get(name) or (BEYOND[name], "row_groups[0].columns[0]")
+        assert told in done.errors
+        assert place in done.errors
+        assert ", byte " in done.errors
+        assert "hint: " in done.errors
+
+
+@pytest.mark.parametrize("offset_field", [footers.OFFSET_INDEX_OFFSET, footers.COLUMN_INDEX_OFFSET])
+@pytest.mark.parametrize(("offset", "length"), [(1, 20), (1 << 40, 20), (None, 1 << 30), (None, -5), (-9, 20)])
+def test_page_indexes_outside_the_file_are_refused(
+    tmp_path: Path, offset_field: int, offset: int | None, length: int
+) -> None:
+    def lie(metadata: Fields) -> None:
+        chunk = footers.chunk(metadata, 1, 0)
+        if offset is not None:
+            chunk[offset_field] = (thrift.I64, offset)
+        chunk[offset_field + 1] = (thrift.I32, length)
+
+    whole = write(tmp_path / "whole", {"c": [f"v{i}" for i in range(60)]}, rows=30, write_page_index=True)
+    bloomcli.add(whole, ["c"], in_place=True)
+    path = tmp_path / "work" / "f"
+    path.parent.mkdir()
+    path.write_bytes(footers.edited(whole.read_bytes(), lie))
+    out = path.with_name("out")
+    for command in (
+        lambda: bloomcli.add(path, ["c"], output=out, replace=True),
+        lambda: bloomcli.add(path, ["c"], dry_run=True, replace=True),
+        lambda: bloomcli.remove(path, output=out),
+        lambda: bloomcli.fold(path, output=out, fpp=0.5),
+        lambda: bloomcli.validate(path),
+    ):
+        with pytest.raises(
+            CorruptFile, match=r"the (offset|column) index lies at .* outside the file's data"
+        ) as caught:
+            command()
+        assert list(path.parent.iterdir()) == [path]
+        assert (caught.value.path, caught.value.field) == (
+            str(path),
+            "row_groups[1].columns[0]." + ("offset" if offset_field == 4 else "column") + "_index_offset",
+        )
+        assert (caught.value.offset or 0) > len(footers.split(path.read_bytes())[0])
+
+
+def test_a_page_that_does_not_fit_its_checksum_gets_no_filter(tmp_path: Path) -> None:
+    array = pa.array([f"value {i}" for i in range(300)])
+    for dictionary, version in ((True, "1.0"), (False, "1.0"), (False, "2.0")):
+        path = tmp_path / "f"
+        pq.write_table(
+            pa.table({"c": array}),
+            path,
+            write_page_checksum=True,
+            use_dictionary=dictionary,
+            data_page_version=version,
+            compression="none",
+        )
+        bloomcli.add(path, ["c"], output=tmp_path / "sound")
+        assert bloomcli.validate(tmp_path / "sound", deep=True).findings == ()
+        (tmp_path / "sound").unlink()
+        data = bytearray(path.read_bytes())
+        data[data.index(b"value 77") + 7] ^= 1
+        path.write_bytes(data)
+        with pytest.raises(CorruptFile, match="don't fit the checksum") as caught:
+            bloomcli.add(path, ["c"], output=tmp_path / "out")
+        assert (caught.value.offset, caught.value.field) == (4, "row_groups[0].columns[0]")
+        assert list(tmp_path.iterdir()) == [path]
+
+
+MEBI: Final = 1 << 20
+GROUPS: Final = 40
+"""Row groups with the same page: each takes a second or so."""
+
+
+def prefixes(path: Path) -> Path:
+    """Each value is the one before and a byte more, so that what is hashed is the square of what is read."""
+    count = 1 + 8192 * 21
+    lengths = deltas(count, 0, [1] * 21) + deltas(count, 1, [0] * 21)
+    return one_page(path, lengths + b"x" * count, "BYTE_ARRAY", "DELTA_BYTE_ARRAY", count, groups=GROUPS)
+
+
+def steps(path: Path) -> Path:
+    """Numbers that follow each other, 8192 in two bytes."""
+    count = 1 + 8192 * 4095
+    return one_page(path, deltas(count, 0, [1] * 4095), "INT64", "DELTA_BINARY_PACKED", count, groups=GROUPS)
+
+
+def blocks(path: Path) -> Path:
+    """1 GiB of blocks without bits, compressed."""
+    head = b"".join(map(thrift.varint, (8, 1, (1 << 31) - 1))) + thrift.zigzag(0)
+    body, size = squeezed([head, *[bytes(MEBI)] * 1000])
+    return one_page(path, body, "INT64", "DELTA_BINARY_PACKED", (1 << 31) - 1, size=size, groups=GROUPS)
+
+
+def levels(path: Path) -> Path:
+    """1 GiB of definition levels, one a run, all of them null."""
+    runs = [b"\x02\0" * (MEBI // 2)] * 1000
+    body, size = squeezed([(1000 * MEBI).to_bytes(4, "little"), *runs])
+    return one_page(path, body, "INT64", "PLAIN", 500 * MEBI, size=size, optional=True, groups=GROUPS)
+
+
+def indices(path: Path) -> Path:
+    """1 GiB of dictionary indices, one a run, all of them the first of two entries."""
+    body, size = squeezed([b"\1", *[b"\x02\0" * (MEBI // 2)] * 1000])
+    return one_page(
+        path, body, "INT32", "RLE_DICTIONARY", 500 * MEBI, size=size, dictionary=bytes(range(8)), groups=GROUPS
+    )
+
+
+def empty_strings(path: Path) -> Path:
+    """1 GiB of empty strings."""
+    body, size = squeezed([bytes(MEBI)] * 1000)
+    return one_page(path, body, "BYTE_ARRAY", "PLAIN", 250 * MEBI, size=size, groups=GROUPS)
+
+
+def one_string(path: Path) -> Path:
+    """A string of 1 GiB."""
+    body, size = squeezed([(1000 * MEBI).to_bytes(4, "little"), *[bytes(MEBI)] * 1000])
+    return one_page(path, body, "BYTE_ARRAY", "PLAIN", 1, size=size, groups=GROUPS)
+
+
+def numbers(path: Path) -> Path:
+    """1 GiB of INT64, no two neighbours alike; so many of them are beyond a ceiling only after a while."""
+    body, size = squeezed([(bytes(8) + b"\1" * 8) * (MEBI // 16)] * 250)
+    return one_page(path, body, "INT64", "PLAIN", 250 * MEBI // 8, size=size, groups=GROUPS)
+
+
+SLOW: Final = (prefixes, steps, blocks, levels, indices, empty_strings, one_string, numbers)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("make", SLOW)
+def test_decoding_is_stopped_within_a_second_and_leaves_nothing(
+    tmp_path: Path, make: Callable[[Path], Path], number: signal.Signals
+) -> None:
+    path = make(tmp_path / "slow.parquet")
+    before = path.read_bytes()
+    process = subprocess.Popen(
+        [*BLOOM, "add", path, "-c", "c", "--in-place"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert wait_until(lambda: len(list(tmp_path.iterdir())) > 1), "it has begun to write"
+    time.sleep(0.4)  # and to decode
+    assert process.poll() is None, "it takes longer than this"
+    told = time.monotonic()
+    process.send_signal(number)
+    process.wait(10)
+    assert time.monotonic() - told < 1
+    assert process.returncode in {130, 128 + number, -number}
+    assert process.stderr is not None
+    assert b"Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("make", SLOW)
+def test_slow_files_take_bounded_memory_and_each_row_group_few_seconds(
+    tmp_path: Path, make: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.GROUPS", 1)
+    done = run("add", make(tmp_path / "slow.parquet"), "-c", "c", "-o", tmp_path / "out", "--jobs", "1")
+    assert done.code == 0, done.errors
+    assert done.cpu < SECONDS_MAX
+    assert done.memory < MEMORY_MAX_BYTES
