@@ -20,6 +20,7 @@ from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.footer import ChunkPlace
+from bloomcli.formats.parquet.page_check import refuse_damaged
 from bloomcli.formats.parquet.variants import CURRENT, DRAFTS, filter_class
 from bloomcli.model import Column, ColumnChunk, FilterChange
 from bloomcli.stopping import Stop
@@ -225,6 +226,7 @@ class AddDraft(Change):
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
         """A chunk's filter; without one if it would have to be larger than was known, unless it `grows`."""
+        refuse_damaged(self.file.source, chunk, self.file.footer.start, self._stop)
         count = decoded = 0
         room = self._upper_bound(chunk) + limits.DECODING_BYTES
 

@@ -23,8 +23,7 @@ from bloomcli.formats.lookup import (
 from bloomcli.formats.parquet import bounds, layout, values
 from bloomcli.formats.parquet.describe import facts, present_values, problem_facts
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
-from bloomcli.formats.parquet.page_check import bad_checksum, first_headers
-from bloomcli.formats.parquet.pages import BAD_CHECKSUM
+from bloomcli.formats.parquet.page_check import BAD_CHECKSUM, bad_checksum, first_headers
 from bloomcli.formats.parquet.variants import is_usual
 from bloomcli.literals import render
 from bloomcli.mending import removing
@@ -222,6 +221,8 @@ def _deep_one(work: _Chunk) -> tuple[DeepCheck]:
     file, chunk, loaded, stop = work
     if chunk.column.physical == "BOOLEAN":
         return (_deep_boolean(chunk, loaded),)
+    if first_headers(file.source, chunk, file.footer.start) is not None:
+        return (DeepCheck(values=0),)  # which is told without values
     damaged = bad_checksum(file.source, chunk, file.footer.start, stop)
     if damaged is not None:
         return (DeepCheck(values=0, finding=_damaged("page-checksum", chunk, BAD_CHECKSUM, damaged)),)

@@ -31,6 +31,9 @@ _SNAPPY_LENGTH: Final = 5
 """Most bytes of a 32-bit varint."""
 
 
+BAD_CHECKSUM: Final = "the page's bytes don't fit the checksum that its header has: they changed after it was written"
+
+
 class Lie(NamedTuple):
     """Something that a page's header says and that can't be."""
 
@@ -63,9 +66,7 @@ def _header(reader: ChunkReader, chunk: ColumnChunk) -> tuple[Lie | None, str]:
     kind = spec.enum_name("PageType", header.required_int("type"))
     packed, size = header.required_int("compressed_page_size"), header.required_int("uncompressed_page_size")
     reader.position += header.end
-    left = chunk.data_offset + chunk.compressed_bytes - reader.position
-    if packed > left:
-        return Lie(f"a page of {packed} bytes, and the column chunk has {max(left, 0)} more", at), kind
+    reader.room(packed)
     reason = _page(reader, header, kind, packed, size, chunk)
     reader.position += packed
     return None if reason is None else Lie(reason, at), kind
@@ -109,6 +110,15 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
     if codec in _STARTS and not start.startswith(_STARTS[codec]):
         return f"the bytes behind the header aren't {codec}"
     return None
+
+
+def refuse_damaged(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> None:
+    """Raise CorruptFile for what `validate` would say of the chunk's pages: they get no filter then."""
+    lie = first_headers(source, chunk, data_end)
+    if lie is None and (offset := bad_checksum(source, chunk, data_end, stop)) is not None:
+        lie = Lie(BAD_CHECKSUM, offset)
+    if lie is not None:
+        raise ChunkReader(source, chunk, data_end).fault(lie.reason, lie.offset)
 
 
 def bad_checksum(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> int | None:

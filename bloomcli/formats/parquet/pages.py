@@ -8,29 +8,26 @@ schema hints can't come between the file's bytes and the hash.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import codecs, spec
-from bloomcli.formats.parquet.bodies import AnyBody, Body, Feed, LargeBody, Packed, is_large, raw_windows
+from bloomcli.formats.parquet.bodies import AnyBody, Body, Feed, LargeBody, Packed, is_large
 from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.spec import Place, Struct
 from bloomcli.model import ColumnChunk
 from bloomcli.source import Source
 from bloomcli.stopping import Stop
 
-_WINDOW: Final = 1 << 20
+WINDOW: Final = 1 << 20
 HEADER_WINDOW: Final = 512
 
 _DATA_PAGES: Final = {
     "DATA_PAGE": ("data_page_header", "DataPageHeader"),
     "DATA_PAGE_V2": ("data_page_header_v2", "DataPageHeaderV2"),
 }
-
-BAD_CHECKSUM: Final = "the page's bytes don't fit the checksum that its header has: they changed after it was written"
 
 _MOST_GROWTH: Final = 1100
 """GZIP makes 1032 bytes of one at most, SNAPPY 22, LZ4 255. ZSTD and BROTLI can do more, but a page that
@@ -59,7 +56,7 @@ class ChunkReader:
     """Sequential, windowed reads within one column chunk: never past the data's end, never all at once."""
 
     def __init__(
-        self, source: Source, chunk: ColumnChunk, data_end: int, window: int = _WINDOW, stop: Stop | None = None
+        self, source: Source, chunk: ColumnChunk, data_end: int, window: int = WINDOW, stop: Stop | None = None
     ) -> None:
         self.source = source
         self.stop = stop or Stop()
@@ -135,11 +132,12 @@ def read_pages(
     passed: Callable[[str], bool] = lambda _: False,
     *,
     stop: Stop | None = None,
+    window: int = WINDOW,
 ) -> Iterator[Page]:
     """The chunk's dictionary page, if any, and data pages, until all its values were seen.
 
-    Data pages whose encoding is `passed` come without their values, and aren't decompressed. Of those that aren't,
-    the checksum is looked at where the writer has left one.
+    Data pages whose encoding is `passed` come without their values, and only their headers are read. The first read
+    is of `window` bytes.
     """
     if chunk.encrypted:
         raise UnsupportedError(
@@ -148,13 +146,14 @@ def read_pages(
             field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
             hint="bloom has no keys; decrypt the file with the engine that wrote it",
         )
-    reader = ChunkReader(source, chunk, data_end, stop=stop)
+    reader = ChunkReader(source, chunk, data_end, window, stop)
     seen = 0
     while seen < chunk.num_values:
         reader.stop.check()
         page = _read_page(reader, passed)
         if page is None:
             continue
+        reader.window = HEADER_WINDOW if page.body is None else WINDOW
         if not page.dictionary:
             if page.num_values <= 0:
                 if page.num_values < 0:
@@ -164,13 +163,6 @@ def read_pages(
             if seen > chunk.num_values:
                 raise reader.fault(f"the pages hold {seen} values or more, the metadata says {chunk.num_values}")
         yield page
-
-
-def read_dictionary(source: Source, chunk: ColumnChunk, data_end: int, *, stop: Stop | None = None) -> Page | None:
-    """The dictionary page alone; None where the chunk doesn't start with one."""
-    window = chunk.dictionary_bytes if chunk.dictionary_bytes is not None else HEADER_WINDOW
-    page = _read_page(ChunkReader(source, chunk, data_end, window, stop), lambda _: True)
-    return page if page is not None and page.dictionary else None
 
 
 class _Raw(NamedTuple):
@@ -192,8 +184,8 @@ class _Raw(NamedTuple):
         size = self.size - skip
         if codec != "UNCOMPRESSED":
             self._possible(codec, size, self.packed - skip)
-        else:
-            size = self.packed - skip
+        elif self.packed != self.size:
+            raise self.place.fault(f"{self.packed} bytes that aren't compressed are said to become {self.size}", 0)
         if self.data is None:
             place = Packed(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
             large = LargeBody(place, self.place, self.reader.stop)
@@ -224,16 +216,6 @@ class _Raw(NamedTuple):
             place = Packed(self.reader.source, self.offset, size, "UNCOMPRESSED", size)
             return LargeBody(place, self.place, self.reader.stop)
         return Body(self.data[:size], self.reader.stop)
-
-    def checksum(self) -> int:
-        """The CRC-32 of the compressed bytes."""
-        if self.data is not None:
-            return zlib.crc32(self.data)
-        crc = 0
-        for part in raw_windows(Packed(self.reader.source, self.offset, self.packed, "", 0)):
-            self.reader.stop.check()
-            crc = zlib.crc32(part, crc)
-        return crc
 
 
 def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | None:
@@ -273,9 +255,6 @@ def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | Non
     )
     if skipped:
         return page
-    crc = header.integer("crc")
-    if crc is not None and raw.checksum() != crc & 0xFFFFFFFF:
-        raise reader.fault(BAD_CHECKSUM, at)
     if page.dictionary:
         return page._replace(body=raw.body())
     return _data_page_v1(page, head, raw) if kind == "DATA_PAGE" else _data_page_v2(page, head, raw)

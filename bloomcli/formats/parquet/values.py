@@ -16,7 +16,7 @@ from typing import Final
 from bloomcli import hashes, kernels, limits
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet.encodings import Slice, slices, width_of
-from bloomcli.formats.parquet.pages import Page, read_dictionary, read_pages
+from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
 from bloomcli.literals import Literal, kind_of
 from bloomcli.model import Column, ColumnChunk
 from bloomcli.source import Source
@@ -104,7 +104,8 @@ class HashedPage:
 
     def interval_hashes(self) -> bytes:
         """The hashes of the normal forms of intervals, by which DuckDB looks them up."""
-        plain = b"".join(self.values())
+        fixed = self._parts[0].fixed if len(self._parts) == 1 and self._kept is None else None
+        plain = b"".join(self.values()) if fixed is None else fixed
         out = bytearray(len(plain) // INTERVAL_BYTES * 16)
         count = kernels.hash_normal_intervals(plain, len(plain) // INTERVAL_BYTES, out)
         return bytes(memoryview(out)[: count * 8])
@@ -180,9 +181,9 @@ def hashed_pages(
 ) -> Iterator[HashedPage]:
     """The chunk's distinct-enough values in slices: those of its dictionary, and of every page that has its own.
 
-    Dictionary-encoded pages are looked into until every entry of the dictionary was referred to; where the
-    encoding stats say that there are no other pages, the rest isn't read. With `unreferenced` they aren't looked
-    into at all, and all entries are given: values, and such as aren't, if the writer leaves any.
+    Dictionary-encoded pages are looked into until every entry of the dictionary was referred to; of the rest only the
+    headers are read, as a page among them may have values of its own. With `unreferenced` they aren't looked into at
+    all, and all entries are given: values, and such as aren't, if the writer leaves any.
 
     Raises CorruptFile, UnsupportedError; Stopped soon after `stop` was asked for.
     """
@@ -190,11 +191,7 @@ def hashed_pages(
         return
     stop = stop or Stop()
     within = _Chunk(chunk, stop)
-    if chunk.only_dictionary_encoded and unreferenced:
-        page = read_dictionary(source, chunk, data_end, stop=stop)
-        if page is not None and page.present:
-            yield within.dictionary(page)
-            return
+    alone = chunk.dictionary_bytes if chunk.only_dictionary_encoded and unreferenced else None
     dictionary: HashedPage | None = None
     seen = bytearray()
     unseen = 0
@@ -203,7 +200,7 @@ def hashed_pages(
     def passed(encoding: str) -> bool:
         return encoding in _DICTIONARY and dictionary is not None and not waits
 
-    for page in read_pages(source, chunk, data_end, passed, stop=stop):
+    for page in read_pages(source, chunk, data_end, passed, stop=stop, window=alone or WINDOW):
         if page.dictionary:
             if dictionary is not None:
                 raise page.place.fault("a second dictionary page", 0)
@@ -222,8 +219,6 @@ def hashed_pages(
             if seen and not unseen:
                 waits = False
                 yield dictionary
-                if chunk.only_dictionary_encoded:
-                    return
     if dictionary is not None and waits and not unreferenced:
         dictionary.keep(seen, chunk.column)
         yield dictionary
