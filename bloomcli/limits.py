@@ -18,6 +18,10 @@ FILTERS_IN_FLIGHT_MAX_BYTES: Final = 96 << 20
 """Filters that are being built or wait to be written, in all. With the largest one built alone, folding it and the
 interpreter with its libraries, a command stays under 300 MB however many filters a file gets."""
 
+FILTERS_FOLDED_MAX_BYTES: Final = 4 << 20
+"""Folded filters that are kept from when their sizes are measured to when they are written; the others are folded
+once more. Small, as the largest one takes 290 MB to fold, with the interpreter and the libraries."""
+
 DECODING_BYTES: Final = 4 << 20
 """What decoding a column chunk takes beside its filter, with pages of the usual size (1 MiB): the page as it lies in
 the file, its values and their hashes."""

@@ -286,7 +286,7 @@ class FoldDraft(_Change):
             bits = old.folded_to(rule.fpp, rule.largest_split_block)
             if bits.nbytes < old.nbytes:
                 self._folded[place] = bits.nbytes
-                if ready + bits.nbytes <= limits.FILTERS_IN_FLIGHT_MAX_BYTES // 2:
+                if ready + bits.nbytes <= limits.FILTERS_FOLDED_MAX_BYTES:
                     self._ready[place] = bits
                     ready += bits.nbytes
             changes.append(

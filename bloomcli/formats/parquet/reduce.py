@@ -60,7 +60,7 @@ class FoldDraft(Change):
                 bits = bits.folded_to(rule.fpp, rule.largest_split_block, rule.smallest_split_block)
             if bits.nbytes < loaded.bits.nbytes:
                 self._folded[place] = bits.nbytes
-                if ready + bits.nbytes <= limits.FILTERS_IN_FLIGHT_MAX_BYTES // 2:
+                if ready + bits.nbytes <= limits.FILTERS_FOLDED_MAX_BYTES:
                     self._ready[place] = bits
                     ready += bits.nbytes
             estimate.append(self._changed(file.columns[place.column].path, place, loaded, bits))
