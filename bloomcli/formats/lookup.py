@@ -115,7 +115,6 @@ def side_by_side(
     """
     from bloomcli.threads import Threads
 
-
     with Threads(threads, "bloom-check") as pool:
         running: deque[tuple[Future[Sequence[DeepCheck]], int]] = deque()
 

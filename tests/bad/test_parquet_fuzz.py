@@ -1,7 +1,7 @@
 """Seeded mutations of small files: whatever the bytes, only BloomErrors come out and nothing is left behind.
 
-What is written with success passes the deep check. `test_fuzz` holds it against what Arrow reads, too, in a process of
-its own: Arrow may be ended by such files.
+What is written with success passes the deep check. `test_fuzz` holds it against what Arrow reads, too, in a process
+of its own: Arrow may be ended by such files.
 """
 
 from __future__ import annotations

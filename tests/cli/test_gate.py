@@ -314,7 +314,7 @@ def test_what_is_found_before_values_cant_be_read_is_told(bloom: Bloom, lake: Pa
     start = fact.offset + fact.length - fact.bitset_bytes
     data[start : start + fact.bitset_bytes] = bytes(fact.bitset_bytes)
     at = pq.read_metadata(path).row_group(1).column(1).dictionary_page_offset
-    data[at : at + 40] = b"\xff" * 40
+    data[at + 30 : at + 70] = b"\xff" * 40  # behind the page's header, which `validate` would find fault with
     path.write_bytes(data)
     for place in (path, lake):
         done = bloom("validate", place, "--no-policy", "--deep", "-f", "json")

@@ -113,18 +113,13 @@ def test_bounds_that_are_widened_shortened_or_no_value_at_all_prove_nothing(
     assert told(parquet(tmp_path / "f", column, lies(low, high))) == []
 
 
-def test_a_statistics_field_of_another_type_is_damage(tmp_path: Path) -> None:
-    def edit(statistics: Fields) -> None:
+def test_a_statistics_field_of_another_type_is_skipped(tmp_path: Path) -> None:
+    def strange(statistics: Fields) -> None:
+        lies(b"app", b"date", exact=True)(statistics)
         statistics[MAX_EXACT] = (thrift.I32, 1)
 
-    def clean(statistics: Fields) -> None:
-        for field in (MAX_EXACT, MIN_EXACT):
-            statistics.pop(field, None)
-        edit(statistics)
-
-    path = parquet(tmp_path / "f", pa.array([1, 2]), clean)
-    with pytest.raises(bloomcli.BloomError, match="is_max_value_exact is a"):
-        bloomcli.validate(path)
+    path = parquet(tmp_path / "f", pa.array(["berry", "cherry"]), strange)
+    assert told(path) == [("app",)], "whether the maximum is a value isn't known then"
 
 
 def emptied(path: Path, target: Path, column: int) -> Path:

@@ -111,7 +111,8 @@ def test_the_full_description_is_the_pages_first_paragraph() -> None:
 def test_rules_that_were_not_looked_at_are_disabled_in_the_invocation() -> None:
     (invocation,) = run(gate(deep=False))["invocations"]
     overrides = invocation["ruleConfigurationOverrides"]
-    assert {o["descriptor"]["id"] for o in overrides} == {"value-missing", "filter-stray-bits", "filter-not-checked"}
+    deep = {"value-missing", "filter-stray-bits", "filter-not-checked", "page-checksum"}
+    assert {o["descriptor"]["id"] for o in overrides} == deep
     assert all(list(RULES)[o["descriptor"]["index"]] == o["descriptor"]["id"] for o in overrides)
     assert all(o["configuration"] == {"enabled": False} for o in overrides)
     assert "ruleConfigurationOverrides" not in run(gate())["invocations"][0]
