@@ -33,7 +33,7 @@ def table() -> pa.Table:
 def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("arrow")
     bare = write(folder / "bare.parquet", table(), rows=7, **LAYOUTS[request.param])
-    bloomcli.add(bare, ["*"], output=folder / "ours.parquet")
+    bloomcli.add(bare, ["*"], output=folder / "ours.parquet", readers="arrow")
     return bare, folder / "ours.parquet"
 
 

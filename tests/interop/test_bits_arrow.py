@@ -39,7 +39,9 @@ def test_a_type_has_the_bits_of_arrow(name: str, layout: str, tmp_path: Path) ->
     for leaf in columns:
         theirs = bloomcli.dump(arrow, column=leaf)
         ours = tmp_path / "ours.parquet"
-        bloomcli.add(bare, [leaf], output=ours, overwrite=True, ndv=10_000, max_bytes=len(theirs.bitset))
+        bloomcli.add(
+            bare, [leaf], output=ours, overwrite=True, ndv=10_000, max_bytes=len(theirs.bitset), readers="spark"
+        )
         assert any(theirs.bitset) == (CASES[name].hashes() != set() if name in CASES else True)
         assert bloomcli.dump(ours).bitset == theirs.bitset
         assert bloomcli.dump(ours).header == theirs.header
@@ -70,7 +72,7 @@ def test_of_a_zero_we_hold_both_signs_and_arrow_only_the_stored_one(
     arrow = write(tmp_path / "arrow.parquet", table, blooms={"d": {"ndv": 40, "fpp": 0.01}})
     theirs = bloomcli.dump(arrow).bitset
     bare = write(tmp_path / "bare.parquet", table)
-    bloomcli.add(bare, ["d"], output=tmp_path / "ours.parquet", ndv=1000, max_bytes=len(theirs))
+    bloomcli.add(bare, ["d"], output=tmp_path / "ours.parquet", ndv=1000, max_bytes=len(theirs), readers="spark")
     plain = [packed(form)(value) for value in values if value is not None]
     other = packed(form)(math.copysign(0.0, -math.copysign(1, zero)))
     assert theirs == blooms.build(plain, len(theirs))

@@ -89,7 +89,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """One filter of 32 bytes over eight numbers."""
     folder = tmp_path_factory.mktemp("tiny")
     bare = write(folder / "bare", {"c": pa.array([*range(8)], pa.int32())}, store_schema=False)
-    bloomcli.add(bare, ["c"], output=folder / "f")
+    bloomcli.add(bare, ["c"], output=folder / "f", readers="spark")
     return Whole.of(folder / "f", folder)
 
 
@@ -169,7 +169,7 @@ def test_every_bit_of_a_filter_over_a_zero_is_told_but_the_one_that_makes_a_soun
     table = {"c": pa.array(values, kind)}
     path = tmp_path / "f.parquet"
     if retrofit:
-        bloomcli.add(write(tmp_path / "bare", table), ["c"], output=path, max_bytes=32)
+        bloomcli.add(write(tmp_path / "bare", table), ["c"], output=path, max_bytes=32, readers="spark")
     else:
         write(path, table, blooms={"c": {"ndv": 3, "fpp": 0.1}})
     whole = Whole.of(path, tmp_path)

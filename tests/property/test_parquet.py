@@ -88,7 +88,7 @@ caps = st.none() | st.sampled_from([32, 64, 1024])
 def test_no_value_is_ever_missing(file: File, fpp: float, cap: int | None, ndv: int | None) -> None:
     with written(file) as path:
         out = path.with_name("out")
-        report = bloomcli.add(path, ["*"], output=out, fpp=fpp, max_bytes=cap, ndv=ndv)
+        report = bloomcli.add(path, ["*"], output=out, fpp=fpp, max_bytes=cap, ndv=ndv, readers="spark")
         checked = bloomcli.validate(out, deep=True, require=["*"])
         assert checked.findings == ()
         for change in report.changes:
@@ -106,7 +106,7 @@ def test_no_value_is_ever_missing(file: File, fpp: float, cap: int | None, ndv: 
 def test_add_then_remove_is_the_identity(file: File, fpp: float) -> None:
     with written(file) as path:
         before = path.read_bytes()
-        bloomcli.add(path, ["*"], in_place=True, fpp=fpp)
+        bloomcli.add(path, ["*"], in_place=True, fpp=fpp, readers="spark")
         bloomcli.remove(path, in_place=True)
         assert path.read_bytes() == before
 
@@ -122,8 +122,8 @@ def test_rounds_of_adds_replacements_and_removals_end_where_they_began(
         columns = [schema.column(i).path for i in range(len(schema))]
         random.shuffle(columns)
         for column in columns:
-            bloomcli.add(path, [column], in_place=True, fpp=first)
-        bloomcli.add(path, columns[:1], in_place=True, fpp=second, replace=True)
+            bloomcli.add(path, [column], in_place=True, fpp=first, readers="spark")
+        bloomcli.add(path, columns[:1], in_place=True, fpp=second, replace=True, readers="spark")
         bloomcli.fold(path, in_place=True, fpp=max(first, second))
         assert bloomcli.validate(path, deep=True, require=columns).findings == ()
         random.shuffle(columns)
