@@ -52,6 +52,7 @@ DEADLINE: Final = 20
 
 _TEMPORARY: Final = re.compile(r"\..*\.bloom-[0-9a-f-]{12,}\.tmp", re.DOTALL)
 _CHUNK: Final = 512
+_UNSUPPORTED: Final = 4
 _STARTED: Final = "Exception ignored in thread started by"
 """What CPython says of a thread that had no memory to begin: `Thread.start` waits for it forever then. No program can
 prevent that."""
@@ -226,6 +227,8 @@ class Trials:
                 yield self._problem(fault, "exit code 0, and another result", run)
         elif run.code == 3:
             yield from self._told(fault, run)
+        elif run.code == _UNSUPPORTED and fault.call.name in OTHER_ERRORS:
+            return  # a library that decodes in threads only
         else:
             yield self._problem(fault, f"exit code {run.code}", run)
 
