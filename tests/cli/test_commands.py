@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cli import Bloom
@@ -148,6 +149,36 @@ def test_fold_shrinks_without_reading_columns(bloom: Bloom, plain: Path, tmp_pat
     fresh = tmp_path / "fresh.parquet"
     bloom("add", plain, "-c", "id", "--fpp", "0.01", "-o", fresh)
     assert folded.read_bytes() == fresh.read_bytes()
+
+
+def test_add_leaves_out_or_refuses_what_a_reader_would_lose_rows_by(
+    bloom: Bloom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = {"id": range(50), "half": pa.array(np.arange(50, dtype="float16"))}
+    pq.write_table(pa.table(table), "f.parquet")
+    every = bloom("add", "f.parquet", "-c", "*", "-o", "every.parquet")
+    assert every.code == 0
+    assert "left out: half, values are hashed at 2 bytes and DuckDB looks 4 up" in every.out
+    refused = bloom("add", "f.parquet", "-c", "half", "-o", "refused.parquet")
+    assert (refused.code, refused.out) == (2, "")
+    assert "column half gets no filter" in refused.err
+    assert "hint: `--readers spark,trino`" in refused.err
+    assert not (tmp_path / "refused.parquet").exists()
+    named = bloom("add", "f.parquet", "-c", "half", "--readers", "spark,trino", "-o", "named.parquet")
+    assert named.code == 0
+    (tmp_path / "bloom.toml").write_text('readers = ["spark"]\n')
+    assert bloom("add", "f.parquet", "-c", "half", "--dry-run").code == 0
+    assert bloom("add", "f.parquet", "-c", "half", "--dry-run", "--no-policy").code == 2
+    assert bloom("add", "f.parquet", "-c", "half", "--dry-run", "--readers", "duckdb").code == 2
+    (tmp_path / "other.toml").write_text('[off]\nreader-float16 = "nobody looks one up"\n')
+    assert bloom("add", "f.parquet", "-c", "half", "--dry-run", "--policy", "other.toml").code == 0
+    both = bloom("add", "f.parquet", "-c", "id", "--dry-run", "--policy", "other.toml", "--no-policy")
+    assert (both.code, "exclude each other" in both.err) == (2, True)
+    unknown = bloom("add", "f.parquet", "-c", "id", "--dry-run", "--readers", "sparkle")
+    assert (unknown.code, "did you mean spark" in unknown.err) == (2, True)
+    told = bloom("add", "f.parquet", "-c", "id", "--dry-run", "--readers", "doris")
+    assert told.out.count("remark: Doris may lose rows of files with filters (thread, ") == 2
 
 
 def test_a_cap_is_kept_and_what_misses_the_target_is_named(bloom: Bloom, plain: Path, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT
@@ -387,3 +389,31 @@ def test_spark_reads_the_retrofitted_dataset_with_the_same_answers_and_fewer_row
     assert read[1] < read[0]
     assert scan(after, "id = 1004501") == ([], 0)
     assert scan(before, "id = 1004501")[1] > 0
+
+
+def test_columns_that_a_reader_would_lose_rows_by_get_no_filter_unless_others_read(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    """The policy that says who reads, and the table's schema, go to the executors with their tasks."""
+    root = tmp_path / "lake"
+    root.mkdir()
+    half = pa.array(np.arange(20, dtype="float16"))
+    at = pa.array(range(20), pa.timestamp("ms"))
+    pq.write_table(pa.table({"id": range(20), "half": half, "at": at}), root / "f.parquet")
+    (named,) = bloom_spark.add(session, root, "half", in_place=True).collect()
+    assert (named.status, named.exit_code) == ("failed", 2)
+    assert "column half gets no filter: values are hashed at 2 bytes and DuckDB looks 4 up" in named.error
+    schema = tmp_path / "table.sql"
+    schema.write_text("id bigint, half float, at timestamp")
+    (every,) = bloom_spark.add(session, root, "*", in_place=True, table_schema=schema).collect()
+    assert (every.status, every.columns) == ("done", 1)
+    assert "left out: half, " in every.reason
+    assert "left out: at, values are hashed as milliseconds and Iceberg looks microseconds up" in every.reason
+    (asked,) = bloom_spark.add(session, root, ["half"], in_place=True, readers="spark").collect()
+    assert (asked.status, asked.columns) == ("done", 1)
+    policy = tmp_path / "bloom.toml"
+    policy.write_text('readers = ["trino"]\n')
+    (by_policy,) = bloom_spark.add(
+        session, root, ["at", "half"], in_place=True, replace=True, policy=policy
+    ).collect()
+    assert (by_policy.status, by_policy.columns) == ("done", 2)
