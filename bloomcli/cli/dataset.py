@@ -93,7 +93,7 @@ def dataset_options(function: F) -> F:
             click.option(
                 "--files-from",
                 metavar="LIST",
-                type=click.Path(allow_dash=True, path_type=str),
+                type=click.Path(readable=False, allow_dash=True, path_type=str),
                 help="Also work on the files named in LIST, one a line; - is standard input.",
             ),
             click.option(
@@ -127,7 +127,7 @@ def run(
     options: dict[str, Any],
     form: str,
     *,
-    target: Path | None = None,
+    target: str | None = None,
     in_place: bool = False,
 ) -> int:
     """Run a command over a dataset, print its report, and give the exit code."""
@@ -139,7 +139,7 @@ def work(
     dataset: Dataset,
     options: dict[str, Any],
     *,
-    target: Path | None = None,
+    target: str | None = None,
     in_place: bool = False,
     choose: Callable[[Sequence[Listed]], list[Listed]] | None = None,
 ) -> DatasetReport:

@@ -71,7 +71,7 @@ def gate_options(function: F) -> F:
             ),
             click.option(
                 "--baseline",
-                type=click.Path(dir_okay=False, path_type=str),
+                type=click.Path(readable=False, dir_okay=False, path_type=str),
                 metavar="FILE",
                 help="Known findings, which don't count.",
             ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -36,14 +35,14 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic in new version
 class Output(click.Path):
     """A path of this machine to write to, also as a ``file:`` URI."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Text to a path."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """A path as it was named: one that ends with a slash is a directory's."""
         from bloomcli.listing import is_uri, local_path
 
         path = local_path(os.fspath(value))
         if is_uri(path) or path.startswith("file:"):
             self.fail(f"outputs are written to this machine only, not to {path}", param, ctx)
-        return Path(path)
+        return path
 
 
 class Rate(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of Click only
@@ -104,8 +103,8 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
     return [CompletionItem(before + path) for path in paths if path.startswith(last) and path.isprintable()]
 
 
-file_argument = click.argument("file", type=click.Path(path_type=str))
-files_argument = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=str))
+file_argument = click.argument("file", type=click.Path(readable=False, path_type=str))
+files_argument = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(readable=False, path_type=str))
 
 
 def columns_option(text: str, *, required: bool = False) -> Callable[[F], F]:

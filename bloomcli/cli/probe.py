@@ -51,7 +51,7 @@ empty value. A byte order mark is no part of the first line.""",
     "--values-from",
     "source",
     metavar="FILE",
-    type=click.Path(allow_dash=True, path_type=str),
+    type=click.Path(readable=False, allow_dash=True, path_type=str),
     help="Read values from a file in UTF-8, one a line; - is standard input.",
 )
 @click.option("--explain", is_flag=True, help="Show the hash, the block and the bits that were looked at.")

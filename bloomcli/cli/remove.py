@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from bloomcli.cli import options, output
@@ -27,7 +25,7 @@ def command(
     dataset: Dataset,
     columns: tuple[str, ...],
     exclude: tuple[str, ...],
-    output_: Path | None,
+    output_: str | None,
     in_place: bool,
     force: bool,
     overwrite: bool,

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from errno import EACCES, ELOOP
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
+from typing import Final
 
 from bloomcli.atomic import replacing
 from bloomcli.commands.progress import Meter, Progress, cores
@@ -21,6 +23,8 @@ from bloomcli.model import ChangeReport
 from bloomcli.source import LocalSource, Source, open_source
 from bloomcli.system import of_file
 from bloomcli.temporary import sweep
+
+_SEPARATORS: Final = tuple(filter(None, (os.sep, os.altsep)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +61,36 @@ class Target:
                 hint="give -o FILE, or --in-place to replace the file, or --dry-run to only see what would be done",
             )
         output = Path(self.output)
-        if output.exists() and Path(path).exists() and output.samefile(path):
+        try:
+            info = output.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            info = None
+        except OSError as error:
+            if error.errno == ELOOP:
+                return output  # a link that leads in a circle: that is told when it is written
+            raise WriteError(
+                f"can't be written: {(error.strerror or str(error)).lower()}",
+                path=str(output),
+                hint="check who may search the directories above it" if error.errno == EACCES else None,
+            ) from None
+        except ValueError as error:  # a null byte
+            raise UsageError(f"the output can't have such a name: {error}", path=path) from None
+        if info is not None and _is_file(Path(path), info):
             raise UsageError("the output is the input", path=path, hint="--in-place replaces a file safely")
-        if output.is_dir():
+        if info is not None and S_ISDIR(info.st_mode):
             raise UsageError(f"the output {str(output)!r} is a directory", path=path, hint="name the file to write")
+        if os.fspath(self.output).endswith(_SEPARATORS):
+            raise UsageError(
+                f"the output {os.fspath(self.output)!r} names a directory", path=path, hint="name the file to write"
+            )
         return output
+
+
+def _is_file(path: Path, info: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), info)
+    except OSError:
+        return False  # it is open, and what has become of its name is looked at before anything is replaced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,7 +135,24 @@ def _plan(
                 in_place=changing and in_place,
             )
         )
-    return tasks
+    return _each_once(tasks) if changing and in_place else tasks
+
+
+def _each_once(tasks: list[Task]) -> list[Task]:
+    """Of several names of one file, by symbolic links, the file's own is worked on, or else the first."""
+    spell = spelling()
+    links = [os.path.islink(t.path) for t in tasks]  # noqa: PTH114  unlike Path.is_symlink it never raises
+    taken = {spell(t.path): t.path for t, link in zip(tasks, links, strict=True) if not link}
+    once: list[Task] = []
+    for task, link in zip(tasks, links, strict=True):
+        other = task.path
+        if link and task.row is None:
+            other = taken.setdefault(os.path.realpath(task.path), task.path)
+        if other != task.path:
+            row = FileRow(path=task.path, status=Status.SKIPPED, reason=f"a link to the same file as {other}")
+            task = replace(task, row=row)
+        once.append(task)
+    return once
 
 
 def _known(item: Listed) -> FileRow:
