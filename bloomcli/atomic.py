@@ -1,8 +1,9 @@
 """The only place that replaces a file.
 
     old checksums right? -> temp beside the target -> written -> mode, owner, attributes -> fsync -> verified
-    -> source unchanged? -> new checksums written beside, old ones put aside -> rename -> directory fsync
-    -> new checksums in their place
+    -> the lock of the file that has the name -> source unchanged?
+    -> new checksums written beside, old ones put aside -> exchanged for the source, if that is unchanged (see
+    `exchange`), or renamed -> old file removed -> directory fsync -> new checksums in their place
 
 Whatever fails, at whatever instant, the target is either what it was or what it was to become. A file left
 without its checksums for an instant is readable; one with stale ones is not, hence the order. Whoever is killed
@@ -25,12 +26,35 @@ from typing import Final
 from bloomcli import sidecar
 from bloomcli.copying import Copier
 from bloomcli.errors import UsageError, WriteError
+from bloomcli.locks import Holding
+from bloomcli.renewing import renewed_beside
 from bloomcli.signals import terminable
 from bloomcli.source import LocalSource
-from bloomcli.temporary import Temporary, appear, beside, lock
+from bloomcli.temporary import Temporary, appear, sweep
 from bloomcli.threads import Threads
 
 _FLUSH_BYTES: Final = 32 << 20
+
+_NO_DIRECTORY_SYNC: Final = (
+    errno.EACCES,
+    errno.EBADF,
+    errno.EINVAL,
+    errno.EISDIR,
+    errno.ENOSYS,
+    errno.EOPNOTSUPP,
+    errno.EPERM,
+)
+"""Not every system opens directories, and not every file system syncs them."""
+
+_NO_ATTRIBUTE: Final = (
+    errno.EACCES,
+    errno.EINVAL,
+    errno.ENODATA,
+    errno.ENOENT,
+    errno.ENOSYS,
+    errno.EOPNOTSUPP,
+    errno.EPERM,
+)
 
 
 class AtomicWriter:
@@ -143,28 +167,27 @@ def replacing(
         CorruptFile: the source isn't what the checksums beside it say.
         UnreadableError: checksums can't be read.
         SourceChanged: the source changed meanwhile.
-        WriteError: the system refused to write. Nothing is left behind.
+        WriteError: the system refused to write. Nothing is left behind, unless the error says so.
     """
-    final = _destination(target)
-    if not overwrite and os.path.exists(final):  # noqa: PTH110  unlike Path.exists it never raises
+    final, exists = _destination(target)
+    if not overwrite and exists:
         raise UsageError("the output exists already", path=str(target), hint="--overwrite replaces it")
     known = sidecar.verified(source)
-    with terminable(), Temporary(final) as temporary:
+    expected = source if Path(os.path.realpath(source.local_path)) == final else None
+    with _write_errors(target, Temporary(final)) as temporary:
+        fd = temporary.open()  # it may get another path in this
+        writer = AtomicWriter(temporary.path, fd)
         try:
-            fd = temporary.open()
-            writer = AtomicWriter(temporary.path, fd)
-            try:
-                yield writer
-                _take_over(fd, source, final)
-                writer.flush()
-                verify(temporary.path)
+            yield writer
+            _take_over(fd, source, final, exists=exists)
+            writer.flush()
+            verify(temporary.path)
+            with Holding(final):
                 source.check_unchanged()
-                with _checksums(temporary.path, final, known, writer.same):
-                    _commit(temporary.path, final, overwrite=overwrite)
-            finally:
-                writer.close()
-        except OSError as error:
-            raise _write_error(target, error) from None
+                with renewed_beside(temporary, final, known, writer.same):
+                    _commit(temporary, final, overwrite=overwrite, expected=expected, source=source)
+        finally:
+            writer.close()
 
 
 def place(target: Path, data: bytes, *, overwrite: bool) -> None:
@@ -172,123 +195,92 @@ def place(target: Path, data: bytes, *, overwrite: bool) -> None:
 
     Raises:
         UsageError: the target exists and may not be overwritten, or is no regular file.
-        WriteError: the system refused to write. Nothing is left behind.
+        WriteError: the system refused to write. Nothing is left behind, unless the error says so.
     """
-    final = _destination(target)
-    if not overwrite and os.path.lexists(final):
+    final, exists = _destination(target)
+    if not overwrite and exists:
         raise UsageError("the file exists already", path=str(target), hint="move it away, or name another")
-    with terminable(), Temporary(final, 0o666) as temporary:
-        try:
-            with os.fdopen(temporary.open(), "wb", closefd=False) as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(temporary.fd)
-                with _checksums(temporary.path, final, None, 0):
-                    _commit(temporary.path, final, overwrite=overwrite)
-        except OSError as error:
-            raise _write_error(target, error) from None
+    sweep(final.parent)
+    with _write_errors(target, Temporary(final, 0o666)) as temporary:
+        with os.fdopen(temporary.open(), "wb", closefd=False) as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(temporary.fd)
+        with Holding(final), renewed_beside(temporary, final, None, 0):
+            _commit(temporary, final, overwrite=overwrite)
 
 
-def _destination(target: Path) -> Path:
-    """What is written when that is named: the end of its links. Raises where that is nothing to replace."""
-    final = Path(os.path.realpath(target))
-    if os.path.islink(final):  # noqa: PTH114  unlike Path.is_symlink it never raises
-        raise WriteError("can't be written: its symbolic link leads in a circle", path=str(target))
+@contextmanager
+def _write_errors(target: Path, temporary: Temporary) -> Iterator[Temporary]:
+    """Make what the system refuses a WriteError, which says whether the new file has its name."""
     try:
+        with terminable(), temporary:
+            yield temporary
+    except OSError as error:
+        placed: bool | None = None
+        with contextlib.suppress(OSError):
+            placed = temporary.placed
+        raise _write_error(target, error, placed=placed) from None
+
+
+def _destination(target: Path) -> tuple[Path, bool]:
+    """What is written when that is named, the end of its links, and whether it is there.
+
+    Raises:
+        UsageError: it is nothing to replace.
+        WriteError: the system can't tell.
+    """
+    try:
+        final = Path(os.path.realpath(target, strict=True))
         mode = final.stat().st_mode
-    except OSError:
-        return final  # it is to be made; if it can't, that is told then
+    except FileNotFoundError:  # it is to be made; if it can't, that is told then
+        return Path(os.path.realpath(target)), False
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise WriteError("can't be written: its symbolic link leads in a circle", path=str(target)) from None
+        raise _write_error(target, error) from None
     if not stat.S_ISREG(mode):
         what = "a directory" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
         raise UsageError(
             f"the output is {what}", path=str(target), hint="a finished file is renamed into place: name a file"
         )
-    return final
+    return final, True
 
 
-def _commit(temporary: Path, final: Path, *, overwrite: bool) -> None:
-    if overwrite:
-        os.replace(temporary, final)  # noqa: PTH105  the os call is the one with the documented atomicity
+def _commit(
+    temporary: Temporary,
+    final: Path,
+    *,
+    overwrite: bool,
+    expected: LocalSource | None = None,
+    source: LocalSource | None = None,
+) -> None:
+    """Give the file its name: that of the file that `expected` has open, if it is given."""
+    if expected is not None and overwrite:
+        temporary.replace(expected)
     else:
-        try:
-            appear(temporary, final)
-        except FileExistsError:
-            raise UsageError("the output exists already", path=str(final), hint="--overwrite replaces it") from None
+        if source is not None:
+            source.check_unchanged()
+        if overwrite:
+            os.replace(temporary.path, final)  # noqa: PTH105  the os call is the one with the documented atomicity
+        else:
+            try:
+                appear(temporary.path, final)
+            except FileExistsError:
+                raise UsageError(
+                    "the output exists already", path=str(final), hint="--overwrite replaces it"
+                ) from None
     _sync_directory(final.parent)
 
 
-@contextmanager
-def _checksums(temporary: Path, final: Path, known: sidecar.Checksums | None, same: int) -> Iterator[None]:
-    """Give the file new checksums if it has some, with the rename in the middle.
-
-    Before it both, old and new, lie beside under names of their own; after it one of them gets its name.
-    """
-    place_of = sidecar.sidecar_of(final)
-    old = sidecar.load(place_of)
-    if old is None:
-        yield
-        return
-    before, made = _identity(final), _identity(temporary)
-    aside = beside(place_of)
-    held: list[int] = []
-
-    def settle() -> None:
-        found = _identity(final)
-        fitting = new.path if found == made else aside if found == before else None
-        with contextlib.suppress(OSError):  # the file is whole, and readable without
-            if fitting is not None:
-                os.replace(fitting, place_of)  # noqa: PTH105
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
-
-    with Temporary(place_of) as new:
-        try:
-            with os.fdopen(new.open(), "wb", closefd=False) as stream:
-                stream.write(sidecar.renewed(old, final, temporary, known, same))
-                stream.flush()
-                os.fchmod(new.fd, stat.S_IMODE(temporary.stat().st_mode) & 0o666)
-                os.fsync(new.fd)
-            held = _locked(place_of)
-            with contextlib.suppress(FileNotFoundError):  # somebody else is at it, at the same file
-                os.replace(place_of, aside)  # noqa: PTH105
-            yield
-        finally:
-            try:
-                settle()
-            except BaseException:  # stopped in the middle of it
-                settle()
-                raise
-            for each in held:
-                os.close(each)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file has the name; None where there is none."""
-    try:
-        info = path.stat()
-    except OSError:
-        return None
-    return info.st_dev, info.st_ino
-
-
-def _locked(path: Path) -> list[int]:
-    """A descriptor that holds a file's lock, if that can be."""
-    for access in (os.O_RDWR, os.O_RDONLY):  # network file systems lock what may be written only
-        with contextlib.suppress(OSError):
-            fd = os.open(path, access | getattr(os, "O_CLOEXEC", 0))
-            try:
-                lock(fd)
-            except BaseException:
-                os.close(fd)
-                raise
-            return [fd]
-    return []
-
-
-def _take_over(fd: int, source: LocalSource, final: Path) -> None:
+def _take_over(fd: int, source: LocalSource, final: Path, *, exists: bool) -> None:
     """Mode, owner and extended attributes: those of the file that is replaced, else of the source."""
-    model: Path | int = final if final.exists() else source.fileno()
-    info = os.stat(model)  # noqa: PTH116  a file descriptor has no Path
+    model: Path | int = final if exists else source.fileno()
+    try:
+        info = os.stat(model)  # noqa: PTH116  a file descriptor has no Path
+    except FileNotFoundError:  # somebody has removed it
+        model = source.fileno()
+        info = os.fstat(model)
     if hasattr(os, "fchown"):
         mine = os.fstat(fd)
         if (mine.st_uid, mine.st_gid) != (info.st_uid, info.st_gid):
@@ -299,25 +291,50 @@ def _take_over(fd: int, source: LocalSource, final: Path) -> None:
                     os.fchown(fd, -1, info.st_gid)  # the group at least, where we are a member of it
     os.fchmod(fd, stat.S_IMODE(info.st_mode))
     if hasattr(os, "listxattr"):
-        with contextlib.suppress(OSError):
+        with _not_for_us():
             for name in os.listxattr(model):
-                with contextlib.suppress(OSError):
+                with _not_for_us():
                     os.setxattr(fd, name, os.getxattr(model, name))
 
 
+@contextmanager
+def _not_for_us() -> Iterator[None]:
+    """Pass over attributes that the file system hasn't got, or that aren't for everybody to read or to set."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ATTRIBUTE:
+            raise
+
+
 def _sync_directory(directory: Path) -> None:
+    """Put a rename on the disk, where the file system can. Raises OSError."""
     try:
-        fd = os.open(directory, os.O_RDONLY)
-    except OSError:
-        return  # not every system opens directories; the rename is done either way
-    try:
-        with contextlib.suppress(OSError):
+        fd = os.open(directory, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
             os.fsync(fd)
-    finally:
-        os.close(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno not in _NO_DIRECTORY_SYNC:
+            raise
 
 
-def _write_error(target: Path, error: OSError) -> WriteError:
+def _write_error(target: Path, error: OSError, *, placed: bool | None = False) -> WriteError:
+    """An error of the system; `placed`: the new file has its name, None if that can't be told."""
+    reason = (error.strerror or str(error)).lower()
+    if placed is None:
+        return WriteError(
+            f"can't be looked at any more: {reason}",
+            path=str(target),
+            hint="it is whole, the original or the new file: look at it when the file system answers again",
+        )
+    if placed:
+        return WriteError(
+            f"the new file is in place, but the system then reported an error: {reason}",
+            path=str(target),
+            hint="the file was synced and compared before it got its name; `bloom validate` looks at it again",
+        )
     hints = {
         errno.ENOSPC: "the disk is full; free some room, or write elsewhere with -o",
         errno.EDQUOT: "the quota is used up; free some room, or write elsewhere with -o",
@@ -326,7 +343,7 @@ def _write_error(target: Path, error: OSError) -> WriteError:
         errno.EROFS: "the file system is read-only; write elsewhere with -o",
     }
     return WriteError(
-        f"can't be written: {(error.strerror or str(error)).lower()}",
+        f"can't be written: {reason}",
         path=str(target),
         hint=hints.get(error.errno or 0, "the original is whole and nothing was left behind"),
     )

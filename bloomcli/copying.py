@@ -78,7 +78,7 @@ class Copier:
     def _can_direct(self) -> bool:
         if self._may_direct and self._direct_fd is None:
             try:
-                if _file_system(os.fstat(self._fd).st_dev) in _DIRECT_ON:
+                if file_system(os.fstat(self._fd).st_dev) in _DIRECT_ON:
                     self._direct_fd = os.open(self._path, os.O_WRONLY | os.O_DIRECT | os.O_CLOEXEC)
             except OSError:
                 pass
@@ -129,7 +129,7 @@ class Copier:
 
 
 @lru_cache(maxsize=64)
-def _file_system(device: int) -> str:
+def file_system(device: int) -> str:
     """The type of the mounted file system of a device number; "" where nothing tells.
 
     Layout (proc_pid_mountinfo(5)): id, parent, major:minor, root, mount point, options, tags until "-", type, ...

@@ -133,7 +133,7 @@ class UnsupportedError(BloomError):
 
 
 class WriteError(BloomError):
-    """The output could not be written; nothing was left under its name."""
+    """The output could not be written; nothing is there under its name, unless the reason says so."""
 
     exit_code = 3
 

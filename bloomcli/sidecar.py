@@ -61,7 +61,15 @@ def load(sidecar: Path) -> bytes | None:
         UnreadableError: there is one, and it can't be read.
     """
     try:
-        return sidecar.read_bytes()
+        fd = os.open(sidecar, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            parts, at = [], 0
+            while part := os.pread(fd, _READ_BYTES, at):  # Path.read_bytes takes EAGAIN for the end
+                parts.append(part)
+                at += len(part)
+        finally:
+            os.close(fd)
+        return b"".join(parts)
     except (FileNotFoundError, IsADirectoryError):
         return None
     except OSError as error:
@@ -116,6 +124,7 @@ def verified(source: LocalSource) -> Checksums | None:
 
     Raises:
         CorruptFile: a chunk isn't what its checksum says.
+        SourceChanged: the file was replaced or changed meanwhile.
         UnreadableError: the checksums can't be read.
     """
     sidecar = sidecar_of(Path(os.path.realpath(source.local_path)))
@@ -125,6 +134,7 @@ def verified(source: LocalSource) -> Checksums | None:
         return None
     wrong = _first_difference(source, known)
     if wrong is not None:
+        source.check_unchanged()  # they may be those of another file, which has its name now
         raise CorruptFile(
             f"the file is not what its checksums say ({sidecar.name})",
             path=source.path,
@@ -168,8 +178,7 @@ def renewed(old: bytes, final: Path, new: Path, known: Checksums | None, same: i
         done = same // kind.chunk
     parts = [known.sums[: done * _SUM]] if known is not None else []
     step = max(_READ_BYTES // kind.chunk, 1) * kind.chunk
-    with new.open("rb") as file:
-        file.seek(done * kind.chunk)
-        while data := file.read(step):
-            parts.append(kind.algorithm(data, kind.chunk))
+    with LocalSource(str(new), new) as file:
+        rest = range(done * kind.chunk, file.size, step)
+        parts += [kind.algorithm(file.read_at(at, min(step, file.size - at)), kind.chunk) for at in rest]
     return Checksums(chunk=kind.chunk, algorithm=kind.algorithm, sums=b"".join(parts)).pack()

@@ -6,6 +6,7 @@ pyarrow nor fsspec is imported. URIs go through pyarrow's file systems.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import threading
@@ -71,7 +72,7 @@ class Source(ABC):
             )
         data = self._read(offset, length) if length else b""
         if len(data) != length:
-            raise self._changed("became shorter")
+            raise self.changed("became shorter")
         return data
 
     @abstractmethod
@@ -81,9 +82,10 @@ class Source(ABC):
     def check_unchanged(self) -> None:
         """Raise SourceChanged if size, modification time or identity differ from when it was opened."""
         if self._current() != self.fingerprint:
-            raise self._changed("changed")
+            raise self.changed("changed")
 
-    def _changed(self, how: str) -> SourceChanged:
+    def changed(self, how: str) -> SourceChanged:
+        """The error of a file that changed."""
         return SourceChanged(
             f"the file {how} while it was being worked on",
             path=self.path,
@@ -119,7 +121,11 @@ class LocalSource(Source):
             raise _unreadable(path, error) from None
         except ValueError as error:  # a null byte
             raise UnreadableError(f"can't be read: {error}", path=path, hint="check the path") from None
-        info = os.fstat(self._fd)
+        try:
+            info = os.fstat(self._fd)
+        except OSError as error:
+            self.close()
+            raise _unreadable(path, error) from None
         if not stat.S_ISREG(info.st_mode):
             os.close(self._fd)
             what = "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"
@@ -143,12 +149,14 @@ class LocalSource(Source):
         return self._fd
 
     def _current(self) -> Fingerprint | None:
-        if _fingerprint(os.fstat(self._fd)) != self._fingerprint:
-            return None
         try:
+            if _fingerprint(os.fstat(self._fd)) != self._fingerprint:
+                return None
             return _fingerprint(self.local_path.stat())  # another file may have been renamed over it
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
 
     def _read(self, offset: int, length: int) -> bytes:
         try:
@@ -164,9 +172,10 @@ class LocalSource(Source):
 
     def close(self) -> None:
         """Close the file."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with contextlib.suppress(OSError):  # it was only read, and what was read is known
+                os.close(fd)
 
 
 class RemoteSource(Source):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import pytest
+
+from bloomcli import exchange
 from bloomcli.atomic import replacing
 from bloomcli.source import LocalSource
 
@@ -24,18 +29,45 @@ def replace(
     overwrite: bool = True,
     verify: Callable[[Path], None] = accept,
     during: Callable[[], object] = lambda: None,
+    opened: LocalSource | None = None,
 ) -> None:
-    """Write NEW to `target`, made from `source` (the target itself where none is given)."""
+    """Write NEW to `target`, made from `source` (the target itself where none is given), opened already or not."""
     path = source or target
     with (
-        LocalSource(str(path), path) as opened,
-        replacing(target, source=opened, overwrite=overwrite, verify=verify) as out,
+        contextlib.nullcontext(opened) if opened is not None else LocalSource(str(path), path) as made_from,
+        replacing(target, source=made_from, overwrite=overwrite, verify=verify) as out,
     ):
-        out.copy_range(opened, 0, len(OLD))
+        out.copy_range(made_from, 0, len(OLD))
         out.write(b"and")
         during()
         out.write(memoryview(b" more"))
         assert out.position == len(NEW)
+
+
+def around(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Have something done before and after each call that changes a folder or looks at a file in it."""
+
+    def wrap(module: object, name: str) -> None:
+        real = getattr(module, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            if acting:
+                return real(*arguments, **named)
+            acting.append(True)
+            try:
+                act()
+                found = real(*arguments, **named)
+                act()
+            finally:
+                acting.pop()
+            return found
+
+        monkeypatch.setattr(module, name, call)
+
+    acting: list[bool] = []
+    for name in ("replace", "rename", "link", "unlink", "fsync"):
+        wrap(os, name)
+    wrap(exchange, "_rename")
 
 
 def names(folder: Path) -> set[str]:

@@ -14,9 +14,9 @@ import pytest
 from conftest import need
 from support.replacing import NEW, OLD, accept, names, replace
 
-from bloomcli import copying
+from bloomcli import copying, exchange
 from bloomcli.atomic import AtomicWriter, place, replacing
-from bloomcli.errors import SourceChanged, UsageError, WriteError
+from bloomcli.errors import SourceChanged, UnreadableError, UsageError, WriteError
 from bloomcli.source import LocalSource
 
 
@@ -204,7 +204,7 @@ def test_what_goes_wrong_meanwhile_is_passed_on_and_nothing_stays(
     assert names(file.parent) == {"data.parquet"}
 
 
-@pytest.mark.parametrize("call", ["open", "write", "fsync", "fchmod", "replace", "copy_file_range"])
+@pytest.mark.parametrize("call", ["open", "write", "fsync", "fchmod", "rename", "copy_file_range"])
 @pytest.mark.parametrize(
     ("code", "hint"),
     [
@@ -239,6 +239,103 @@ def test_attributes_that_cannot_be_set_do_not_stop_the_work(
     monkeypatch.setattr(os, call, fail(errno.EPERM))
     replace(file)
     assert file.read_bytes() == NEW
+
+
+@pytest.mark.parametrize("call", ["listxattr", "getxattr", "setxattr"])
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.ESTALE])
+def test_attributes_that_get_lost_are_an_error(
+    file: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int
+) -> None:
+    try:
+        os.setxattr(file, "user.origin", b"spark")
+    except (AttributeError, OSError):
+        need(False, "a file system with extended attributes")
+    monkeypatch.setattr(os, call, fail(code))
+    with pytest.raises(WriteError, match=os.strerror(code).lower()):
+        replace(file)
+    assert file.read_bytes() == OLD
+    assert names(file.parent) == {file.name}
+
+
+def fails_later(monkeypatch: pytest.MonkeyPatch, call: str, file: Path, code: int) -> None:
+    """A call that is done, and fails all the same, once the file has its new content."""
+    real = getattr(os, call)
+
+    def late(*arguments: Any, **named: Any) -> Any:
+        done = real(*arguments, **named)
+        if file.exists() and file.read_bytes() == NEW:
+            raise OSError(code, os.strerror(code))
+        return done
+
+    monkeypatch.setattr(os, call, late)
+
+
+@pytest.mark.parametrize("how", ["in place", "over", "new"])
+@pytest.mark.parametrize("call", ["close", "fsync"])
+@pytest.mark.parametrize("code", [errno.EIO, errno.EDQUOT, errno.ESTALE])
+def test_what_fails_after_the_rename_does_not_say_that_the_original_is_there(
+    file: Path, monkeypatch: pytest.MonkeyPatch, how: str, call: str, code: int
+) -> None:
+    target = file if how == "in place" else file.with_name("target")
+    if how != "new":
+        target.write_bytes(OLD)
+    with monkeypatch.context() as patched, LocalSource(str(file), file) as source:
+        fails_later(patched, call, target, code)
+        with pytest.raises(WriteError, match="new file is in place, but") as caught:
+            replace(target, opened=source, overwrite=how != "new")
+    assert os.strerror(code).lower() in caught.value.reason
+    assert caught.value.path == str(target)
+    assert "original" not in (caught.value.hint or "")
+    assert target.read_bytes() == NEW
+    assert names(file.parent) == {file.name, target.name}
+
+
+def test_an_exchange_that_fails_though_it_was_done_does_not_say_that_the_original_is_there(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = exchange._rename
+    monkeypatch.setattr(exchange, "_rename", lambda *a: real(*a) or errno.EIO)  # the answer of a server was lost
+    with pytest.raises(WriteError, match="new file is in place, but"):
+        replace(file)
+    assert file.read_bytes() == NEW
+    assert names(file.parent) == {file.name}
+
+
+def test_a_folder_that_cannot_be_synced_is_no_error(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fails_later(monkeypatch, "fsync", file, errno.EINVAL)
+    replace(file)
+    assert file.read_bytes() == NEW
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, errno.EACCES])
+def test_a_source_that_cannot_be_looked_at_has_not_changed(
+    file: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    with LocalSource(str(file), file) as source, monkeypatch.context() as patched:
+        patched.setattr(Path, "stat", fail(code))
+        with pytest.raises(UnreadableError, match=os.strerror(code).lower()) as caught:
+            source.check_unchanged()
+    assert not isinstance(caught.value, SourceChanged)
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE])
+def test_an_output_that_cannot_be_looked_at_is_not_taken_for_one_that_is_not_there(
+    file: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    target = file.with_name("target")
+    target.write_bytes(b"stays")
+    with LocalSource(str(file), file) as source, monkeypatch.context() as patched:
+        patched.setattr(Path, "stat", fail(code))
+        with pytest.raises(WriteError, match=os.strerror(code).lower()) as caught:
+            replace(target, opened=source)
+    assert caught.value.path == str(target)
+    assert target.read_bytes() == b"stays"
+
+
+def test_a_file_of_our_own_is_swept_beside_first(file: Path) -> None:
+    file.with_name(".report.txt.bloom-0123456789ab.tmp").write_bytes(b"half")
+    place(file.with_name("report.txt"), b"new", overwrite=True)
+    assert names(file.parent) == {file.name, "report.txt"}
 
 
 def test_a_folder_that_is_not_there_cannot_be_written_to(file: Path) -> None:

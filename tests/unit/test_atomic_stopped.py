@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dis
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import pytest
 from conftest import ROOT
 from support.checksums import checksums
+from support.instants import Instant
 from support.replacing import NEW, OLD, names, replace
 
 from bloomcli.atomic import place
@@ -147,7 +147,8 @@ left = -1
 
 def count(event, arguments):  # killed before the next of what changes the folder
     global left
-    if left >= 0 and event in CHANGES and str(folder) in str(arguments[0]):
+    named = event in CHANGES and str(arguments[0])  # by its path, or by its name in a directory that is open
+    if left >= 0 and named and (str(folder) in named or named.endswith(".tmp")):
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         left -= 1
@@ -205,39 +206,6 @@ def test_killed_at_whatever_instant_a_file_has_its_own_checksums_or_none_and_end
     assert states >= 5
 
 
-class Interrupter:
-    """Raises KeyboardInterrupt at the n-th instant at which Python may do so: where a function starts, and where a
-    call has come back but its result isn't kept yet."""
-
-    WITHIN = ("atomic.py", "temporary.py", "signals.py", "copying.py", "contextlib.py")
-
-    def __init__(self, instant: int) -> None:
-        self.left = instant
-        self.place = ""
-        self._last: dict[int, int] = {}
-
-    def __call__(self, frame: FrameType, event: str, argument: object) -> Interrupter | None:
-        del argument
-        if os.path.basename(frame.f_code.co_filename) not in self.WITHIN:  # noqa: PTH119
-            return None
-        frame.f_trace_opcodes = True
-        if event == "call":
-            self._last.pop(id(frame), None)  # of one that is gone: to keep it would keep what it holds
-            self._pass(frame)
-        elif event == "opcode":
-            before = self._last.get(id(frame))
-            if before is not None and dis.opname[before].startswith("CALL"):
-                self._pass(frame)
-            self._last[id(frame)] = frame.f_code.co_code[frame.f_lasti]
-        return self
-
-    def _pass(self, frame: FrameType) -> None:
-        self.left -= 1
-        if self.left == -1:
-            self.place = f"{frame.f_code.co_qualname}:{frame.f_lineno}"
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("how", ["over", "new", "checksums", "own"])
 def test_ctrl_c_at_whatever_instant_leaves_nothing_behind(file: Path, how: str) -> None:
     """A file that somebody could take for one that is being written would stay until the next run."""
@@ -256,23 +224,15 @@ def test_ctrl_c_at_whatever_instant_leaves_nothing_behind(file: Path, how: str) 
             target.unlink(missing_ok=True)
         if how == "checksums":
             sidecar.write_bytes(checksums(OLD, 512))
-        interrupter = Interrupter(instant)
-        measuring = sys.gettrace()  # coverage does it so
-        sys.settrace(interrupter)
-        try:
+        at = Instant(instant)
+        with contextlib.suppress(KeyboardInterrupt), at:
             work()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            sys.settrace(measuring)
-        assert names(file.parent) <= {file.name, target.name, sidecar.name}, f"left behind at {interrupter.place}"
+        assert names(file.parent) <= {file.name, target.name, sidecar.name}, f"left behind at {at.place}"
         content = target.read_bytes() if target.exists() else None
         assert content in (OLD, NEW) if target == file else content in (None, NEW)
         if how == "checksums":
-            assert sidecar.read_bytes() == checksums(target.read_bytes(), 512), (
-                f"stale or lost at {interrupter.place}"
-            )
-        if interrupter.left >= 0:
+            assert sidecar.read_bytes() == checksums(target.read_bytes(), 512), f"stale or lost at {at.place}"
+        if at.left >= 0:
             break
     assert instant > 50
     assert target.read_bytes() == NEW

@@ -35,7 +35,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def direct(file: Path) -> Path:
     """The same, on a file system with direct writes."""
-    need(copying._file_system(file.stat().st_dev) in copying._DIRECT_ON, "a file system with direct writes")
+    need(copying.file_system(file.stat().st_dev) in copying._DIRECT_ON, "a file system with direct writes")
     return file
 
 
@@ -159,7 +159,7 @@ def test_a_source_that_becomes_shorter_is_told(direct: Path, left: int) -> None:
 def test_without_direct_writes_everything_goes_through_the_cache(
     file: Path, monkeypatch: pytest.MonkeyPatch, lack: str
 ) -> None:
-    copying._file_system.cache_clear()
+    copying.file_system.cache_clear()
     if lack == "no flag":
         monkeypatch.delattr(os, "O_DIRECT", raising=False)
     elif lack == "no open":
@@ -176,7 +176,7 @@ def test_without_direct_writes_everything_goes_through_the_cache(
     else:
         monkeypatch.setattr(copying, "_MOUNTS", file.with_name("nowhere"))
     copied, steps = copy(file, b"", (0, len(DATA)))
-    copying._file_system.cache_clear()
+    copying.file_system.cache_clear()
     assert copied == DATA + b"tail"
     assert on_disk(steps) == 0
 
@@ -199,11 +199,11 @@ def test_the_file_system_is_read_off_the_mounts(
     mounts = tmp_path / "mounts"
     mounts.write_text(f"1 0 7:7 / /other rw - tmpfs tmpfs rw\n{line}\n")
     monkeypatch.setattr(copying, "_MOUNTS", mounts)
-    copying._file_system.cache_clear()
+    copying.file_system.cache_clear()
     try:
-        assert copying._file_system(os.makedev(98, 0)) == kind
+        assert copying.file_system(os.makedev(98, 0)) == kind
     finally:
-        copying._file_system.cache_clear()
+        copying.file_system.cache_clear()
 
 
 @pytest.mark.parametrize(

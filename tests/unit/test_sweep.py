@@ -20,10 +20,12 @@ from bloomcli import temporary
 from bloomcli.atomic import place, replacing
 from bloomcli.commands import task
 from bloomcli.engines import local
+from bloomcli.exchange import beside
 from bloomcli.listing import expand
+from bloomcli.locks import lock
 from bloomcli.sidecar import sidecar_of
 from bloomcli.source import LocalSource
-from bloomcli.temporary import Temporary, lock, sweep, temporaries
+from bloomcli.temporary import Temporary, sweep, temporaries
 
 STALE = ".part.parquet.bloom-0123456789ab.tmp"
 KEPT = (
@@ -69,7 +71,7 @@ def test_other_names_stay(tmp_path: Path) -> None:
 
 def test_every_name_that_a_writer_gives_is_one_that_is_swept(tmp_path: Path) -> None:
     for name in ("a", "a.parquet", "ä" * 60, "x" * 255, "with space", "a\nb", ".hidden.crc"):
-        path = temporary.beside(tmp_path / name)
+        path = beside(tmp_path / name)
         path.write_bytes(b"half")
         assert sweep(tmp_path) == [path]
 
@@ -205,7 +207,7 @@ def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None
 
 def put_aside(file: Path, data: bytes) -> Path:
     """Checksums as a killed writer leaves them."""
-    path = temporary.beside(sidecar_of(file))
+    path = beside(sidecar_of(file))
     path.write_bytes(data)
     return path
 

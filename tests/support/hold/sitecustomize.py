@@ -15,7 +15,7 @@ _PAUSE = float(os.environ.get("HOLDPAUSE", "0"))
 
 
 def _hold(event: str, args: tuple[object, ...]) -> None:
-    if event in ("os.rename", "os.link") and str(args[0]).endswith(".tmp"):
+    if event in ("os.rename", "os.link") and str(args[0]).endswith(".tmp") and not str(args[1]).endswith(".tmp"):
         if _FOLDER is not None:
             _stop_once(_FOLDER)
         time.sleep(_PAUSE)
