@@ -33,7 +33,9 @@ def readers_option(text: str) -> Callable[[F], F]:
 
 def table_schema_option(text: str) -> Callable[[F], F]:
     """``--table-schema``."""
-    return click.option("--table-schema", type=click.Path(readable=False, dir_okay=False, path_type=str), metavar="FILE", help=text)
+    return click.option(
+        "--table-schema", type=click.Path(readable=False, dir_okay=False, path_type=str), metavar="FILE", help=text
+    )
 
 
 def policy_options(text: str) -> Callable[[F], F]:
