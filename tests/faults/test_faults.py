@@ -36,6 +36,7 @@ pytestmark = pytest.mark.slow
 
 _CHANGING: Final = 54
 _READING: Final = 24
+_SLOW: Final = 15
 """How many trials are made of a scenario, about."""
 
 _SHOWN: Final = 5
@@ -84,6 +85,8 @@ def test_a_fault_at_a_system_call_harms_nothing_and_is_told(
     name: str, request_trials: Request, pytestconfig: pytest.Config
 ) -> None:
     most = _CHANGING if SCENARIOS[name].changing else _READING
+    if SCENARIOS[name].slow:
+        most = _SLOW
     found = request_trials(name, 0 if pytestconfig.getoption("full") else most, pytestconfig.getoption("seed"))
     problems = found["problems"]
     shown = "\n\n".join(f"{p['fault']}\n{p['what']}, exit code {p['code']}\n{p['err']}" for p in problems[:_SHOWN])

@@ -35,6 +35,8 @@ class Scenario:
     """It writes; else its output on standard output is what has to be right."""
     code: int = 0
     """What it exits with when nothing goes wrong."""
+    slow: bool = False
+    """It starts another program, which takes longer than all the rest."""
     telling: str = ""
     """A file that tells what happened: after an error it has other content."""
     constants: Mapping[str, Any] = field(default_factory=dict)
@@ -106,6 +108,7 @@ def _changing() -> Iterator[Scenario]:
                     name=f"{command}-{kind}{'-crc' * sidecar}",
                     arguments=(*arguments, f"{{root}}/part-0.{kind}", "--in-place"),
                     make=_files(kind, filters=filters, sidecar=sidecar),
+                    slow=command == "add" and kind == "mosaic",
                 )
 
 
@@ -175,7 +178,8 @@ def _reading() -> Iterator[Scenario]:
             ("validate", one, "--no-policy", "--deep", "-f", "json"),
             ("dump", one, "-c", "id"),
         ):
-            yield Scenario(f"{command[0]}-{kind}", command, make, changing=False)
+            slow = command[0] == "validate" and kind == "mosaic"
+            yield Scenario(f"{command[0]}-{kind}", command, make, changing=False, slow=slow)
     three = _files("parquet", filters=100, count=3)
     yield Scenario("inspect-dataset", ("inspect", "{root}", "-f", "json", "-j", "1"), three, changing=False)
     pattern = ("inspect", "{root}/part-*.parquet", "-f", "json", "-j", "1")

@@ -1,5 +1,5 @@
-/* Runs a process and everything it starts under ptrace, and lets one system call fail, do half its work, or be the
- * process's last. Compiled by the tests (see tracing.py); Linux on x86-64.
+/* Runs a process and everything it forks under ptrace, and lets one system call fail, do half its work, or be the
+ * process's last. Other programs that it starts are let go. Compiled by the tests (see tracing.py); Linux on x86-64.
  *
  * A call is known by its number, the names of the files it is about, and the how manieth of its kind it is. Names of
  * temporary files differ from run to run: digits of random numbers are replaced by one asterisk before names are
@@ -96,6 +96,24 @@ static struct task *task_of(pid_t id) {
         }
     fprintf(stderr, "tracer: too many tasks\n");
     abort();
+}
+
+/* Tasks that ended, latest last: one may end before whoever started it stops to tell of it. */
+static pid_t early[TASKS];
+static unsigned earlies;
+
+static int ended(pid_t id) {
+    for (int i = 0; i < TASKS; i++)
+        if (early[i] == id)
+            return 1;
+    return 0;
+}
+
+static int any_left(void) {
+    for (int i = 0; i < TASKS; i++)
+        if (tasks[i].id)
+            return 1;
+    return 0;
 }
 
 static void link_of(pid_t id, const char *what, char *out) {
@@ -252,11 +270,13 @@ static void entered(pid_t id, const struct __ptrace_syscall_info *info, const st
     }
 }
 
-/* Follow `first`, a child that waits to be let go, and all that it starts, until they have ended. 0, or an errno. */
+/* Follow `first`, a child that waits to be let go, and all that it forks, until they have ended. 0, or an errno. */
 int follow(pid_t first, int release, const struct plan *plan, struct outcome *outcome, const char *log_name) {
     long seen = 0;
     int status;
     memset(tasks, 0, sizeof tasks);
+    memset(early, 0, sizeof early);
+    earlies = 0;
     memset(outcome, 0, sizeof *outcome);
     outcome->status = -1;
     late = 0;
@@ -272,7 +292,8 @@ int follow(pid_t first, int release, const struct plan *plan, struct outcome *ou
     struct sigaction action = {.sa_handler = on_alarm}, before;
     sigaction(SIGALRM, &action, &before); /* without SA_RESTART: the wait is to be left */
     alarm(plan->deadline);
-    for (;;) {
+    task_of(first);
+    while (any_left()) {
         pid_t id = waitpid(-1, &status, __WALL);
         if (id < 0 && errno == EINTR) {
             if (late) {
@@ -287,10 +308,20 @@ int follow(pid_t first, int release, const struct plan *plan, struct outcome *ou
             if (id == first)
                 outcome->status = status;
             task_of(id)->id = 0;
+            early[earlies++ % TASKS] = id;
             continue;
         }
         task_of(id);
         int signal_number = 0, event = status >> 16;
+        if (event == PTRACE_EVENT_EXEC) { /* another program: it isn't followed */
+            task_of(id)->id = 0;
+            ptrace(PTRACE_DETACH, id, 0, 0);
+            continue;
+        }
+        unsigned long started;
+        if ((event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK) &&
+            ptrace(PTRACE_GETEVENTMSG, id, 0, &started) == 0 && !ended((pid_t)started))
+            task_of((pid_t)started);
         if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
             struct __ptrace_syscall_info info;
             struct task *task = task_of(id);

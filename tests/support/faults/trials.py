@@ -321,9 +321,12 @@ def _noise(fault: Fault, run: Run) -> bool:
 
 
 def _reasons(fault: Fault) -> tuple[str, ...]:
-    """What may be told: the system's words; Python's own where a stream would have to wait."""
+    """What may be told: the system's words; Python's own where a stream would have to wait, and ours for a lease that
+    isn't given."""
     text = os.strerror(fault.error).lower()
-    return (text, "would block", "without blocking") if fault.error == errno.EAGAIN else (text,)
+    if fault.error != errno.EAGAIN:
+        return (text,)
+    return (text, "would block", "without blocking", "open for writing" if fault.call.name == "fcntl" else text)
 
 
 def _named(name: str, told: str) -> bool:
