@@ -179,6 +179,8 @@ cdef class Indices:
         cdef uint64_t window, mask, index = 0
         cdef int width = self.width, b
         cdef bint bad = False, outside = False
+        cdef unsigned char* seen = &self.seen[0] if size else NULL
+        cdef Py_ssize_t unseen = self.unseen
         _start(data, pos)
         if self.done:
             return pos
@@ -197,16 +199,16 @@ cdef class Indices:
         mask = (<uint64_t>1 << width) - 1
         _walk_open(&w, data, pos)
         with nogil:
-            while self.h.left and (self.unseen > 0 or size == 0):
+            while self.h.left and (unseen > 0 or size == 0):
                 if self.h.times:
                     n = <Py_ssize_t>min(self.h.times, self.h.left)
                     index = self.h.value
                     if index >= <uint64_t>size:
                         outside = True
                         break
-                    if not self.seen[index]:
-                        self.seen[index] = 1
-                        self.unseen -= 1
+                    if not seen[index]:
+                        seen[index] = 1
+                        unseen -= 1
                     self.h.times = 0
                     self.h.left -= <uint64_t>n
                 elif self.h.groups:
@@ -228,10 +230,10 @@ cdef class Indices:
                         if index >= <uint64_t>size:
                             outside = True
                             break
-                        if not self.seen[index]:
-                            self.seen[index] = 1
-                            self.unseen -= 1
-                            if self.unseen == 0:
+                        if not seen[index]:
+                            seen[index] = 1
+                            unseen -= 1
+                            if unseen == 0:
                                 break
                     if outside:
                         break
@@ -244,6 +246,7 @@ cdef class Indices:
                         bad |= final
                         break
                     pos = at
+        self.unseen = unseen
         if outside:
             raise PageError(f"a dictionary index of {index}, and the dictionary has {size} values")
         if bad:
@@ -268,28 +271,41 @@ def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t
     cdef uint64_t* hashes = _room(out, count)
     cdef Py_ssize_t n = 0, i
     cdef const unsigned char* p
-    cdef uint64_t wide
-    cdef uint32_t narrow
     if width < 1 or data.shape[0] // width < count:
         raise PageError(f"{count} values of {width} bytes don't fit in {data.shape[0]}")
     if count == 0:
         return 0
     p = &data[0]
     with nogil:
+        # most often no two neighbours are equal: to see that first keeps the other loops without branches
         if width == 8:
-            wide = ~_load64(p)
-            for i in range(count):
-                if _load64(p + i * 8) != wide:
-                    wide = _load64(p + i * 8)
-                    hashes[n] = _xxh64_8(p + i * 8)
-                    n += 1
+            for i in range(1, count):
+                n += _load64(p + i * 8) == _load64(p + i * 8 - 8)
+            if n == 0:
+                for i in range(count):
+                    hashes[i] = _xxh64_8(p + i * 8)
+                n = count
+            else:
+                hashes[0] = _xxh64_8(p)
+                n = 1
+                for i in range(1, count):
+                    if _load64(p + i * 8) != _load64(p + i * 8 - 8):
+                        hashes[n] = _xxh64_8(p + i * 8)
+                        n += 1
         elif width == 4:
-            narrow = ~_load32(p)
-            for i in range(count):
-                if _load32(p + i * 4) != narrow:
-                    narrow = _load32(p + i * 4)
-                    hashes[n] = _xxh64_4(p + i * 4)
-                    n += 1
+            for i in range(1, count):
+                n += _load32(p + i * 4) == _load32(p + i * 4 - 4)
+            if n == 0:
+                for i in range(count):
+                    hashes[i] = _xxh64_4(p + i * 4)
+                n = count
+            else:
+                hashes[0] = _xxh64_4(p)
+                n = 1
+                for i in range(1, count):
+                    if _load32(p + i * 4) != _load32(p + i * 4 - 4):
+                        hashes[n] = _xxh64_4(p + i * 4)
+                        n += 1
         else:
             for i in range(count):
                 if i == 0 or memcmp(p, p - width, <size_t>width):
@@ -320,7 +336,8 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
                 bad = final
                 break
             pos += 4
-            if every or size != before or (size and (p[pos] != p[last] or memcmp(p + pos, p + last, <size_t>size))):
+            if (every or size != before or (size >= 8 and _load64(p + pos) != _load64(p + last))
+                    or memcmp(p + pos, p + last, <size_t>size)):
                 hashes[n] = _xxh64(p + pos, size)
                 n += 1
                 before, last = size, pos

@@ -134,11 +134,16 @@ def _plain(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
                 raise kernels.PageError(f"the last {left} values are missing")
             feed.more(width - feed.left)
             continue
-        count = min(left, feed.left // width, limits.ROWS_PER_BATCH)
+        count = min(left, feed.left // width, _batch(page))
         values = memoryview(feed.data)[feed.position : feed.position + count * width]
         yield _fixed(values, width, count, every=page.dictionary)
         feed.position += count * width
         left -= count
+
+
+def _batch(page: Page) -> int:
+    """Values at a time; a dictionary's are held together anyway."""
+    return limits.DICTIONARY_MAX_VALUES if page.dictionary else limits.ROWS_PER_BATCH
 
 
 def _fixed(values: Buffer, width: int, count: int, *, every: bool = False) -> Slice:
@@ -153,7 +158,7 @@ def _fixed(values: Buffer, width: int, count: int, *, every: bool = False) -> Sl
 def _plain_binary(page: Page, feed: Feed) -> Iterator[Slice]:
     left = page.present
     while left:
-        limit = min(left, limits.ROWS_PER_BATCH, feed.left // _PREFIX + 1)
+        limit = min(left, _batch(page), feed.left // _PREFIX + 1)
         hashes = bytearray(limit * 8)
         start = feed.position
         taken, count, feed.position = kernels.hash_plain_binary(

@@ -125,7 +125,7 @@ def bad_checksum(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) 
     """Offset of the first page that doesn't fit its checksum; None, too, where the writer has left none."""
     if not chunk.num_values or chunk.encrypted:
         return None
-    reader = ChunkReader(source, chunk, data_end, stop=stop)
+    reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW, stop)
     end = min(chunk.data_offset + chunk.compressed_bytes, data_end)
     while reader.position < end:
         stop.check()
