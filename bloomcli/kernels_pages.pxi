@@ -324,7 +324,8 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
     """
     cdef const unsigned char* p = _start(data, pos)
     cdef uint64_t* hashes = _room(out, limit)
-    cdef Py_ssize_t end = data.shape[0], n = 0, taken = 0, budget = 1 << 26, before = -1, last = 0, size
+    cdef Py_ssize_t end = data.shape[0], n = 0, taken = 0, budget = 1 << 26, before = -1, size
+    cdef uint64_t found
     cdef bint bad = False
     with nogil:
         while n < limit and taken < most and budget > 0:
@@ -336,11 +337,12 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
                 bad = final
                 break
             pos += 4
-            if (every or size != before or (size >= 8 and _load64(p + pos) != _load64(p + last))
-                    or memcmp(p + pos, p + last, <size_t>size)):
-                hashes[n] = _xxh64(p + pos, size)
-                n += 1
-                before, last = size, pos
+            if every or size or before:
+                found = _xxh64(p + pos, size)
+                if every or before < 0 or found != hashes[n - 1]:
+                    hashes[n] = found
+                    n += 1
+            before = size
             pos += size
             budget -= size
             taken += 1

@@ -26,13 +26,17 @@ class Feed:
 
     __slots__ = ("_base", "_stop", "_windows", "data", "final", "position")
 
-    def __init__(self, windows: Iterator[Buffer], at: int, stop: Stop) -> None:
+    def __init__(self, windows: Iterator[Buffer] | None, stop: Stop, data: Buffer = b"", position: int = 0) -> None:
+        """Without `windows` the data is all that there is."""
         self._windows = windows
         self._stop = stop
         self._base = 0
-        self.data: Buffer = b""
-        self.position = 0
-        self.final = False
+        self.data = data
+        self.position = position
+        self.final = windows is None
+
+    def skip_to(self, at: int) -> None:
+        """Go on to a place that lies ahead, counted from the body's start."""
         while not self.final and at >= self._base + len(self.data):
             self.position = len(self.data)
             self.more()
@@ -54,7 +58,7 @@ class Feed:
         got = 0
         while got < want:
             self._stop.check()
-            window = next(self._windows, None)
+            window = None if self._windows is None else next(self._windows, None)
             if window is None:
                 self.final = True
                 break
@@ -75,9 +79,7 @@ class Body:
 
     def open(self, at: int) -> Feed:
         """The bytes from `at` on."""
-        feed = Feed(iter(()), 0, self._stop)
-        feed.data, feed.position, feed.final = self._data, at, True
-        return feed
+        return Feed(None, self._stop, self._data, at)
 
     def whole(self) -> Buffer:
         """All bytes."""
@@ -106,7 +108,9 @@ class LargeBody:
 
     def open(self, at: int) -> Feed:
         """The bytes from `at` on."""
-        return Feed(self._windows(), at, self._stop)
+        feed = Feed(self._windows(), self._stop)
+        feed.skip_to(at)
+        return feed
 
     def whole(self) -> Buffer:
         """All bytes, for what can't be decoded in windows. Raises UnsupportedError beyond a ceiling."""

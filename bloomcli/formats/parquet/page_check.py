@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.bodies import Packed, raw_windows
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, MOST_GROWTH, ChunkReader
 from bloomcli.formats.parquet.spec import Struct
 from bloomcli.model import ColumnChunk
 from bloomcli.source import Source
@@ -49,8 +49,6 @@ def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> Lie | No
         reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
         lie, kind = _header(reader, chunk)
         if lie is None and kind == "DICTIONARY_PAGE":
-            if chunk.dictionary_bytes is not None and reader.position - chunk.data_offset > chunk.dictionary_bytes:
-                return Lie("the dictionary page runs into the first data page", chunk.data_offset)
             lie, kind = _header(reader, chunk)
             if lie is None and kind == "DICTIONARY_PAGE":
                 return Lie("a second dictionary page", reader.position)
@@ -92,6 +90,8 @@ def _page(reader: ChunkReader, header: Struct, kind: str, packed: int, size: int
             return f"levels of {levels} bytes in a page of {min(packed, size)}"
     if chunk.codec == "UNCOMPRESSED" or not compressed:
         return None if packed == size else f"{packed} bytes that aren't compressed are said to become {size}"
+    if size - levels > max((packed - levels) * MOST_GROWTH, chunk.uncompressed_bytes):
+        return f"a page of {size - levels} bytes can't be in {packed - levels} compressed ones"
     return _compressed(bytes(reader.peek(min(packed, HEADER_WINDOW)))[levels:], size - levels, chunk.codec)
 
 
@@ -126,8 +126,8 @@ def bad_checksum(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) 
     if not chunk.num_values or chunk.encrypted:
         return None
     reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW, stop)
-    end = min(chunk.data_offset + chunk.compressed_bytes, data_end)
-    while reader.position < end:
+    seen = 0
+    while seen < chunk.num_values:
         stop.check()
         at = reader.position
         header = reader.header()
@@ -141,6 +141,9 @@ def bad_checksum(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) 
         elif _crc(reader, packed, stop) != crc & 0xFFFFFFFF:
             return at
         reader.position += packed
+        field = _DATA.get(spec.enum_name("PageType", header.required_int("type")))
+        head = None if field is None else header.struct(field, _NAMES[field])
+        seen += 0 if head is None else head.required_int("num_values")
     return None
 
 

@@ -29,7 +29,7 @@ _DATA_PAGES: Final = {
     "DATA_PAGE_V2": ("data_page_header_v2", "DataPageHeaderV2"),
 }
 
-_MOST_GROWTH: Final = 1100
+MOST_GROWTH: Final = 1100
 """GZIP makes 1032 bytes of one at most, SNAPPY 22, LZ4 255. ZSTD and BROTLI can do more, but a page that
 claims it has to fit in what the chunk's metadata says: only then is room made for it."""
 
@@ -207,7 +207,7 @@ class _Raw(NamedTuple):
                 field=self.place.field + ".meta_data.codec",
                 hint="rewrite the file with another codec",
             )
-        if size > max(packed * _MOST_GROWTH, self.reader.chunk.uncompressed_bytes):
+        if size > max(packed * MOST_GROWTH, self.reader.chunk.uncompressed_bytes):
             raise self.place.fault(f"a page of {size} bytes can't be in {packed} compressed ones", 0)
 
     def head(self, size: int) -> AnyBody:
@@ -242,30 +242,25 @@ def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | Non
     large = skipped or is_large(packed, size)
     data = None if large else reader.take(packed)
     reader.position = offset + packed
-    raw = _Raw(reader, place, offset, packed, size, data)
-    page = Page(
-        dictionary=kind == "DICTIONARY_PAGE",
-        encoding=encoding,
-        num_values=count,
-        present=0 if skipped else count,
-        body=None,
-        start=0,
-        place=place,
-        end=reader.position,
-    )
-    if skipped:
-        return page
-    if page.dictionary:
-        return page._replace(body=raw.body())
-    return _data_page_v1(page, head, raw) if kind == "DATA_PAGE" else _data_page_v2(page, head, raw)
+    dictionary = kind == "DICTIONARY_PAGE"
+    body, start, present = None, 0, 0
+    if not skipped:
+        raw = _Raw(reader, place, offset, packed, size, data)
+        if dictionary:
+            body, present = raw.body(), count
+        elif kind == "DATA_PAGE":
+            body, start, present = _data_page_v1(count, head, raw)
+        else:
+            body, present = _data_page_v2(count, head, raw)
+    return Page(dictionary, encoding, count, present, body, start, place, reader.position)
 
 
-def _data_page_v1(page: Page, head: Struct, raw: _Raw) -> Page:
-    """Repetition levels, definition levels (each with its length in front), values."""
-    column = raw.reader.chunk.column
+def _data_page_v1(count: int, head: Struct, raw: _Raw) -> tuple[AnyBody, int, int]:
+    """Repetition levels, definition levels (each with its length in front), values: (body, their start, how many)."""
+    column, place = raw.reader.chunk.column, raw.place
     body = raw.body()
     position = 0
-    present = page.num_values
+    present = count
     for highest, field in (
         (column.max_repetition_level, "repetition_level_encoding"),
         (column.max_definition_level, "definition_level_encoding"),
@@ -277,48 +272,48 @@ def _data_page_v1(page: Page, head: Struct, raw: _Raw) -> Page:
             if counted:
                 raise UnsupportedError(
                     "definition levels in the deprecated BIT_PACKED encoding",
-                    path=page.place.path,
-                    offset=page.place.base,
-                    field=page.place.field,
+                    path=place.path,
+                    offset=place.base,
+                    field=place.field,
                     hint="rewrite the file with a current engine",
                 )
-            position += (page.num_values * highest.bit_length() + 7) // 8
+            position += (count * highest.bit_length() + 7) // 8
             continue
         if body.size - position < 4:
-            raise page.place.fault("the page ends within its levels", 0)
+            raise place.fault("the page ends within its levels", 0)
         feed = body.open(position)
         if feed.left < 4:
             feed.more(4 - feed.left)
         length = int.from_bytes(memoryview(feed.data)[feed.position : feed.position + 4], "little")
         position += 4
         if length > body.size - position:
-            raise page.place.fault("the page's levels run past its end", 0)
+            raise place.fault("the page's levels run past its end", 0)
         if counted:
             feed.position += 4
-            present = _count(feed, length, page, highest)
+            present = _count(feed, length, count, highest, place)
         position += length
     if position > body.size:
-        raise page.place.fault("the page's levels run past its end", 0)
-    return page._replace(body=body, start=position, present=present)
+        raise place.fault("the page's levels run past its end", 0)
+    return body, position, present
 
 
-def _data_page_v2(page: Page, head: Struct, raw: _Raw) -> Page:
-    """Levels lie uncompressed in front of the values, their lengths are in the header."""
+def _data_page_v2(count: int, head: Struct, raw: _Raw) -> tuple[AnyBody, int]:
+    """Levels lie uncompressed in front of the values, their lengths are in the header: (body, values in it)."""
     repetition = head.required_int("repetition_levels_byte_length")
     definition = head.required_int("definition_levels_byte_length")
     levels = repetition + definition
     if levels > raw.packed or levels > raw.size:
-        raise page.place.fault("the page's levels run past its end", 0)
+        raise raw.place.fault("the page's levels run past its end", 0)
     highest = raw.reader.chunk.column.max_definition_level
-    present = page.num_values
+    present = count
     if highest and definition:
-        present = _count(raw.head(levels).open(repetition), definition, page, highest)
-    return page._replace(body=raw.body(levels, compressed=head.truth("is_compressed") is not False), present=present)
+        present = _count(raw.head(levels).open(repetition), definition, count, highest, raw.place)
+    return raw.body(levels, compressed=head.truth("is_compressed") is not False), present
 
 
-def _count(feed: Feed, size: int, page: Page, highest: int) -> int:
+def _count(feed: Feed, size: int, count: int, highest: int, place: Place) -> int:
     """How many of the levels, which take `size` bytes from the feed's position on, are the highest."""
-    levels = kernels.Levels(page.num_values, highest)
+    levels = kernels.Levels(count, highest)
     end = feed.at + size
     try:
         while True:
@@ -329,4 +324,4 @@ def _count(feed: Feed, size: int, page: Page, highest: int) -> int:
                 return levels.hits
             feed.more()
     except kernels.PageError as error:
-        raise page.place.fault(str(error), 0) from None
+        raise place.fault(str(error), 0) from None
