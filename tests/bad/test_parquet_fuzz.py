@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import cache
+from glob import escape
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from support.tables import write
 
 import bloomcli
 from bloomcli.errors import BloomError
+from bloomcli.model import ChangeReport
 
 pytestmark = pytest.mark.slow
 
@@ -103,16 +105,17 @@ def test_only_bloom_errors_come_out_of_damaged_files(tmp_path: Path, quick: None
         path.write_bytes(data)
         for command in (*ALWAYS, IN_TURN[turn % len(IN_TURN)]):
             try:
-                command(path, out)
+                report = command(path, out)
             except BloomError as error:
                 errors += 1
                 assert error.path == str(path)
                 assert str(error)
                 assert not out.exists()
             else:
-                if command is ADD:
+                if command is ADD and isinstance(report, ChangeReport) and report.changes:
                     added += 1
-                    assert bloomcli.validate(out, deep=True).ok
+                    columns = sorted({escape(change.column) for change in report.changes})
+                    assert bloomcli.validate(out, columns=columns, deep=True).ok
                 out.unlink(missing_ok=True)
         assert list(folder.iterdir()) == [path]
     assert errors > CASES_EACH / 10
