@@ -75,10 +75,6 @@ class Source(ABC):
             raise self.changed("became shorter")
         return data
 
-    @abstractmethod
-    def arrow_file(self) -> Any:
-        """The file as pyarrow reads one, for its decoders. A handle of its own."""
-
     def check_unchanged(self) -> None:
         """Raise SourceChanged if size, modification time or identity differ from when it was opened."""
         if self._current() != self.fingerprint:
@@ -137,12 +133,6 @@ class LocalSource(Source):
     def fingerprint(self) -> Fingerprint:
         """As it was when the file was opened."""
         return self._fingerprint
-
-    def arrow_file(self) -> Any:
-        """The file as pyarrow reads one."""
-        import pyarrow as pa
-
-        return pa.OSFile(str(self.local_path))
 
     def fileno(self) -> int:
         """The file descriptor, for copying."""
@@ -210,10 +200,6 @@ class RemoteSource(Source):
     def fingerprint(self) -> Fingerprint:
         """As it was when the file was opened."""
         return self._fingerprint
-
-    def arrow_file(self) -> Any:
-        """The file as pyarrow reads one."""
-        return self._fs.open_input_file(self._name)
 
     def _current(self) -> Fingerprint | None:
         info = self._fs.get_file_info(self._name)
