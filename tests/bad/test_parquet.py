@@ -288,13 +288,11 @@ def test_a_signed_footer_is_read_but_never_changed(tmp_path: Path, keys: dict[st
     report = bloomcli.inspect(path)
     assert (report.rows, report.row_groups, report.filters) == (100, 2, ())
     assert bloomcli.probe(path, ["n1"], column="n").totals[0].presence is Presence.NO_FILTER
-    error = refused(path, UnsupportedError, "the footer is signed", ("remove", "fold"))
+    error = refused(path, UnsupportedError, "the footer is signed", ("remove", "fold", "add", "dry_run"))
     assert error.field == "encryption_algorithm"
-    error = refused(path, UnsupportedError, "column (n|id) is encrypted in row group 0", ("add", "dry_run"))
-    assert (error.field or "").startswith("row_groups[0].columns[")
-    if "id" not in keys["key"]:
+    for columns in (["id"], ["n"], ["*"]):  # whichever of them are encrypted: leaving some out is of no use
         with pytest.raises(UnsupportedError, match="the footer is signed"):
-            bloomcli.add(path, ["id"], in_place=True)
+            bloomcli.add(path, columns, in_place=True)
 
 
 def test_a_filter_of_an_encrypted_column_is_a_warning_of_its_own(tmp_path: Path) -> None:

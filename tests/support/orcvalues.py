@@ -9,8 +9,8 @@ from bloomcli.formats.orc import values
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.shown import ShownValues
-from bloomcli.formats.orc.stop import Stop
 from bloomcli.source import Source
+from bloomcli.stopping import Stop
 
 
 @dataclass

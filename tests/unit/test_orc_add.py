@@ -16,7 +16,7 @@ from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, CASES, File
 
 import bloomcli
 from bloomcli import __version__
-from bloomcli.errors import UsageError
+from bloomcli.errors import FilterExists, UsageError
 from bloomcli.formats.orc import footer
 from bloomcli.formats.orc.footer import Footer
 
@@ -325,3 +325,25 @@ def test_the_empty_file_of_the_corpus_and_old_hives_take_filters(corpus: Path, t
         )
         assert orcfiles.read(tmp_path / name).equals(orcfiles.read(path))
         assert bloomcli.validate(tmp_path / name, deep=True).findings == ()
+
+
+def test_filters_of_a_stripe_without_rows_are_never_left_beside_new_ones(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", {"a": range(60), "b": ["text"] * 60}, stripe=20, blooms=[1])
+
+    def empty(file: File) -> None:
+        file.stripes[1].info.number_of_rows = 0
+        file.footer.number_of_rows = 40
+
+    orcfiles.edited(path, path, empty)
+    with pytest.raises(FilterExists, match="column a has filters in stripe 0 already"):
+        bloomcli.add(path, ["a"], output=tmp_path / "out")
+    bloomcli.remove(path, output=tmp_path / "some")
+    file = orcfiles.split(path)
+    for stripe in (0, 2):
+        file.drop(file.place(BLOOM_FILTER_UTF8, 1, stripe), stripe)
+    (tmp_path / "some").write_bytes(file.join())
+    with pytest.raises(FilterExists, match="column a has filters in stripe 1 already"):
+        bloomcli.add(tmp_path / "some", ["a"], output=tmp_path / "out")
+    report = bloomcli.add(path, ["a"], output=tmp_path / "out", replace=True)
+    assert [(c.action, c.stripe) for c in report.changes] == [("remove", 1), ("replace", 0), ("replace", 2)]
+    assert bloomcli.validate(tmp_path / "out", deep=True).findings == ()

@@ -6,97 +6,32 @@ threads, as many at a time as there is room for in memory.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import __version__, limits
-from bloomcli.errors import BloomError, CorruptFile, FilterExists, UnsupportedError, UsageError, WriteError
+from bloomcli.errors import BloomError, CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
 from bloomcli.formats.ahead import Ahead, Job
-from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
+from bloomcli.formats.base import Built, Pieces, SizeRule, Tick
 from bloomcli.formats.orc import spec, values
 from bloomcli.formats.orc.column_reader import REPEATED, TIMESTAMPS
+from bloomcli.formats.orc.draft import Change, removal
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, sound_for_old_readers
 from bloomcli.formats.orc.filter_writer import FilterStream, most_bytes
-from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
+from bloomcli.formats.orc.footer import Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.splice import Layout, NewStream, kept_bytes, rebuild
-from bloomcli.formats.orc.stop import Stop
+from bloomcli.formats.orc.splice import Layout, NewStream, rebuild
 from bloomcli.mending import listed
 from bloomcli.model import Column, FilterChange
-from bloomcli.source import Source
+from bloomcli.stopping import Stop
 
 if TYPE_CHECKING:
     from bloomcli.formats.orc.file import OrcFile
 
 _ENTRY_BOUND: Final = 32
 _FOOTER_GROWTH: Final = 64
-
-
-class _Change(Carried):
-    """What the drafts share: refusals, the layout, and the proof that the finished file is what was planned."""
-
-    def __init__(self, file: OrcFile) -> None:
-        footer = file.footer
-        if footer.version not in spec.VERSIONS:
-            raise UnsupportedError(
-                f"file version {'.'.join(map(str, footer.version))}; 0.11 and 0.12 are known",
-                path=footer.path,
-                field="version",
-                hint="rewrite the file with a released writer",
-            )
-        for before, stripe in itertools.pairwise(footer.stripes):
-            if stripe.offset < before.end:
-                raise CorruptFile(
-                    f"stripe {stripe.ordinal} overlaps the one before it",
-                    path=footer.path,
-                    offset=stripe.offset,
-                    field=stripe.field,
-                    hint="the file is damaged; get it from its source again",
-                )
-        self.file = file
-        self.footer = footer
-        self.gone: dict[int, set[int]] = {}
-        self.bytes_to_decode = 0
-
-    def _count(self) -> None:
-        streams = [
-            (s.offset, s.length)
-            for stripe in self.footer.stripes
-            for s in self.file.stripe_footer(stripe).streams
-            if s.position in self.gone.get(stripe.ordinal, ())
-        ]
-        self.bytes_to_copy = kept_bytes(self.footer, streams)
-
-    def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
-        """Re-read the finished file: every stripe has the streams that were planned, and the new filters' bytes.
-
-        `filters` has the print of each.
-        """
-        again = Footer(written)
-        if len(again.stripes) != len(self.footer.stripes) or again.rows != self.footer.rows:
-            raise WriteError("the footer that was written isn't the one that was planned")
-        for old, stripe, (offset, new) in zip(self.footer.stripes, again.stripes, layout.stripes, strict=True):
-            if (stripe.offset, stripe.index_length, stripe.data_length) != (
-                offset,
-                new.index_length,
-                new.data_length,
-            ):
-                raise WriteError(f"stripe {stripe.ordinal} isn't where it was planned")
-            gone = self.gone.get(stripe.ordinal, set())
-            before = self.file.stripe_footer(old)
-            after = again.stripe_footer(stripe)
-            kept = [(s.kind, s.column, s.length) for s in before.streams if s.position not in gone]
-            planned = [(stripe.ordinal, s.kind, s.column) in filters for s in after.streams]
-            added = list(itertools.compress(after.streams, planned))
-            rest = [s for s, new in zip(after.streams, planned, strict=True) if not new]
-            if [(s.kind, s.column, s.length) for s in rest] != kept:
-                raise WriteError(f"stripe {stripe.ordinal} lost or gained a stream")
-            for stream in added:
-                if again.print_of(stream, stripe) != filters[stripe.ordinal, stream.kind, stream.column]:
-                    raise WriteError(f"the filters at {stream.offset} aren't the ones that were built")
 
 
 class _Built(NamedTuple):
@@ -106,7 +41,7 @@ class _Built(NamedTuple):
     change: FilterChange
 
 
-class AddDraft(_Change):
+class AddDraft(Change):
     """Filters for chosen columns, built from their values, one for each row group."""
 
     def __init__(
@@ -137,7 +72,7 @@ class AddDraft(_Change):
             if s.rows
         }
         estimate = [self._estimate(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
-        self._dropped = self._drop_untrusted() if bad else []
+        self._dropped = self._drop_from_empty_stripes() + (self._drop_untrusted() if bad else [])
         self.estimate = (*estimate, *self._dropped)
         self._count()
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
@@ -209,16 +144,7 @@ class AddDraft(_Change):
                 field=stripe.field,
                 hint="a higher --fpp or --max-bytes makes them smaller",
             )
-        present = self._present(stripe, orc)
-        if present and not self.replace:
-            raise FilterExists(
-                f"column {orc.path} has filters in stripe {stripe.ordinal} already",
-                path=self.footer.path,
-                offset=present[0].offset,
-                field=f"{stripe.field}.streams[{present[0].position}]",
-                hint="--replace builds new ones in place of all present ones",
-            )
-        self.gone.setdefault(stripe.ordinal, set()).update(s.position for s in present)
+        present = self._replaced(stripe, orc)
         self.bytes_to_decode += _data_bytes(streams, orc)
         return FilterChange(
             stripe=stripe.ordinal,
@@ -230,6 +156,30 @@ class AddDraft(_Change):
             target_fpp=self.rule.fpp,
             source="stripe",
         )
+
+    def _replaced(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
+        """The filters that a column has in a stripe, which go. Raises FilterExists where that wasn't asked for."""
+        present = self._present(stripe, orc)
+        if present and not self.replace:
+            raise FilterExists(
+                f"column {orc.path} has filters in stripe {stripe.ordinal} already",
+                path=self.footer.path,
+                offset=present[0].offset,
+                field=f"{stripe.field}.streams[{present[0].position}]",
+                hint="--replace builds new ones in place of all present ones",
+            )
+        self.gone.setdefault(stripe.ordinal, set()).update(s.position for s in present)
+        return present
+
+    def _drop_from_empty_stripes(self) -> list[FilterChange]:
+        """Filters of stripes that have no rows, which can only be wrong."""
+        empty = [self.file.stripe_footer(s) for s in self.footer.stripes if not s.rows]
+        return [
+            removal(self.file, streams, stream)
+            for streams in empty
+            for orc in self.chosen
+            for stream in self._replaced(streams.stripe, orc)
+        ]
 
     def _drop_untrusted(self) -> list[FilterChange]:
         """Readers ignore every filter of a bad writer's file, by its software version; ours have to be believed.
@@ -344,21 +294,7 @@ def _data_bytes(streams: StripeFooter, orc: OrcType) -> int:
     return sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
 
 
-def removal(file: OrcFile, streams: StripeFooter, stream: Stream) -> FilterChange:
-    """A filter stream that goes."""
-    known = stream.column < len(file.footer.types)
-    return FilterChange(
-        stripe=streams.stripe.ordinal,
-        row_group=None,
-        filters=file.footer.row_groups(streams.stripe),
-        column=file.footer.types[stream.column].label if known else f"column {stream.column}",
-        action="remove",
-        bitset_bytes=None,
-        old_bitset_bytes=file.bitset_bytes(streams, stream),
-    )
-
-
-class RemoveDraft(_Change):
+class RemoveDraft(Change):
     """Filters taken out."""
 
     def __init__(self, file: OrcFile, columns: set[int] | None) -> None:

@@ -23,10 +23,10 @@ from bloomcli.formats.orc.filter_header import (
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.missing import Again, Lost
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
-from bloomcli.formats.orc.stop import Stop
 from bloomcli.literals import render
 from bloomcli.mending import removing
 from bloomcli.model import FilterFacts, Finding, Severity
+from bloomcli.stopping import Stop
 
 if TYPE_CHECKING:
     from bloomcli.formats.ahead import Job

@@ -27,10 +27,10 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.moments import Moments
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
-from bloomcli.formats.orc.stop import Stop
 from bloomcli.formats.orc.streams import ByteStream, Presence, Runs, byte_runs, integers
 from bloomcli.formats.orc.zones import writer_zone
 from bloomcli.source import Source
+from bloomcli.stopping import Stop
 
 INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}

@@ -14,8 +14,8 @@ from bloomcli.formats.orc.column_reader import Taken
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.shown import ShownValues
-from bloomcli.formats.orc.stop import Stop
 from bloomcli.source import Source
+from bloomcli.stopping import Stop
 
 
 @dataclass(frozen=True, slots=True)

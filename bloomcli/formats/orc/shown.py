@@ -11,9 +11,9 @@ from bloomcli import civil, kernels, limits
 from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, REPEATED, TIMESTAMPS, VERSIONS, Streams
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.stop import Stop
 from bloomcli.formats.orc.streams import ByteStream, byte_runs, integers
 from bloomcli.source import Source
+from bloomcli.stopping import Stop
 
 _MOST_SHOWN: Final = 1024
 """Bytes of a string that are shown."""

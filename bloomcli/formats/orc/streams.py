@@ -15,8 +15,8 @@ from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
 from bloomcli.formats.orc.footer import Stream, Stripe
-from bloomcli.formats.orc.stop import Stop
 from bloomcli.source import Source
+from bloomcli.stopping import Stop
 
 _WINDOW: Final = 512 << 10
 """Bytes read from a local file at a time: they stay in the processor's cache until they are decompressed."""

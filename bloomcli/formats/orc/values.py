@@ -25,10 +25,10 @@ from bloomcli import kernels, limits
 from bloomcli.formats.orc.column_reader import TIMESTAMPS, ColumnReader, Taken, unreadable
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.stop import Stop
 from bloomcli.literals import Literal
 from bloomcli.model import Column
 from bloomcli.source import Source
+from bloomcli.stopping import Stop
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG", "DATE")
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}

