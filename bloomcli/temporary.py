@@ -196,7 +196,8 @@ def _settle(folder: Folder, held: str, *, alone: bool = True) -> bool:
     if marks is None or found is None:
         return False
     if found not in marks:
-        final = next((n for n in _names(folder) if may_be_beside(held, n) and folder.look(n) == marks.new), None)
+        there = [name for name in os.listdir(folder.path) if may_be_beside(held, name)]  # noqa: PTH208
+        final = next((name for name in there if folder.look(name) == marks.new), None)
         if final is None:
             return False  # nothing tells which of them is newer
         fd = -1 if alone else os.open(folder.path / final, os.O_RDONLY | _SWEEPING)
@@ -211,16 +212,10 @@ def _settle(folder: Folder, held: str, *, alone: bool = True) -> bool:
     return True
 
 
-def _names(folder: Folder) -> list[str]:
-    with os.scandir(folder.path) as entries:
-        return [entry.name for entry in entries]
-
-
 def temporaries(directory: Path) -> list[Path]:
     """Temporary files in a directory, being written or left behind; none where it can't be read."""
     try:
-        with os.scandir(directory) as entries:
-            return [Path(e.path) for e in entries if is_temporary(e.name)]
+        return [Path(directory, name) for name in os.listdir(directory) if is_temporary(name)]  # noqa: PTH208  names do
     except OSError:
         return []
 
@@ -293,8 +288,7 @@ def _put_back(left: Path, fd: int) -> bool:
 
 def _without_checksums(left: Path) -> list[Path]:
     """Files that the checksums may be for. Long names were cut: there may be several."""
-    with os.scandir(left.parent) as entries:
-        files = {e.name for e in entries}
+    files = set(os.listdir(left.parent))  # noqa: PTH208
     return [
         left.with_name(name)
         for name in sorted(files)
