@@ -47,7 +47,7 @@ SHORTENED: Final = frozenset({"read", "pread64", "write", "pwrite64", "copy_file
 LATE: Final = frozenset({"close", "rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir"})
 """Calls that may have done their work and fail all the same; `close` always has."""
 
-DEADLINE: Final = 20
+DEADLINE: Final = 12
 """Seconds that a trial may take."""
 
 _TEMPORARY: Final = re.compile(r"\..*\.bloom-[0-9a-f-]{12,}\.tmp", re.DOTALL)
@@ -308,7 +308,7 @@ class Trials:
     def _codes(self, found: Folder) -> Sequence[int]:
         """What a rerun may exit with: where the file was complete, the command may say that it is done already."""
         done = any(
-            found.get(name) == file and self.before.get(name) != file
+            name in found and found[name].data == file.data and self.before.get(name) != file
             for name, file in self.after.items()
             if not is_sidecar(name)
         )
