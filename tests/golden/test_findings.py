@@ -37,6 +37,7 @@ VALUES: Final[dict[str, Found]] = {
 ENCRYPTED: Final = "pyarrow_encrypted_footer.parquet"
 
 CORPUS: Final[dict[str, Found]] = {
+    "dict-page-offset-zero.parquet": set(),
     "data_index_bloom_encoding_stats.parquet": {("filter-no-length", "String")},
     "TestOrcFile.emptyFile.orc": set(),
     "TestOrcFile.testPredicatePushdown.orc": set(),
