@@ -305,10 +305,19 @@ def appear(temporary: Path, final: Path) -> None:
     """
     try:
         os.link(temporary, final)  # fails if somebody created the name meanwhile, unlike a rename
-    except FileExistsError:
-        raise
-    except OSError:  # the file system has no hard links
-        if not rename_new(temporary, final):
-            os.replace(temporary, final)  # noqa: PTH105
-    else:
-        temporary.unlink()
+    except OSError as error:
+        if not _same(temporary, final):  # else a server did it, and its answer was lost, or said so of a second try
+            if isinstance(error, FileExistsError):
+                raise
+            if not rename_new(temporary, final):  # the file system has no hard links
+                os.replace(temporary, final)  # noqa: PTH105
+            return
+    temporary.unlink()
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Both are names of one file."""
+    try:
+        return os.path.samestat(one.lstat(), other.lstat())
+    except FileNotFoundError:
+        return False

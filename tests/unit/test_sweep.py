@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -322,3 +323,26 @@ def test_a_file_that_is_changed_by_itself_is_swept_beside_first(tmp_path: Path) 
     bloomcli.add(path, ["id"], in_place=True)
     assert names(tmp_path) == {path.name, sidecar_of(path).name}
     assert sidecar_of(path).read_bytes() == checksums(path.read_bytes(), 512)
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EEXIST, errno.ESTALE])
+def test_a_name_that_was_given_though_the_system_denies_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    """A server's answer may be lost, and the client's second try finds the first one's work."""
+    left, final = tmp_path / "left", tmp_path / "final"
+    left.write_bytes(b"new")
+    link = os.link
+
+    def denied(one: Path, other: Path) -> None:
+        link(one, other)
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "link", denied)
+    temporary.appear(left, final)
+    assert [path.name for path in tmp_path.iterdir()] == ["final"]
+    left.write_bytes(b"newer")
+    monkeypatch.undo()
+    with pytest.raises(FileExistsError):
+        temporary.appear(left, final)
+    assert (left.read_bytes(), final.read_bytes()) == (b"newer", b"new")
