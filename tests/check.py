@@ -8,6 +8,7 @@ side, of which one mostly waits for other processes.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,9 @@ STEPS = (
 
 def main(args: Sequence[str]) -> int:
     """Run the steps; returns the exit code of the first that fails."""
+    # Started in the background, a shell's command ignores Ctrl-C, and so would the commands that tests stop by it.
+    for number, action in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+        signal.signal(number, action)
     # Tests start hundreds of processes: each would compile every module again, which takes longer than its work.
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     quick = "--quick" in args
