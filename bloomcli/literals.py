@@ -268,7 +268,8 @@ def _text(text: str, column: Column) -> bytes:
     except UnicodeEncodeError:  # half a surrogate pair, as JSON can write it, is no character
         raise _Malformed("text") from None
     if column.type_length is not None and len(value) != column.type_length:
-        raise _Impossible(f"{type_name(column)} of {column.type_length} bytes can't hold {len(value)} bytes")
+        given = "1 byte" if len(value) == 1 else f"{len(value)} bytes"
+        raise _Impossible(f"{type_name(column)} of {column.type_length} bytes can't hold {given}")
     return value
 
 

@@ -194,6 +194,7 @@ def test_fixed_lengths_are_kept() -> None:
     assert encoded("0x0102030405", FIVE_BYTES) == b"\x01\x02\x03\x04\x05"
     assert encoded("hello", FIVE_BYTES) == b"hello"
     assert "holds 5 bytes, not 4" in (literals.parse("0x01020304", FIVE_BYTES).impossible or "")
+    assert (literals.parse("h", FIVE_BYTES).impossible or "")[-17:] == "can't hold 1 byte"
     assert "can't hold 6 bytes" in (literals.parse("hellos", FIVE_BYTES).impossible or "")
 
 
