@@ -20,7 +20,7 @@ from bloomcli.listing import is_uri, local_path, spelling
 from bloomcli.model import Finding
 from bloomcli.rules import RULES
 from bloomcli.rules.globs import place
-from bloomcli.system import read_file
+from bloomcli.system import hint, read_file, reason
 
 _SCHEMA: Final = "bloom/baseline/2"
 _OLD: Final = "bloom/baseline/1"
@@ -149,7 +149,9 @@ def load(path: str | os.PathLike[str]) -> Baseline:
     except UnicodeDecodeError as error:
         raise UsageError("it isn't UTF-8", path=name, offset=error.start, hint=_HINT) from None
     except OSError as error:
-        raise UnreadableError(f"can't be read: {error.strerror or error}", path=name, hint="check the path") from None
+        raise UnreadableError(
+            f"can't be read: {reason(error)}", path=name, hint=hint(error) or "check the path"
+        ) from None
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -80,7 +80,8 @@ def bound(tmp_path: Path) -> Bloom:
 def test_a_file_that_may_not_be_read_ends_in_3_with_its_name_and_the_reason(bound: Bloom, args: str) -> None:
     done = bound(*args.split())
     assert done.code == 3
-    assert "secret.parquet: can't be read: permission denied" in (done.out + done.err).lower()
+    assert "secret.parquet: can't be read: permission denied" in done.out + done.err
+    assert "hint: check who may read it" in done.out + done.err
 
 
 @pytest.mark.slow
