@@ -14,6 +14,8 @@ from bloomcli.rows import DatasetReport, FileRow, Status
 ROWS_SHOWN: Final = 50
 """Datasets up to this size are shown file by file."""
 _TROUBLE_SHOWN: Final = 200
+_NOTE_WIDTH: Final = 40
+"""Longer notes would be narrow columns of a word a line on a terminal of 80: they are told below the table."""
 _STYLE: Final = {
     Status.DONE: Style.GOOD,
     Status.SKIPPED: Style.DIM,
@@ -30,7 +32,8 @@ def dataset(report: DatasetReport) -> Iterator[Block]:
     troubled = [
         r
         for r in report.rows
-        if r.status is Status.FAILED or (r.status is Status.DONE and r.reason and report.files > ROWS_SHOWN)
+        if r.status is Status.FAILED
+        or (r.status is Status.DONE and r.reason and (report.files > ROWS_SHOWN or _is_long(r.reason)))
     ]
     for row in troubled[:_TROUBLE_SHOWN]:
         yield from _trouble(row)
@@ -73,9 +76,20 @@ def _grid(report: DatasetReport) -> Grid:
             _size(row.filter_bytes),
             rate(row.max_fpp),
             *sizes,
-            row.reason or _answers(row),
+            _note(row),
         )
     return grid
+
+
+def _note(row: FileRow) -> str:
+    """What fits beside the figures; what doesn't stands below, of each file or of all that are skipped for it."""
+    if row.reason is None:
+        return _answers(row)
+    return "see below" if _is_long(row.reason) else row.reason
+
+
+def _is_long(reason: str) -> bool:
+    return len(reason) > _NOTE_WIDTH
 
 
 def _answers(row: FileRow) -> str:

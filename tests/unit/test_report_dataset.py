@@ -131,6 +131,17 @@ def test_filters_that_cannot_be_read_are_told_of_however_many_files_there_are() 
         assert shown(report(*[DONE] * others, odd)).count("1 unreadable: its header is torn") == 1
 
 
+@pytest.mark.parametrize("status", [Status.DONE, Status.SKIPPED])
+def test_a_long_note_stands_below_the_table_and_not_in_a_column_of_a_word_a_line(status: Status) -> None:
+    reason = "left out: f16, values are hashed at 2 bytes and DuckDB looks 4 up"
+    lines = shown(report(DONE, replace(DONE, path="lake/odd.parquet", status=status, reason=reason))).splitlines()
+    (row,) = [text for text in lines if text.startswith("lake/odd.parquet ")]
+    assert row.endswith("see below")
+    told = {Status.DONE: f"lake/odd.parquet: {reason}", Status.SKIPPED: f"skipped 1 file: {reason}"}
+    assert lines.count(told[status]) == 1
+    assert sum(reason in text for text in lines) == 1
+
+
 def test_trouble_beyond_bearing_is_cut_and_the_rest_counted() -> None:
     rows = [replace(FAILED, path=f"{i}", error=f"{i}: it is torn") for i in range(1234)]
     text = shown(report(*rows))
