@@ -88,6 +88,21 @@ def _issues(named: Sequence[Reader]) -> Iterator[Finding]:
             )
 
 
+def broken_promises(file: FilterFile, facts: Sequence[FilterFacts], columns: set[int] | None) -> Iterator[Finding]:
+    """What DuckDB, which need not be named, would lose because the footer says of filters what isn't so.
+
+    Args:
+        file: an open file.
+        facts: its filters; those of columns that aren't looked at don't matter.
+        columns: ordinals of the columns to look at; None for all.
+    """
+    wrong = [r for r in known(("duckdb",), file.format) if INTERVAL in r.wrong_about]
+    with_filters = {fact.column for fact in facts}
+    for column in file.columns:
+        if column.path in with_filters and (columns is None or column.index in columns):
+            yield from _intervals(file, column, wrong)
+
+
 def confirmed_zeros(file: FilterFile, zeros: Sequence[Finding], names: Sequence[str]) -> Iterator[Finding]:
     """What the named readers surely lose, where values that were read show -0.0 in filters without +0.0.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bloomcli.rules import RULES, When
 from bloomcli.rules.policy import FilePolicy, Policy, matches
-from bloomcli.rules.reader_types import ISSUE, WIDENED
+from bloomcli.rules.reader_types import INTERVAL, ISSUE, WIDENED
 from bloomcli.rules.readers import reader
 
 
@@ -43,6 +43,8 @@ class Scope:
             case When.POLICY:
                 return rules.advice
             case When.READERS:
+                if id == INTERVAL and not rules.readers:
+                    return self.values  # the file's own footer names the reader
                 return _by_readers(rules, format, id)
         return True
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from bloomcli.checks.limits import rates_and_sizes, required
 from bloomcli.checks.profit import profit
-from bloomcli.checks.readers import confirmed_zeros
+from bloomcli.checks.readers import broken_promises, confirmed_zeros
 from bloomcli.checks.readers import readers as losing
 from bloomcli.commands.arguments import names, readers_policy
 from bloomcli.commands.columns import excluded, indexes, select
@@ -201,6 +201,8 @@ def _readers(
 ) -> Iterator[Finding]:
     """What the named readers would lose. Of lone zeros filters only hint: where values were read, those decide."""
     if not rules.readers:
+        if whole:
+            yield from broken_promises(file, facts, wanted)
         return
     proven = list(confirmed_zeros(file, zeros, rules.readers))
     settled = {finding.column for finding in proven}

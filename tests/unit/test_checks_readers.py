@@ -463,6 +463,11 @@ def test_filters_without_the_normal_form_of_intervals_are_an_error_of_duckdb(tmp
         assert finding.places == "1"
         assert check(lacking, ["spark", "duckdb-1", "clickhouse"]) == check(path, ["clickhouse"])
         assert not bloomcli.validate(lacking, readers=["duckdb"], deep=True).ok
+        assert bloomcli.validate(lacking).findings == ()
+        assert bloomcli.validate(lacking, deep=True).findings == (finding,)  # the footer's word, whoever reads
+        others = [name for n, name in enumerate(INTERVALS, start=1) if n != column]
+        assert bloomcli.validate(lacking, columns=others, deep=True).findings == ()
+        assert bloomcli.validate(lacking, readers=["spark"], deep=True).ok
         bloomcli.add(lacking, [finding.column or ""], in_place=True, replace=True)  # as the hint says
         assert check(lacking, ["duckdb"]) == []
 

@@ -79,6 +79,13 @@ def test_a_readers_rule_is_looked_at_where_a_named_reader_could_break_it_in_such
     assert covers("reader-widened", readers=("trino",), table=TABLE)
 
 
+def test_the_normal_form_of_intervals_is_looked_for_with_values_where_no_reader_is_named() -> None:
+    assert covers("reader-interval", values=True)
+    assert not covers("reader-interval")
+    assert not covers("reader-interval", values=True, readers=("spark",))
+    assert covers("reader-interval", readers=("duckdb",))
+
+
 def test_every_rule_is_looked_at_by_a_run_that_asks_for_everything() -> None:
     everyone = ("impala", "iceberg", "duckdb", "trino", "doris")
     for id_ in set(RULES) - {"profit-dictionary"}:
