@@ -27,6 +27,10 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
+SIGNATURE = "footer signature"
+"""Among a report's `details`: the file can't be changed without breaking it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A leaf column of the file's schema, in schema order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bloomcli.model import FilterDump, FilterFacts, InspectReport
+from bloomcli.model import SIGNATURE, FilterDump, FilterFacts, InspectReport
 from bloomcli.report.human import count, plural, rate, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.places import type_text, where
@@ -23,7 +23,8 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
     yield Pairs(tuple(_file_facts(report, headers)))
     if not report.filters:
         yield Gap()
-        yield line("No Bloom filters. `bloom add FILE --columns NAME -o OUT` adds some.")
+        adding = "" if SIGNATURE in dict(report.details) else " `bloom add FILE --columns NAME -o OUT` adds some."
+        yield line("No Bloom filters." + adding)
         return
     yield Gap()
     if report.summary and not every:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import ROOT
 from support import footers, thrift
 
 import bloomcli
 from bloomcli.cli import run
 from bloomcli.errors import UnsupportedError
+from bloomcli.report import text_filters
 
 FIELD = 32767
 AS_IN_THE_EXAMPLE = -16384
@@ -120,3 +123,11 @@ def test_inspect_shows_the_footers_extension(tmp_path: Path, capfd: pytest.Captu
     assert run(["add", str(path), "-c", "b", "-o", str(tmp_path / "out.parquet")]) == 0
     added = " ".join(capfd.readouterr().out.split())
     assert "remark: the footer has a binary extension (field 32767 of FileMetaData" in added
+
+
+def test_inspect_of_a_signed_footer_says_so_and_advises_no_change() -> None:
+    path = ROOT / "fixtures/parquet/pyarrow_signed.parquet"
+    assert [name for name, _ in bloomcli.inspect(path).details] == ["footer signature"]
+    bare = replace(bloomcli.inspect(path), filters=())
+    assert "adds some" not in "".join(map(str, text_filters.inspect(bare)))
+    assert "adds some" in "".join(map(str, text_filters.inspect(replace(bare, details=()))))

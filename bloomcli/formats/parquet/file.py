@@ -16,7 +16,7 @@ from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
 from bloomcli.literals import Literal, excluded_by
 from bloomcli.mending import adding
-from bloomcli.model import BitTrail, Column, ColumnChunk, FilterDump, FilterFacts, FilterSummary, Finding
+from bloomcli.model import SIGNATURE, BitTrail, Column, ColumnChunk, FilterDump, FilterFacts, FilterSummary, Finding
 from bloomcli.source import Source
 
 
@@ -37,9 +37,10 @@ class ParquetFile:
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
-        """The footer's extension, if it has one."""
+        """The footer's signature and its extension, if it has them."""
+        signed = ((SIGNATURE, "any change breaks it: no filters can be added"),) if self.footer.signed else ()
         found = extension.of_footer(self.footer)
-        return () if found is None else (("footer extension", f"field 32767, {found.bytes:,} bytes"),)
+        return signed if found is None else (*signed, ("footer extension", f"field 32767, {found.bytes:,} bytes"))
 
     @property
     def dictionaries_hold_values_only(self) -> bool:
