@@ -270,3 +270,17 @@ def test_a_second_dictionary_is_refused(tmp_path: Path) -> None:
 
     path.write_bytes(footers.edited(footers.join(body[:again] + body[at:] + bytes(64), footer), forget))
     refused(path, CorruptFile, "a second dictionary page")
+
+
+def test_pages_without_a_value_where_the_statistics_count_some_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", pa.table({"c": pa.nulls(40, pa.int64())}))
+
+    def no_nulls(metadata: Fields) -> None:
+        footers.meta(metadata, 0, 0)[12][1][3] = (thrift.I64, 0)
+
+    footers.edit_file(path, path, no_nulls)
+    with pytest.raises(CorruptFile, match="the pages hold no value of c, and the statistics count 40") as caught:
+        bloomcli.add(path, ["c"], output=tmp_path / "out")
+    assert caught.value.field == "row_groups[0].columns[0]"
+    assert caught.value.offset is not None
+    assert list(tmp_path.iterdir()) == [path]

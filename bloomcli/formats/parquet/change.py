@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.copying import STEP_BYTES
-from bloomcli.errors import FilterExists, UnsupportedError, UsageError
+from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.ahead import Ahead, Job
@@ -171,6 +171,7 @@ class AddDraft(Change):
                 built = self._build_one(chunk, grows=True)
             bits = built.bits
             assert bits is not None  # noqa: S101  one that may grow is always built
+            self._refuse_missing(chunk, built.values)
             changes.append(self._changed(place, chunk, built.values, bits))
             decoded += built.decoded
             yield from self.put(place, bits, early=early)
@@ -209,6 +210,19 @@ class AddDraft(Change):
     def failed(self) -> bool:
         """Some column could not be read."""
         return self._ahead is not None and self._ahead.failed()
+
+    def _refuse_missing(self, chunk: ColumnChunk, count: int) -> None:
+        """Refuse pages without a value where the statistics count some: `validate` would call the filter all zero."""
+        present = present_values(chunk)
+        if count or chunk.null_count is None or not present:
+            return
+        raise CorruptFile(
+            f"the pages hold no value of {chunk.column.path}, and the statistics count {present}",
+            path=self.file.source.path,
+            offset=chunk.data_offset,
+            field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
+            hint="the file is damaged; get it from its source again, or leave the column out with --exclude",
+        )
 
     def _changed(self, place: ChunkPlace, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:
         return FilterChange(
