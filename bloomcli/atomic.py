@@ -27,7 +27,7 @@ from bloomcli import sidecar
 from bloomcli.copying import Copier
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.locks import Holding
-from bloomcli.renewing import renewed_beside
+from bloomcli.renewing import has_checksums, renewed_beside
 from bloomcli.signals import terminable
 from bloomcli.source import LocalSource
 from bloomcli.temporary import Temporary, appear, sweep
@@ -182,10 +182,15 @@ def replacing(
             _take_over(fd, source, final, exists=exists)
             writer.flush()
             verify(temporary.path)
-            with Holding(final):
+            with Holding(final, partial(_may_overtake, temporary, final, expected)) as lock:
                 source.check_unchanged()
                 with renewed_beside(temporary, final, known, writer.same):
-                    _commit(temporary, final, overwrite=overwrite, expected=expected, source=source)
+                    if expected is not None and overwrite:
+                        temporary.replace(expected, alone=not lock.overtaking)
+                    else:
+                        source.check_unchanged()
+                        _name(temporary, final, overwrite=overwrite)
+                    _sync_directory(final.parent)
         finally:
             writer.close()
 
@@ -206,8 +211,12 @@ def place(target: Path, data: bytes, *, overwrite: bool) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(temporary.fd)
-        with Holding(final), renewed_beside(temporary, final, None, 0):
-            _commit(temporary, final, overwrite=overwrite)
+        with (
+            Holding(final, partial(_may_overtake, temporary, final, None)),
+            renewed_beside(temporary, final, None, 0),
+        ):
+            _name(temporary, final, overwrite=overwrite)
+            _sync_directory(final.parent)
 
 
 @contextmanager
@@ -247,30 +256,24 @@ def _destination(target: Path) -> tuple[Path, bool]:
     return final, True
 
 
-def _commit(
-    temporary: Temporary,
-    final: Path,
-    *,
-    overwrite: bool,
-    expected: LocalSource | None = None,
-    source: LocalSource | None = None,
-) -> None:
-    """Give the file its name: that of the file that `expected` has open, if it is given."""
-    if expected is not None and overwrite:
-        temporary.replace(expected)
-    else:
-        if source is not None:
-            source.check_unchanged()
-        if overwrite:
-            os.replace(temporary.path, final)  # noqa: PTH105  the os call is the one with the documented atomicity
-        else:
-            try:
-                appear(temporary.path, final)
-            except FileExistsError:
-                raise UsageError(
-                    "the output exists already", path=str(final), hint="--overwrite replaces it"
-                ) from None
-    _sync_directory(final.parent)
+def _name(temporary: Temporary, final: Path, *, overwrite: bool) -> None:
+    """Give the file its name, whatever has it."""
+    if overwrite:
+        os.replace(temporary.path, final)  # noqa: PTH105  the os call is the one with the documented atomicity
+        return
+    try:
+        appear(temporary.path, final)
+    except FileExistsError:
+        raise UsageError("the output exists already", path=str(final), hint="--overwrite replaces it") from None
+
+
+def _may_overtake(temporary: Temporary, final: Path, expected: LocalSource | None) -> bool:
+    """Whether a file may be replaced though somebody else, who may hang, has its lock.
+
+    Not if it has checksums: both would be at them. And a source only if one of both will notice: see
+    `Temporary.replace`.
+    """
+    return not has_checksums(final) and (expected is None or temporary.may_overtake(expected))
 
 
 def _take_over(fd: int, source: LocalSource, final: Path, *, exists: bool) -> None:

@@ -11,6 +11,7 @@ import errno
 import os
 import signal
 import time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Self
@@ -62,12 +63,21 @@ class Holding:
 
     A file that is renamed to the name while its old one is waited for is waited for next: who holds the lock of the
     file that has the name is the one that may replace it.
+
+    Args:
+        path: the name.
+        overtake: asked when somebody else has had the lock for `WAIT_SECONDS`, who may hang: whether to go on
+            without it.
     """
+
+    overtaking = False
+    """Somebody else has the lock."""
 
     _fd = -1
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, overtake: Callable[[], bool] = lambda: False) -> None:
         self._path = path
+        self._overtake = overtake
 
     def __enter__(self) -> Self:
         """Take it.
@@ -77,12 +87,17 @@ class Holding:
             OSError: the system refused.
         """
         deadline = time.monotonic() + WAIT_SECONDS
-        for access in (os.O_RDONLY, os.O_RDWR):  # network file systems lock what may be written only
-            while self._open(access) and _wait(self._fd, self._path, deadline):
-                if _has_name(self._fd, self._path) or time.monotonic() > deadline:
-                    return self
-            if self._fd < 0:
-                break
+        try:
+            for access in (os.O_RDONLY, os.O_RDWR):  # network file systems lock what may be written only
+                while self._open(access) and _wait(self._fd, deadline):
+                    if _has_name(self._fd, self._path) or time.monotonic() > deadline:
+                        return self
+                if self._fd < 0:
+                    break
+        except TimeoutError:
+            if not self._overtake():
+                raise locked(self._path) from None
+            self.overtaking = True
         self._close()
         return self
 
@@ -107,19 +122,24 @@ class Holding:
                 os.close(fd)
 
 
-def _wait(fd: int, path: Path, deadline: float) -> bool:
-    """Take a lock, sooner or later; False where there are none."""
+def locked(path: Path) -> WriteError:
+    """The error of a file that somebody else has locked."""
+    return WriteError(
+        f"can't be replaced: another process has held its lock for {WAIT_SECONDS:g} seconds",
+        path=str(path),
+        hint="another bloom is replacing it, or a program has locked it; try again when that is done",
+    )
+
+
+def _wait(fd: int, deadline: float) -> bool:
+    """Take a lock, sooner or later; False where there are none. Raises TimeoutError."""
     pause = _FIRST_PAUSE_SECONDS
     while True:
         try:
             return lock(fd)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise WriteError(
-                    f"can't be replaced: another process has held its lock for {WAIT_SECONDS:g} seconds",
-                    path=str(path),
-                    hint="another bloom is replacing it, or a program has locked it; try again when that is done",
-                ) from None
+                raise TimeoutError from None
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from bloomcli import sidecar
 from bloomcli.errors import WriteError
-from bloomcli.exchange import beside
+from bloomcli.exchange import beside, may_be_beside
 from bloomcli.locks import Holding
-from bloomcli.temporary import Temporary, appear, identity
+from bloomcli.temporary import Temporary, appear, identity, temporaries
 
 
 @contextmanager
@@ -75,6 +75,12 @@ def renewed_beside(temporary: Temporary, final: Path, known: sidecar.Checksums |
             except BaseException:  # stopped in the middle of it
                 settle()
                 raise
+
+
+def has_checksums(final: Path) -> bool:
+    """Whether a file has checksums, or somebody is at them."""
+    place_of = sidecar.sidecar_of(final)
+    return os.path.lexists(place_of) or any(may_be_beside(p.name, place_of.name) for p in temporaries(final.parent))
 
 
 def _left(place_of: Path, error: OSError) -> WriteError:

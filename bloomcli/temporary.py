@@ -29,7 +29,7 @@ from bloomcli.exchange import (
     may_be_beside,
     rename_new,
 )
-from bloomcli.locks import can_lock, lock, open_for_writing
+from bloomcli.locks import can_lock, lock, locked, open_for_writing
 from bloomcli.source import LocalSource
 
 _CLOSE_ON_EXEC: Final = getattr(os, "O_CLOEXEC", 0)
@@ -105,22 +105,42 @@ class Temporary:
         """Leave it under its hidden name when the block ends, for the next to sweep."""
         self._kept = True
 
-    def replace(self, source: LocalSource) -> None:
+    def may_overtake(self, source: LocalSource) -> bool:
+        """Whether a source may be replaced though another writer, who may hang, is at it too.
+
+        It may where files can be exchanged: who comes later notices. Not if the other has given its file the name and
+        hasn't seen yet what came out: that may be somebody else's, and has to be put back.
+        """
+        if not _CAN_EXCHANGE or not self._open_folder().may_exchange:
+            return False
+        new = mark(source.fingerprint)
+        found = (marks_in(p.name) for p in temporaries(self._final.parent))
+        return all(marks is None or marks.new != new for marks in found)
+
+    def replace(self, source: LocalSource, *, alone: bool = True) -> None:
         """Take the final name from the file that the source has open, if that still has it, and is what it was.
+
+        Args:
+            source: the file that this one was made from.
+            alone: no other writer has its lock.
 
         Raises:
             SourceChanged: it isn't. What has the name is left as it is.
+            WriteError: that needs a lock here, and somebody else has it.
             OSError: the system refused.
         """
         source.check_unchanged()
-        if _CAN_EXCHANGE:
-            self._folder = Folder(self._final.parent)
-            if self._folder.may_exchange:
-                self._exchange(self._folder, source)
-                return
-        os.replace(self.path, self._final)  # noqa: PTH105  the os call is the one with the documented atomicity
+        if _CAN_EXCHANGE and self._open_folder().may_exchange:
+            self._exchange(self._open_folder(), source, alone)
+        else:
+            os.replace(self.path, self._final)  # noqa: PTH105  the os call is the one with the documented atomicity
 
-    def _exchange(self, folder: Folder, source: LocalSource) -> None:
+    def _open_folder(self) -> Folder:
+        if self._folder is None:
+            self._folder = Folder(self._final.parent)
+        return self._folder
+
+    def _exchange(self, folder: Folder, source: LocalSource, alone: bool) -> None:
         marks = Marks(new=mark(os.fstat(self.fd)), old=mark(source.fingerprint))
         held, final = beside(self._final, marks), self._final.name
         self._held = held.name
@@ -131,6 +151,8 @@ class Temporary:
             if written or (found == marks.old and folder.look(held.name) not in (None, found)):
                 found = folder.swap(held.name, final, marks.new)
         except CannotExchange:
+            if not alone:
+                raise locked(self._final) from None
             source.check_unchanged()
             os.replace(held, self._final)  # noqa: PTH105
             return
@@ -296,6 +318,14 @@ def _without_checksums(left: Path) -> list[Path]:
     ]
 
 
+def _same(one: Path, other: Path) -> bool:
+    """Both are names of one file."""
+    try:
+        return os.path.samestat(one.lstat(), other.lstat())
+    except FileNotFoundError:
+        return False
+
+
 def appear(temporary: Path, final: Path) -> None:
     """Give a file its final name unless somebody else's has it.
 
@@ -313,11 +343,3 @@ def appear(temporary: Path, final: Path) -> None:
                 os.replace(temporary, final)  # noqa: PTH105
             return
     temporary.unlink()
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Both are names of one file."""
-    try:
-        return os.path.samestat(one.lstat(), other.lstat())
-    except FileNotFoundError:
-        return False

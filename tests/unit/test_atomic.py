@@ -301,6 +301,21 @@ def test_an_exchange_that_fails_though_it_was_done_does_not_say_that_the_origina
     assert names(file.parent) == {file.name}
 
 
+def test_a_link_that_fails_though_it_was_made_is_no_file_of_somebody_else(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.link
+
+    def link(old: Path, new: Path) -> None:
+        real(old, new)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "link", link)
+    replace(file.with_name("target"), source=file, overwrite=False)
+    assert file.with_name("target").read_bytes() == NEW
+    assert names(file.parent) == {file.name, "target"}
+
+
 def test_a_folder_that_cannot_be_synced_is_no_error(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fails_later(monkeypatch, "fsync", file, errno.EINVAL)
     replace(file)

@@ -21,6 +21,7 @@ from support.instants import WRITING, Instant
 from support.replacing import NEW, OLD, names, replace
 
 from bloomcli import exchange, kernels, locks, temporary
+from bloomcli.atomic import replacing
 from bloomcli.errors import SourceChanged, WriteError
 from bloomcli.exchange import Marks, beside, mark
 from bloomcli.sidecar import sidecar_of
@@ -419,10 +420,18 @@ def test_a_long_name_finds_its_file_again(file: Path) -> None:
     assert len(names(long.parent)) == 2
 
 
+@pytest.mark.parametrize("why", ["checksums", "no exchange", "no exchange after all"])
 def test_a_lock_that_another_process_keeps_is_an_error_that_names_the_file(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
+    if why == "checksums":
+        sidecar_of(file).write_bytes(checksums(OLD, 512))
+    elif why == "no exchange":
+        monkeypatch.setattr(exchange, "file_system", lambda _: "overlay")
+    else:
+        without_exchange(monkeypatch, errno.EINVAL)
+    before = names(file.parent)
     with file.open("rb") as other:
         fcntl.flock(other, fcntl.LOCK_SH)
         started = time.monotonic()
@@ -432,9 +441,85 @@ def test_a_lock_that_another_process_keeps_is_an_error_that_names_the_file(
     assert caught.value.path == str(file)
     assert caught.value.exit_code == 3
     assert file.read_bytes() == OLD
-    assert names(file.parent) == {file.name}
+    assert names(file.parent) == before
     replace(file)
     assert file.read_bytes() == NEW
+
+
+def hanging(file: Path, when: str) -> int:
+    """A process that is replacing the file by OLD and more, and has been stopped before or after the exchange."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            real, first = exchange._rename, [when]
+
+            def stop(fd: int, one: Path, other_fd: int, other: Path, flags: int) -> int:
+                if first == ["before"]:
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                done = real(fd, one, other_fd, other, flags)
+                if first == ["after"]:
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                first.clear()
+                return done
+
+            exchange._rename = stop
+            with (
+                LocalSource(str(file), file) as source,
+                replacing(file, source=source, overwrite=True, verify=lambda _: None) as out,
+            ):
+                out.copy_range(source, 0, len(OLD))
+                out.write(b"!")
+            code = 0
+        except SourceChanged:
+            code = 3
+        finally:
+            os._exit(code)
+    assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1])
+    return child
+
+
+def test_a_writer_that_hangs_is_overtaken_and_notices(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
+    child = hanging(file, "before")
+    try:
+        replace(file)
+        assert file.read_bytes() == NEW
+    finally:
+        os.kill(child, signal.SIGCONT)
+        status = os.waitpid(child, 0)[1]
+    assert os.waitstatus_to_exitcode(status) == 3
+    assert file.read_bytes() == NEW
+    assert names(file.parent) == {file.name}
+
+
+def test_a_writer_that_hangs_before_it_has_looked_is_not_overtaken(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
+    child = hanging(file, "after")
+    try:
+        assert file.read_bytes() == OLD + b"!"
+        with pytest.raises(WriteError, match="another process has held its lock"):
+            replace(file)
+    finally:
+        os.kill(child, signal.SIGCONT)
+        status = os.waitpid(child, 0)[1]
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert file.read_bytes() == OLD + b"!"
+    assert names(file.parent) == {file.name}
+
+
+def test_an_output_whose_lock_another_process_keeps_is_replaced_as_it_was_ordered(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
+    target = file.with_name("target")
+    target.write_bytes(OTHERS)
+    with target.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        replace(target, source=file)
+    assert target.read_bytes() == NEW
 
 
 def test_a_lock_is_waited_for(file: Path) -> None:
