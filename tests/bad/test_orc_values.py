@@ -133,9 +133,10 @@ def test_a_stream_that_isnt_there_has_no_values(path: Path) -> None:
 
 
 def test_where_all_is_null_no_stream_but_present_is_needed(path: Path) -> None:
+    orcfiles.write(path, pa.table({"n": pa.nulls(ROWS, pa.int64())}))
     file = orcfiles.split(path)
-    file.drop(file.place(DATA, IDS["n"]))
-    file.stripes[0].streams[file.place(PRESENT, IDS["n"])] = orcruns.byte_run(0, 5)
+    file.drop(file.place(DATA, 1))
+    assert file.place(PRESENT, 1) is not None
     path.write_bytes(file.join())
     assert [c.values for c in bloomcli.add(path, ["n"], in_place=True).changes] == [0]
 
@@ -178,3 +179,8 @@ def test_values_that_are_missing_are_shown_without_decoding_what_was_never_read(
     found = {f.column: f.missing for f in bloomcli.validate(path.with_name("bad"), deep=True).findings if f.missing}
     assert found["b"] == ("-56",)
     assert found["t"] == ("t", "e", "x", " ", "0")
+
+
+def test_a_row_group_without_a_value_whose_statistics_count_some_is_refused(path: Path) -> None:
+    nothing = orcruns.byte_run(0, ROWS // 8)  # no row is present
+    refused(path, "n", stream("n", PRESENT, nothing), "row group 0 holds no value of n, .* count 14", CorruptFile)

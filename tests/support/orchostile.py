@@ -78,7 +78,7 @@ def too_many_values(folder: Path) -> Path:
 def nothing_but_nulls(folder: Path) -> Path:
     """2^27 nulls."""
     return claiming(
-        folder, pa.array([1, None]), MOST, {PRESENT: (orcruns.byte_run(0, 130), MOST // 8 // 130 * 2 + 2)}
+        folder, pa.nulls(2, pa.int64()), MOST, {PRESENT: (orcruns.byte_run(0, 130), MOST // 8 // 130 * 2 + 2)}
     )
 
 

@@ -203,7 +203,6 @@ class AddDraft(Change):
         changes: list[FilterChange] = list(self._dropped)
         filters: dict[tuple[int, str, int], int] = {}
         stop = Stop()
-        stop = Stop()
         todo = ((s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ()))
         jobs = (Job(self._memory(s, c), partial(self._build, s, c, stop)) for s, c in todo)
         with Ahead(jobs, threads, _held, most=threads + 1) as ahead:
@@ -254,14 +253,18 @@ class AddDraft(Change):
         streams = self.file.stripe_footer(stripe)
         new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
         rate, count = 0.0, 0
-        for batches in values.row_groups(self.file.source, self.footer, streams, orc, stop):
+        index = self.file.row_index(streams, orc.id)
+        for group, batches in enumerate(values.row_groups(self.file.source, self.footer, streams, orc, stop)):
             bits = KirschMitzenmacherFilter.empty(self.bits, self.k)
+            before = count
             for taken in batches:
                 bits.insert_hashes(taken.hashes, taken.count)
                 if taken.has_zero:
                     bits.insert_hashes(values.zero_hashes(), 2)
                 bits.insert_hashes(taken.others, len(taken.others) // 8)
                 count += taken.count
+            if count == before and group < len(index) and index[group].number_of_values:
+                raise _missing(self.footer.path, stripe, orc, group, index[group].number_of_values)
             rate = max(rate, bits.fpp)
             for stream in new:
                 stream.add(bits)
@@ -284,6 +287,17 @@ class AddDraft(Change):
             misses_target=self._told and rate > self.rule.fpp,
             source="stripe",
         )
+
+
+def _missing(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) -> CorruptFile:
+    """Streams without a value where the statistics count some: `validate` would call the filter all zero."""
+    return CorruptFile(
+        f"row group {group} holds no value of {orc.label}, and its statistics count {count}",
+        path=path,
+        offset=stripe.offset,
+        field=stripe.field,
+        hint="the file is damaged; get it from its source again, or leave the column out with --exclude",
+    )
 
 
 def _held(built: _Built) -> int:
