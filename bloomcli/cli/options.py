@@ -65,9 +65,11 @@ class Rate(click.ParamType):  # type: ignore[type-arg]  # generic in new version
 
 def split_names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     r"""Names from options that repeat and take commas; ``\,`` is a comma within a name."""
-    del ctx, param
-    names = (part.replace("\\,", ",").strip() for value in values for part in re.split(r"(?<!\\),", value))
-    return tuple(name for name in names if name)
+    parts = (part.replace("\\,", ",").strip() for value in values for part in re.split(r"(?<!\\),", value))
+    names = tuple(part for part in parts if part)
+    if values and not names:  # a variable that is empty must not mean the default
+        raise click.BadParameter("it names nothing: give a name, or leave the option out", ctx, param)
+    return names
 
 
 def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

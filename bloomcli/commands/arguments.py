@@ -36,7 +36,7 @@ def several(given: object) -> tuple[object, ...]:
 def readers_policy(
     policy: Policy | str | os.PathLike[str] | None,
     *,
-    readers: str | Sequence[str] = (),
+    readers: str | Sequence[str] | None = (),
     table_schema: str | os.PathLike[str] | None = None,
     max_fpp: float | None = None,
     max_oversize: float | None = None,
@@ -45,14 +45,14 @@ def readers_policy(
 
     Args:
         policy: a policy, or the file that holds one.
-        readers: names of engines, which take the place of the policy's.
+        readers: names of engines, which take the place of the policy's; none, or None, leave the policy's.
         table_schema: file with the table's schema, likewise.
         max_fpp, max_oversize: limits, likewise.
 
     Raises:
         UsageError: a figure out of range, an unknown engine, a policy or a schema that can't be read.
     """
-    engines = names(readers, "readers")
+    engines = names(() if readers is None else readers, "readers")
     if policy is None:
         policy = Policy()
     elif not isinstance(policy, Policy):

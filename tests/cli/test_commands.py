@@ -175,6 +175,9 @@ def test_add_leaves_out_or_refuses_what_a_reader_would_lose_rows_by(
     assert bloom("add", "f.parquet", "-c", "half", "--dry-run", "--policy", "other.toml").code == 0
     both = bloom("add", "f.parquet", "-c", "id", "--dry-run", "--policy", "other.toml", "--no-policy")
     assert (both.code, "exclude each other" in both.err) == (2, True)
+    for nothing in ("", " , "):
+        empty = bloom("add", "f.parquet", "-c", "id", "--dry-run", "--readers", nothing)
+        assert (empty.code, "it names nothing" in empty.err) == (2, True)
     unknown = bloom("add", "f.parquet", "-c", "id", "--dry-run", "--readers", "sparkle")
     assert (unknown.code, "did you mean spark" in unknown.err) == (2, True)
     told = bloom("add", "f.parquet", "-c", "id", "--dry-run", "--readers", "doris")

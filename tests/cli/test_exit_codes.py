@@ -36,7 +36,7 @@ from bloomcli.cli import EXIT_CODES
         (["add", "{plain}", "-c", "id", "-o", "{folder}"], 2, "is a directory"),
         (["add", "{plain}", "-c", "id", "-o", "{filtered}"], 2, "--overwrite"),
         (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--in-place"], 2, "exclude each other"),
-        (["add", "{plain}", "-c", ",", "-o", "{nowhere}"], 2, "no columns"),
+        (["add", "{plain}", "-c", ",", "-o", "{nowhere}"], 2, "it names nothing"),
         (["add", "{plain}", "-c", "ok", "-o", "{nowhere}"], 2, "BOOLEAN"),
         (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--fpp", "2"], 2, "between 0 and 1"),
         (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--fpp", "x"], 2, "not a rate"),
