@@ -178,8 +178,12 @@ def named_paths(dataset: Dataset) -> list[str]:
 
 def spark_session(dataset: Dataset) -> Any:
     """The session that the options ask for. Raises UnsupportedError."""
+    import warnings
+
     from bloomcli.engines import spark
 
+    # PySpark warns of pandas' version, which bloom doesn't use; under spark-submit that would get among the results
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
     return spark.session(dataset.master, dict(pair.split("=", 1) for pair in dataset.conf))
 
 
