@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -11,10 +10,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pytest
-from support import orcfiles, orchostile
+from support import measured, orcfiles, orchostile
 from support.processes import wait_until
 
 import bloomcli
@@ -26,39 +25,13 @@ SECONDS_MAX: Final = 5.0
 STOPPED_MAX: Final = 1.0
 
 
-class Ran(NamedTuple):
-    """What a command came to."""
-
-    code: int
-    output: str
-    memory: int
-    """Bytes at most, as the system counts them."""
-    seconds: float
-    """Of the processor."""
-
-
-_MEASURED: Final = """
-import json, os, subprocess, sys
-process = subprocess.Popen([sys.executable, "-m", "bloomcli", *sys.argv[1:]], stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, text=True)
-output = process.stdout.read()
-_, status, usage = os.wait4(process.pid, 0)
-seconds = usage.ru_utime + usage.ru_stime
-print(json.dumps([os.waitstatus_to_exitcode(status), output, usage.ru_maxrss * 1024, seconds]))
-"""
-"""A process counts as large as the one that started it: this one is small."""
-
-
-def ran(*arguments: object, code: int | None = None) -> Ran:
+def ran(*arguments: object, code: int | None = None) -> measured.Done:
     """Run a command by itself, and hold it to the figures."""
-    done = subprocess.run(
-        [sys.executable, "-c", _MEASURED, *map(str, arguments)], capture_output=True, text=True, check=True
-    )
-    found = Ran(*json.loads(done.stdout))
-    assert "Traceback" not in found.output
+    found = measured.run(*arguments)
+    assert "Traceback" not in found.text
     assert found.memory < MEMORY_MAX, f"{found.memory >> 20} MiB"
-    assert found.seconds < SECONDS_MAX, f"{found.seconds:.1f} s"
-    assert code is None or found.code == code, found.output
+    assert found.cpu < SECONDS_MAX, f"{found.cpu:.1f} s"
+    assert code is None or found.code == code, found.text
     return found
 
 
@@ -82,8 +55,8 @@ def test_values_that_take_no_room_in_the_file_take_little_in_memory(tmp_path: Pa
     out = tmp_path / "out.orc"
     ran("add", path, "-c", "c", "--max-bytes", "4KiB", "-o", out, "--threads", 2, code=0)
     found = ran("validate", out, "--deep", "--no-policy")
-    assert found.code == 0 or "filter-all-zero" in found.output, "statistics are those of a file that claims less"
-    assert "value-missing" not in found.output
+    assert found.code == 0 or "filter-all-zero" in found.text, "statistics are those of a file that claims less"
+    assert "value-missing" not in found.text
 
 
 @pytest.mark.parametrize("command", ["add", "validate", "inspect"])
@@ -102,8 +75,8 @@ def test_what_claims_too_much_is_refused_by_a_ceiling(tmp_path: Path, name: str,
     if command == "add" or not data:  # without filters, nothing is read of them
         filters = "filters" in name
         assert found.code == (0 if filters and command != "validate" else 1 if filters else found.code)
-        assert found.code in ({0, 1} if filters else {3, 4}), found.output
-        assert (filters and command == "add") or ceiling in " ".join(found.output.split())
+        assert found.code in ({0, 1} if filters else {3, 4}), found.text
+        assert (filters and command == "add") or ceiling in " ".join(found.text.split())
     assert not list(tmp_path.glob(".*"))
 
 
@@ -117,14 +90,14 @@ def test_a_filter_of_120_mib_is_checked_within_the_memory(tmp_path: Path) -> Non
     path = orchostile.one_large_filter(tmp_path)
     ran("inspect", path, code=0)
     found = ran("validate", path, "--deep", "--no-policy", code=1)
-    assert "2 of 2 values" in found.output
+    assert "2 of 2 values" in found.text
 
 
 def test_filters_larger_than_readers_take_are_refused_before_they_are_built(tmp_path: Path) -> None:
     path = orchostile.equal_integers(tmp_path)
     found = ran("add", path, "-c", "c", "-o", tmp_path / "out.orc", code=4)
-    assert "the filters of column c would take" in found.output
-    assert "--max-bytes" in found.output
+    assert "the filters of column c would take" in found.text
+    assert "--max-bytes" in found.text
 
 
 def big(folder: Path, make: Callable[[Path], Path], stripes: int) -> Path:

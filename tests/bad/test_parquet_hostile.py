@@ -5,19 +5,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import footers, thrift
+from support import footers, measured, thrift
 from support.pagefiles import deltas, one_page, squeezed
 from support.processes import wait_until
 from support.tables import write
@@ -57,28 +56,6 @@ READ: Final = {"bomb-delta-byte-array-1m": 1, "bomb-dict2g": 1, "bomb-nulls2g": 
 """Files that are right, and the distinct values in them."""
 
 
-class Done(NamedTuple):
-    """A command that has ended."""
-
-    code: int
-    errors: str
-    cpu: float
-    """Seconds of processor time, which other processes don't add to."""
-    memory: int
-    """The most bytes that were resident."""
-
-
-def run(*arguments: object) -> Done:
-    """A command in a process of its own."""
-    process = subprocess.Popen([*BLOOM, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert process.stderr is not None
-    errors = process.stderr.read().decode()
-    process.stderr.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return Done(process.returncode, errors, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
-
-
 def test_every_hostile_file_is_listed_here() -> None:
     assert {path.stem for path in HOSTILE.glob("*.parquet")} == DAMAGED.keys() | BEYOND.keys() | READ.keys()
 
@@ -86,13 +63,13 @@ def test_every_hostile_file_is_listed_here() -> None:
 @pytest.mark.parametrize("name", sorted(path.stem for path in HOSTILE.glob("*.parquet")))
 def test_a_hostile_file_takes_bounded_memory_and_time(tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
-    done = run("add", HOSTILE / f"{name}.parquet", "-c", "*", "--replace", "-o", out)
+    done = measured.run("add", HOSTILE / f"{name}.parquet", "-c", "*", "--replace", "-o", out)
     assert done.code == (3 if name in DAMAGED else 4 if name in BEYOND else 0), done.errors
     assert done.cpu < SECONDS_MAX
     assert done.memory < MEMORY_MAX_BYTES
     assert list(tmp_path.iterdir()) == ([out] if name in READ else [])
     if name in READ:
-        checked = run("validate", "--deep", out)
+        checked = measured.run("validate", "--deep", out)
         assert (checked.code, checked.errors) == (0, "")
         assert checked.cpu < SECONDS_MAX
         assert checked.memory < MEMORY_MAX_BYTES
@@ -258,7 +235,7 @@ def test_slow_files_take_bounded_memory_and_each_row_group_few_seconds(
     tmp_path: Path, make: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"{__name__}.GROUPS", 1)
-    done = run("add", make(tmp_path / "slow.parquet"), "-c", "c", "-o", tmp_path / "out", "--jobs", "1")
+    done = measured.run("add", make(tmp_path / "slow.parquet"), "-c", "c", "-o", tmp_path / "out", "--jobs", "1")
     assert done.code == 0, done.errors
     assert done.cpu < SECONDS_MAX
     assert done.memory < MEMORY_MAX_BYTES

@@ -27,6 +27,8 @@ FILES = [
 ]
 REFUSED = {"java_no_index.orc": "row index"}
 BAD = "bad_bloom_filter_1.6.0.orc"
+ENCRYPTED = {"java_encrypted.orc": {"secret"}}
+"""Columns that can have no filter, by file: the others' can be added."""
 
 
 @pytest.fixture(params=[name for name in FILES if name not in REFUSED])
@@ -46,15 +48,21 @@ def rest(file: Orc) -> Any:
     return footer, postscript, file.metadata, [(s.rows, s.rest) for s in file.stripes]
 
 
+def plain(file: Orc, path: Path) -> list[str]:
+    """The columns that can have a filter."""
+    return [leaf for leaf in file.hashable if leaf not in ENCRYPTED.get(path.name, set())]
+
+
 @pytest.mark.parametrize("kind", [None, "both"])
 def test_every_other_stream_and_field_is_the_same_after_add_and_after_remove(
     path: Path, tmp_path: Path, kind: str | None
 ) -> None:
     before = Orc(path)
     added, removed = tmp_path / "added.orc", tmp_path / "removed.orc"
-    report = bloomcli.add(path, before.hashable, output=added, replace=True, kind=kind)
+    leaves = plain(before, path)
+    report = bloomcli.add(path, leaves, output=added, replace=True, kind=kind)
     after = Orc(added)
-    ids = {before.columns[leaf] for leaf in before.hashable}
+    ids = {before.columns[leaf] for leaf in leaves}
     for old, new in zip(before.stripes, after.stripes, strict=True):
         assert new.kept == old.kept
         assert {column for of, column in new.filters if of == 8} >= ids
@@ -64,7 +72,7 @@ def test_every_other_stream_and_field_is_the_same_after_add_and_after_remove(
         )
     assert rest(after) == rest(before)
     assert len(report.changes) >= len(ids) * len(before.stripes)
-    assert bloomcli.validate(added, columns=before.hashable, deep=True).ok
+    assert bloomcli.validate(added, columns=leaves, deep=True).ok
     assert orc.read_table(added).equals(orc.read_table(path)) or "cpp" in path.name
 
     bloomcli.remove(added, output=removed)
@@ -80,7 +88,7 @@ def test_one_column_added_leaves_the_others_filters_alone(path: Path, tmp_path: 
     before = Orc(path)
     if not before.stripes or BAD in path.name:
         return
-    column = before.hashable[0]
+    column = plain(before, path)[0]
     added = tmp_path / "added.orc"
     bloomcli.add(path, [column], output=added, replace=True, fpp=0.2)
     index = before.columns[column]

@@ -24,7 +24,10 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("gcc")
     if compiler is None or not _library("libasan.so"):
         pytest.fail("needs gcc with libasan and libubsan")
-    folder = tmp_path_factory.mktemp("sanitized")
+    folder = tmp_path_factory.mktemp("beside") / "sanitized"
+    folder.mkdir()
+    if (ROOT.parent / "shared").is_dir():  # the corpus, which tests look for beside the checkout
+        (folder.parent / "shared").symlink_to(ROOT.parent / "shared")
     kept_out = shutil.ignore_patterns("__pycache__", "*.so", "*.c")
     shutil.copytree(ROOT / "bloomcli", folder / "bloomcli", ignore=kept_out)
     for name in ("tests", "fixtures", "pyproject.toml"):
