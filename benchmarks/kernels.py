@@ -66,7 +66,7 @@ def _fixed(width: int) -> Callable[[memoryview, int, bytearray], object]:
 
 
 def _plain(page: memoryview, count: int, out: bytearray) -> None:
-    kernels.hash_plain_binary(page, 0, count, out)
+    kernels.hash_plain_binary(page, 0, True, out, count, count, True)
 
 
 def cases(values: int) -> list[Case]:
