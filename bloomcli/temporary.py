@@ -163,9 +163,7 @@ class Temporary:
             if folder.look(held.name) not in (None, *marks):
                 error.hint = f"a file that had its name before it was removed is kept as {held}"
             raise error from None
-        except (
-            BaseException
-        ):  # stopped in the middle of it: what has the name has to be known before it gets checksums
+        except BaseException:  # stopped midway: what has the name has to be known before it gets checksums
             _settle(folder, held.name)
             raise
         folder.remove(held.name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-from support import blooms, clickhouse, scans, written
+from support import blooms, scans, written
 
 import bloomcli
 
@@ -68,14 +68,8 @@ def filtered(bare: Path, blocks: int) -> Path:
 
 @pytest.fixture(scope="module")
 def engines() -> Iterator[dict[str, scans.Engine]]:
-    with clickhouse.running() as server:
-        yield {
-            "duckdb": scans.DuckDB(),
-            "datafusion": scans.DataFusion(),
-            "clickhouse": scans.ClickHouseFiles(server),
-            "polars": scans.Polars(),
-            "arrow": scans.Arrow(),
-        }
+    with scans.running() as found:
+        yield found
 
 
 @pytest.mark.parametrize("blocks", BLOCKS)

@@ -106,14 +106,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def engines() -> Iterator[dict[str, scans.Engine]]:
-    with clickhouse.running() as server:
-        yield {
-            "duckdb": scans.DuckDB(),
-            "datafusion": scans.DataFusion(),
-            "clickhouse": scans.ClickHouseFiles(server),
-            "polars": scans.Polars(),
-            "arrow": scans.Arrow(),
-        }
+    with scans.running() as found:
+        yield found
 
 
 @pytest.mark.parametrize("writer", WRITERS)

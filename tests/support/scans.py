@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from support import clickhouse
 from support.clickhouse import ClickHouse
 from support.spark_scan import scan
 
@@ -216,3 +218,16 @@ class Spark:
         frame = self._session.read.parquet(str(path)).select("n", column.partition(".")[0])
         rows, read = scan(frame, f"{column} = {literal}")
         return Answer(sorted(row[0] for row in rows), read)
+
+
+@contextmanager
+def running() -> Iterator[dict[str, Engine]]:
+    """Every engine that runs beside Python, by name."""
+    with clickhouse.running() as server:
+        yield {
+            "duckdb": DuckDB(),
+            "datafusion": DataFusion(),
+            "clickhouse": ClickHouseFiles(server),
+            "polars": Polars(),
+            "arrow": Arrow(),
+        }
