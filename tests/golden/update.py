@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent)]
 
-from support import golden  # noqa: E402
+from support import command_reports, golden  # noqa: E402
 
 
 def main() -> None:
-    """One golden file a fixture, and none that is left over."""
+    """Two golden files a fixture, its inspection and its commands' reports, and none that is left over."""
     golden.DATA.mkdir(exist_ok=True)
     for stale in golden.DATA.glob("*.json"):
         stale.unlink()
     for path in golden.files():
         golden.golden(path).write_text(golden.text(path))
+    command_reports.DATA.mkdir(exist_ok=True)
+    for stale in command_reports.DATA.glob("*.jsonl"):
+        stale.unlink()
+    for path in golden.files():
+        with tempfile.TemporaryDirectory() as scratch:
+            lines = command_reports.lines(path, Path(scratch))
+            command_reports.kept(path).write_text("".join(f"{line}\n" for line in lines))
 
 
 if __name__ == "__main__":
