@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from support import golden
-
 import bloomcli
 from bloomcli.cli import run
 from bloomcli.errors import BloomError
+from support import golden
 
 DATA: Final = golden.ROOT / "tests" / "golden" / "commands"
 _VOLATILE: Final = {"seconds", "jobs", "size"}
