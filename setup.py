@@ -11,7 +11,7 @@ FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-g0", "-fno-math-errno"
 
 setup(
     ext_modules=cythonize(
-        [Extension("bloomcli.kernels", ["bloomcli/kernels.pyx"], extra_compile_args=FLAGS)],
+        [Extension("bloomcli.kernels.compiled", ["bloomcli/kernels/compiled.pyx"], extra_compile_args=FLAGS)],
         language_level=3,
     )
 )

@@ -185,7 +185,7 @@ def session(folder: Path, cores: int) -> Iterator[SparkSession]:
 
 def engine(spark: SparkSession, dataset: Set, output: Path, column: str) -> float:
     """Seconds of the Spark engine."""
-    from bloomcli.engines.spark import run
+    from bloomcli.datasets.spark import run
 
     started = time.perf_counter()
     report = run("add", [str(dataset.folder)], {"columns": (column,), "fpp": FPP}, output=output, session=spark)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from bloomcli.version import __version__
 
 if TYPE_CHECKING:
     from bloomcli.commands.add import add
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from bloomcli.commands.probe import probe
     from bloomcli.commands.remove import remove
     from bloomcli.commands.validate import validate
-    from bloomcli.engines.gate import gate
     from bloomcli.errors import BloomError
+    from bloomcli.validation.gate import gate
 
 __all__ = ["BloomError", "__version__", "add", "dump", "fold", "gate", "inspect", "probe", "remove", "validate"]
 
 _HOMES = {name: f"bloomcli.commands.{name}" for name in __all__ if name.islower() and name[0] != "_"}
-_HOMES["gate"] = "bloomcli.engines.gate"
+_HOMES["gate"] = "bloomcli.validation.gate"
 _HOMES["BloomError"] = "bloomcli.errors"
 
 

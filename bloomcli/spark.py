@@ -7,7 +7,7 @@
     >>> spark.read.format("bloom").load("/mnt/lake/orders").groupBy("column").avg("fpp").show()
 
 Each function does its work once, when it is called, and returns a frame of rows that are there: one a file, with
-the fields of `bloomcli.rows.FileRow`. A file that fails is a row too (`status` "failed", `error`, `hint`).
+the fields of `bloomcli.model.dataset.FileRow`. A file that fails is a row too (`status` "failed", `error`, `hint`).
 Executors need bloomcli, and have to see the files under the paths that the driver sees.
 """
 
@@ -23,7 +23,7 @@ from bloomcli.commands.values import Value, texts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from bloomcli.engines.spark_source import BloomFilters
+    from bloomcli.datasets.spark_source import BloomFilters
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a directory, a glob, a URI; or several of them."""
@@ -283,8 +283,8 @@ def _run(
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
 ) -> DataFrame:
-    from bloomcli.engines.spark import run
-    from bloomcli.engines.spark_frame import frame
+    from bloomcli.datasets.spark import run
+    from bloomcli.datasets.spark_frame import frame
 
     named = [paths] if isinstance(paths, str | os.PathLike) else paths
     report = run(command, [os.fspath(p) for p in named], options, output=output, in_place=in_place, session=spark)
@@ -296,7 +296,7 @@ def __getattr__(name: str) -> Any:
     if name != "BloomFilters":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from bloomcli.engines.spark_source import BloomFilters
+        from bloomcli.datasets.spark_source import BloomFilters
     except ImportError:
         from bloomcli.errors import UnsupportedError
 

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.checks.reader_faults import Fault, TypeFaults, lose, titles
-from bloomcli.model import Column, Finding, Severity
-from bloomcli.rules.policy import FilePolicy
+from bloomcli.model.file import Column, Finding, Severity
+from bloomcli.policy.policy import FilePolicy
 from bloomcli.rules.reader_types import SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import everyone, evidence, named, superseded, told
 

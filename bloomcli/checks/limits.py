@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bloomcli import limits
-from bloomcli.checks import extent
+from bloomcli.checks import group_ranges
 from bloomcli.errors import near_names
 from bloomcli.filters import sizing
 from bloomcli.formats.base import FilterFile
-from bloomcli.mending import adding, shrinking
-from bloomcli.model import Column, FilterFacts, Finding, Severity
-from bloomcli.rules.policy import FilePolicy, matches
+from bloomcli.hints import adding, shrinking
+from bloomcli.model.file import Column, FilterFacts, Finding, Severity
+from bloomcli.policy.policy import FilePolicy, matches
 
 _SHOWN: Final = 8
 _USUAL_FPP: Final = 0.01
@@ -55,7 +55,7 @@ def _without(file: FilterFile, column: Column, without: Sequence[int], *, in_par
         stripe=None if file.stripes is None else without[0],
         column=column.path,
         hint=adding(file.format, column.path, *(["--replace"] if in_part else [])),
-        places=extent.of_numbers(without),
+        places=group_ranges.of_numbers(without),
     )
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from bloomcli.checks import extent
+from bloomcli.checks import group_ranges
 from bloomcli.formats.base import FilterFile, Spread
-from bloomcli.literals import decode_bound
-from bloomcli.mending import removing
-from bloomcli.model import Column, Finding, Severity
+from bloomcli.hints import removing
+from bloomcli.model.file import Column, Finding, Severity
 from bloomcli.rules.readers import reader
+from bloomcli.values.literals import decode_bound
 
 _ENOUGH: Final = 3
 """Row groups from which on disjoint ranges are no accident."""
@@ -92,5 +92,5 @@ def _finding(
         stripe=spreads[0].stripe,
         column=column.path,
         hint=f"{removing(column.path)} saves its bytes",
-        places=extent.of_places((spread.stripe, spread.row_group) for spread in spreads),
+        places=group_ranges.of_places((spread.stripe, spread.row_group) for spread in spreads),
     )

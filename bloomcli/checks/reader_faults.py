@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli.literals import kind_of, type_name
-from bloomcli.mending import removing
-from bloomcli.model import Column, Severity
+from bloomcli.hints import removing
+from bloomcli.model.file import Column, Severity
 from bloomcli.rules.reader_types import BY_PRECISION, DECIMAL_WIDTH, FLOAT16, MILLIS, WIDENED, Reader
 from bloomcli.rules.readers import decimal_bytes, decimal_width, reads_double
+from bloomcli.values.literals import kind_of, type_name
 
 if TYPE_CHECKING:
-    from bloomcli.rules.table_schema import TableSchema, TableType
+    from bloomcli.policy.table_schema import TableSchema, TableType
 
 _NUMBERS: Final = ("INT32", "INT64", "INTEGER", "FLOAT", "DOUBLE", "DATE")
 """Kinds of columns whose values a table of another width still reads as the same numbers."""

@@ -9,18 +9,18 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli.checks import extent
+from bloomcli.checks import group_ranges
 from bloomcli.checks.reader_faults import TypeFaults, look, lose, titles
 from bloomcli.formats.base import Answer, FilterFile
-from bloomcli.literals import Literal, kind_of
-from bloomcli.mending import adding
-from bloomcli.model import Column, FilterFacts, Finding, Severity
+from bloomcli.hints import adding
+from bloomcli.model.file import Column, FilterFacts, Finding, Severity
 from bloomcli.rules.reader_types import INTERVAL, ISSUE, NEGATIVE_ZERO, SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import named as known
 from bloomcli.rules.readers import told
+from bloomcli.values.literals import Literal, kind_of
 
 if TYPE_CHECKING:
-    from bloomcli.rules.table_schema import TableSchema
+    from bloomcli.policy.table_schema import TableSchema
 
 _ZEROS: Final = {"FLOAT16": "<e", "FLOAT": "<f", "DOUBLE": "<d"}
 """Types that have a negative zero, and how PLAIN packs them. Source: the Parquet format's Encodings.md."""
@@ -240,7 +240,7 @@ def _lone_zero(file: FilterFile, column: Column, places: Sequence[Unit], wrong: 
 
 
 def _extent(units: Iterable[Unit]) -> str:
-    return extent.of_places((unit.stripe, unit.row_group) for unit in units)
+    return group_ranges.of_places((unit.stripe, unit.row_group) for unit in units)
 
 
 def _groups(count: int) -> str:

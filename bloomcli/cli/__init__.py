@@ -21,8 +21,8 @@ from typing import Final
 
 import click
 
-from bloomcli import __version__
 from bloomcli.errors import BloomError, PolicyError, near_names
+from bloomcli.version import __version__
 
 COMMANDS: Final = ("inspect", "probe", "add", "validate", "fold", "remove", "dump")
 """In the order in which a newcomer needs them."""
@@ -125,7 +125,7 @@ def run(args: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _refused(error)
     except MemoryError:
-        from bloomcli.system import out_of_memory
+        from bloomcli.storage.os_errors import out_of_memory
 
         return _fail(out_of_memory())
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is said to be one
@@ -136,7 +136,7 @@ def run(args: Sequence[str] | None = None) -> int:
 def _refused(error: OSError) -> int:
     """Work on files tells its own errors (see `system`): what comes this far is about our output."""
     if error.filename is not None:
-        from bloomcli.system import error_of
+        from bloomcli.storage.os_errors import error_of
 
         return _fail(error_of(error))
     from bloomcli.cli.reports import unwritable

@@ -13,12 +13,12 @@ import click
 
 from bloomcli.cli import output
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.system import hint, read_file, reason
+from bloomcli.storage.os_errors import hint, read_file, reason
 
 if TYPE_CHECKING:
-    from bloomcli.commands.task import Task
-    from bloomcli.listing import Listed
-    from bloomcli.rows import DatasetReport, FileRow
+    from bloomcli.datasets.task import Task
+    from bloomcli.model.dataset import DatasetReport, FileRow
+    from bloomcli.storage.listing import Listed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,7 +43,7 @@ class Dataset:
     def single(self) -> str | None:
         """The one file that is meant; None when it is a dataset. The system is asked once: it may answer otherwise
         the next time. Raises UnreadableError."""
-        from bloomcli.listing import is_dataset
+        from bloomcli.storage.listing import is_dataset
 
         if self.files_from is None and self.engine == "local" and not is_dataset(self.paths):
             return self.paths[0]
@@ -64,7 +64,7 @@ def read_named(source: str) -> bytes:
 
 
 def _listed(source: str) -> list[str]:
-    from bloomcli.listing import read_list
+    from bloomcli.storage.listing import read_list
 
     # names of files are bytes: those that are no text in the locale are kept
     return read_list(os.fsdecode(read_named(source)).split("\n"))
@@ -146,17 +146,17 @@ def work(
 
     `choose` takes the files that the paths mean and gives those to work on.
     """
-    from bloomcli.commands.task import plan
-    from bloomcli.listing import expand
+    from bloomcli.datasets.task import plan
+    from bloomcli.storage.listing import expand
 
     paths = named_paths(dataset)
     check_engine(dataset)
     if dataset.engine == "spark":
-        from bloomcli.engines import spark
+        from bloomcli.datasets import spark
 
         session = spark_session(dataset)
         return spark.run(command, paths, options, output=target, in_place=in_place, session=session, choose=choose)
-    from bloomcli.engines import local
+    from bloomcli.datasets import local
 
     listed = expand(paths)
     tasks = plan(command, listed if choose is None else choose(listed), options, output=target, in_place=in_place)
@@ -180,7 +180,7 @@ def spark_session(dataset: Dataset) -> Any:
     """The session that the options ask for. Raises UnsupportedError."""
     import warnings
 
-    from bloomcli.engines import spark
+    from bloomcli.datasets import spark
 
     # PySpark warns of pandas' version, which bloom doesn't use; under spark-submit that would get among the results
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import click
 
-from bloomcli import __version__
 from bloomcli.cli import COMMANDS, EXIT_CODES, bloom
 from bloomcli.report import schema
+from bloomcli.version import __version__
 
 _ENVIRONMENT = {
     "NO_COLOR": "If set, tables have no colours.",

@@ -37,7 +37,7 @@ class Output(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """A path as it was named: one that ends with a slash is a directory's."""
-        from bloomcli.listing import is_uri, local_path
+        from bloomcli.storage.listing import is_uri, local_path
 
         path = local_path(os.fspath(value))
         if is_uri(path) or path.startswith("file:"):
@@ -82,9 +82,9 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
     """Leaf columns of the file that is already on the command line."""
     from bloomcli.errors import BloomError
     from bloomcli.formats.registry import open_file
-    from bloomcli.mending import listed
-    from bloomcli.source import open_source
-    from bloomcli.system import refused
+    from bloomcli.hints import listed
+    from bloomcli.storage.os_errors import refused
+    from bloomcli.storage.source import open_source
 
     several = param.multiple
     before, last = "", incomplete

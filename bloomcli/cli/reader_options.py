@@ -65,8 +65,8 @@ def policy_file(policy: str | None, *, no_policy: bool) -> str | None:
 def _nearest() -> str | None:
     from pathlib import Path
 
-    from bloomcli.rules.policy_file import find
-    from bloomcli.system import refused
+    from bloomcli.policy.policy_file import find
+    from bloomcli.storage.os_errors import refused
 
     with refused():
         found = find(Path())

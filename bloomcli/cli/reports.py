@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from bloomcli.atomic import place
 from bloomcli.errors import BloomError, UsageError, WriteError
-from bloomcli.system import is_directory, refused, status
+from bloomcli.storage.local.atomic import place
+from bloomcli.storage.os_errors import is_directory, refused, status
 
 _MAGICS: Final = (b"PAR1", b"PARE", b"ORC", b"MOSA", b"crc\0")
 """How files of ours, or their checksums, start or end: no report does."""

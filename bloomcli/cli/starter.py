@@ -11,17 +11,17 @@ from typing import Any, Final
 
 import click
 
-from bloomcli.atomic import place
 from bloomcli.cli.dataset import Dataset, work
 from bloomcli.cli.options import was_given
-from bloomcli.engines import gate
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.listing import Listed
+from bloomcli.model.dataset import FileRow, Status
+from bloomcli.policy.policy_file import NAME, PYPROJECT, find
+from bloomcli.policy.starter import starter
 from bloomcli.report.human import printable
-from bloomcli.rows import FileRow, Status
-from bloomcli.rules.policy_file import NAME, PYPROJECT, find
-from bloomcli.rules.starter import starter
-from bloomcli.system import is_there, refused
+from bloomcli.storage.listing import Listed
+from bloomcli.storage.local.atomic import place
+from bloomcli.storage.os_errors import is_there, refused
+from bloomcli.validation import gate
 
 _TAKEN: Final = ("columns", "readers", "table_schema", "sample", "seed")
 """Options of the gate that say which files and columns are looked at, or that the policy itself says."""

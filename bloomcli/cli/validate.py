@@ -15,8 +15,8 @@ from bloomcli.cli.reader_options import policy_file
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
-    from bloomcli.engines.gate import Asked
-    from bloomcli.rows import GateReport
+    from bloomcli.model.gate import GateReport
+    from bloomcli.validation.gate import GateRequest
 
 
 @click.command(
@@ -66,7 +66,7 @@ def command(
 
         return write_policy(dataset, policy, asked_for)
     found = policy_file(policy, no_policy=no_policy)
-    from bloomcli.engines import gate
+    from bloomcli.validation import gate
 
     asked = gate.ask(policy=found, **asked_for)
     if reports:
@@ -81,19 +81,19 @@ def command(
     return report.exit_code
 
 
-def _run(dataset: Dataset, asked: Asked, *, errors_told: bool) -> GateReport:
-    from bloomcli.engines import gate
+def _run(dataset: Dataset, asked: GateRequest, *, errors_told: bool) -> GateReport:
+    from bloomcli.validation import gate
 
     if dataset.single is not None:
         return _single(dataset.single, asked, errors_told=errors_told)
     check_engine(dataset)
     paths = named_paths(dataset)
     if dataset.engine == "spark":
-        from bloomcli.engines import spark
+        from bloomcli.datasets import spark
 
         session = spark_session(dataset)
         return asked.report(spark.run("validate", paths, asked.options(), session=session, choose=asked.choose))
-    from bloomcli.engines import local
+    from bloomcli.datasets import local
 
     tasks = gate.tasks_for(asked, paths)
     with output.Bars() as bars:
@@ -101,12 +101,12 @@ def _run(dataset: Dataset, asked: Asked, *, errors_told: bool) -> GateReport:
     return asked.report(done)
 
 
-def _single(path: str, asked: Asked, *, errors_told: bool) -> GateReport:
+def _single(path: str, asked: GateRequest, *, errors_told: bool) -> GateReport:
     """One file. Where it can't be read a person is told so by the error; other forms of report hold it, and
     where something was found before, all do."""
-    from bloomcli.commands import task
-    from bloomcli.engines import gate
+    from bloomcli.datasets import task
     from bloomcli.errors import BloomError
+    from bloomcli.validation import gate
 
     tasks = gate.tasks_for(asked, [path])
     if not tasks:  # the policy excludes it

@@ -9,19 +9,19 @@ from typing import Final
 from bloomcli import limits
 from bloomcli.checks.additions import Readers
 from bloomcli.commands.arguments import names, readers_policy
-from bloomcli.commands.change import Order, Target, change
+from bloomcli.commands.change import ChangeRequest, Target, change
 from bloomcli.commands.columns import select
-from bloomcli.commands.present import Place, holds_nothing, incomplete, present, shortfall
+from bloomcli.commands.existing_filters import Place, holds_nothing, incomplete, present, shortfall
 from bloomcli.commands.progress import Progress
 from bloomcli.errors import UsageError
-from bloomcli.formats.base import Chosen, Draft, FilterFile, SizeRule
-from bloomcli.model import ChangeReport, Column, FilterFacts
-from bloomcli.rules.policy import FilePolicy, Policy
+from bloomcli.formats.base import Chosen, FilterFile, Plan, SizeRule
+from bloomcli.model.file import ChangeReport, Column, FilterFacts
+from bloomcli.policy.policy import FilePolicy, Policy
 
 FPP: Final = 0.01
 """The rate of filters for which none is asked."""
 _TODAYS: Final = "parquet"
-"""The variant of Parquet filters that is no draft."""
+"""The variant of Parquet filters that is no plan."""
 
 
 def size_rule(
@@ -57,7 +57,7 @@ def order(
     missing: bool = False,
     exclude: Sequence[str] = (),
     policy: Policy | None = None,
-) -> Order:
+) -> ChangeRequest:
     """What to add, to whichever file; with `missing`, where there are no filters yet. Raises UsageError.
 
     The policy says who reads which file: columns in which a reader would lose rows by a filter get none.
@@ -73,7 +73,7 @@ def order(
     whole = Policy() if policy is None else policy
 
     def readers_of(file: FilterFile) -> Readers:
-        if rule.variant not in {None, _TODAYS}:  # who asks for a draft knows who reads it
+        if rule.variant not in {None, _TODAYS}:  # who asks for a plan knows who reads it
             return Readers(file.format, FilePolicy(readers_said=True))
         return Readers(file.format, whole.for_file(file.source.path))
 
@@ -117,15 +117,15 @@ def order(
 
         return shortfall(output, own, sized(file), there, rated) is None
 
-    def draft(file: FilterFile) -> Draft:
+    def plan(file: FilterFile) -> Plan:
         own = chosen(file)
         _refuse(file, own, readers_of(file))
-        return file.draft_add(own, sized(file), replace=replace, missing=missing and not replace)
+        return file.plan_add(own, sized(file), replace=replace, missing=missing and not replace)
 
     def remarks(file: FilterFile) -> tuple[str, ...]:
         return tuple(readers_of(file).remarks(chosen(file), rule.largest_split_block))
 
-    return Order(command="add", draft=draft, done=done, made=made, remarks=remarks)
+    return ChangeRequest(command="add", plan=plan, done=done, made=made, remarks=remarks)
 
 
 def _refuse(file: FilterFile, columns: Sequence[Column], readers: Readers) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from bloomcli.errors import UsageError
-from bloomcli.rules.policy import Policy, with_options
+from bloomcli.policy.policy import Policy, with_options
 
 
 def names(given: str | Iterable[str], what: str) -> tuple[str, ...]:
@@ -56,12 +56,12 @@ def readers_policy(
     if policy is None:
         policy = Policy()
     elif not isinstance(policy, Policy):
-        from bloomcli.rules.policy_file import load
+        from bloomcli.policy.policy_file import load
 
         policy = load(policy, readers=engines)
     table = None
     if table_schema is not None:
-        from bloomcli.rules.table_schema import read
+        from bloomcli.policy.table_schema import read
 
         table = read(table_schema)
     return with_options(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=engines, table=table)

@@ -1,4 +1,4 @@
-"""What add, remove and fold share: where the output goes, and carrying a draft out without harm."""
+"""What add, remove and fold share: where the output goes, and carrying a plan out without harm."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
-from bloomcli.atomic import replacing
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.errors import BloomError, UsageError, WriteError
-from bloomcli.formats.base import Built, Draft, FilterFile, Kept, Placed
+from bloomcli.formats.base import Built, FilterFile, Kept, Placed, Plan
 from bloomcli.formats.registry import open_file
-from bloomcli.guards import reason_against
-from bloomcli.model import ChangeReport
-from bloomcli.source import LocalSource, Source, open_source
-from bloomcli.system import of_file
-from bloomcli.temporary import sweep
+from bloomcli.model.file import ChangeReport
+from bloomcli.storage.local.atomic import replacing
+from bloomcli.storage.local.temporary import sweep
+from bloomcli.storage.managed_tables import reason_against
+from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.source import LocalSource, Source, open_source
 
 _SEPARATORS: Final = tuple(filter(None, (os.sep, os.altsep)))
 
@@ -94,25 +94,25 @@ def _is_file(path: Path, info: os.stat_result) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class ChangeRequest:
     """A command with its options, for whichever file: what add, remove and fold don't share."""
 
     command: str
-    draft: Callable[[FilterFile], Draft]
+    plan: Callable[[FilterFile], Plan]
     done: Callable[[FilterFile], str | None]
-    """Why a file need not be changed; None where it has to be, or where only a draft can tell."""
+    """Why a file need not be changed; None where it has to be, or where only a plan can tell."""
     made: Callable[[FilterFile, FilterFile], bool]
     """Whether the second file is what the order makes of the first, as far as metadata and filters tell."""
     remarks: Callable[[FilterFile], tuple[str, ...]] = lambda _: ()
     """What the caller should know of the change, besides what it does."""
     idle: str | None = None
-    """Why a draft that keeps every filter need not be carried out; None: it has to be."""
+    """Why a plan that keeps every filter need not be carried out; None: it has to be."""
 
 
 @of_file
 def change(
     path: str | os.PathLike[str],
-    order: Order,
+    order: ChangeRequest,
     target: Target,
     *,
     threads: int | None = None,
@@ -125,14 +125,14 @@ def change(
         if output is not None:
             sweep(output.parent)  # a dataset's engine does it once for a directory
         file = open_file(local)
-        report = _change(local, file, order.draft(file), output, order, target, threads, progress)
+        report = _change(local, file, order.plan(file), output, order, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
 
 
 @of_file
 def change_where_needed(
     path: str | os.PathLike[str],
-    order: Order,
+    order: ChangeRequest,
     target: Target,
     *,
     threads: int | None = None,
@@ -151,17 +151,17 @@ def change_where_needed(
             if state is _Output.MADE:
                 return "the output is there already"
             target = replace(target, overwrite=state is _Output.STALE)
-        reason, draft = order.done(file), None
+        reason, plan = order.done(file), None
         if reason is None and order.idle is not None:
-            draft = order.draft(file)
-            reason = order.idle if all(c.action == "keep" for c in draft.estimate) else None
+            plan = order.plan(file)
+            reason = order.idle if all(c.action == "keep" for c in plan.estimate) else None
         if reason is not None:
             if target.output is None or target.dry_run:
                 return reason
             _copy_whole(source, Path(target.output), overwrite=target.overwrite)
             return f"{reason}; copied"
         local, output = _ends(source, target)
-        report = _change(local, file, draft or order.draft(file), output, order, target, threads, progress)
+        report = _change(local, file, plan or order.plan(file), output, order, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
 
 
@@ -176,7 +176,7 @@ class _Output(Enum):
     """Nothing, or something that no order made."""
 
 
-def _state(file: FilterFile, source: LocalSource, order: Order, output: Path) -> _Output:
+def _state(file: FilterFile, source: LocalSource, order: ChangeRequest, output: Path) -> _Output:
     try:
         info = output.stat()
         if not S_ISREG(info.st_mode):
@@ -208,20 +208,20 @@ def _ends(source: Source, target: Target) -> tuple[LocalSource, Path | None]:
 def _change(
     source: LocalSource,
     file: FilterFile,
-    draft: Draft,
+    plan: Plan,
     output: Path | None,
-    order: Order,
+    order: ChangeRequest,
     target: Target,
     threads: int | None,
     progress: Progress | None,
 ) -> ChangeReport:
     if output is None:
-        changes, decoded, left, remarks = draft.estimate, draft.bytes_to_decode, 0, draft.remarks
-        size = draft.bytes_to_copy + draft.new_bytes_bound
+        changes, decoded, left, remarks = plan.estimate, plan.bytes_to_decode, 0, plan.remarks
+        size = plan.bytes_to_copy + plan.new_bytes_bound
     else:
-        built, size = _carry_out(source, output, target, draft, threads or cores(), progress)
+        built, size = _carry_out(source, output, target, plan, threads or cores(), progress)
         changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
-        remarks = draft.remarks + built.remarks
+        remarks = plan.remarks + built.remarks
     return ChangeReport(
         path=source.path,
         format=file.format,
@@ -231,7 +231,7 @@ def _change(
         bytes_before=source.size,
         bytes_after=size,
         bytes_decoded=decoded,
-        bytes_copied=draft.bytes_to_copy,
+        bytes_copied=plan.bytes_to_copy,
         seconds=0.0,
         changes=tuple(changes),
         bytes_unreclaimed=left,
@@ -256,28 +256,28 @@ def _carry_out(
     source: LocalSource,
     output: Path,
     target: Target,
-    draft: Draft,
+    plan: Plan,
     threads: int,
     progress: Progress | None,
 ) -> tuple[Built, int]:
-    """Write the draft's pieces while its columns are read in other threads; gives the new file's size too."""
-    copied = Meter(progress, "copy", draft.bytes_to_copy)
-    decoded = Meter(progress, "decode", draft.bytes_to_decode)
+    """Write the plan's pieces while its columns are read in other threads; gives the new file's size too."""
+    copied = Meter(progress, "copy", plan.bytes_to_copy)
+    decoded = Meter(progress, "decode", plan.bytes_to_decode)
 
     def verify(temporary: Path) -> None:
         with open_source(temporary) as written:
-            draft.result().verify(written)
+            plan.result().verify(written)
 
     overwrite = target.overwrite or target.in_place
     with replacing(output, source=source, overwrite=overwrite, verify=verify) as writer:
-        with closing(draft.pieces(threads, decoded.tick)) as pieces:
+        with closing(plan.pieces(threads, decoded.tick)) as pieces:
             for piece in pieces:
                 if isinstance(piece, Kept):
-                    writer.copy_range(source, *piece, progress=copied.tick, cancelled=draft.failed)
+                    writer.copy_range(source, *piece, progress=copied.tick, cancelled=plan.failed)
                 elif isinstance(piece, Placed):
                     writer.place(*piece)
                 else:
                     writer.write(piece)
                 del piece  # a filter may be large, and the next one is built where it was
         size = writer.position
-    return draft.result(), size
+    return plan.result(), size

@@ -9,8 +9,8 @@ from typing import Final
 
 from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import Chosen
-from bloomcli.mending import listed
-from bloomcli.model import Column
+from bloomcli.hints import listed
+from bloomcli.model.file import Column
 
 _GLOB: Final = frozenset("*?[")
 _NEAR: Final = 3

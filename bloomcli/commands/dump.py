@@ -10,9 +10,9 @@ from bloomcli.commands.columns import excluded, select
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.model import Column, FilterDump
-from bloomcli.source import open_source
-from bloomcli.system import of_file
+from bloomcli.model.file import Column, FilterDump
+from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.source import open_source
 
 _SHOWN: Final = 8
 

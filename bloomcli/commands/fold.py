@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from bloomcli.checks.additions import Readers
 from bloomcli.commands.add import size_rule
 from bloomcli.commands.arguments import names
-from bloomcli.commands.change import Order, Target, change
+from bloomcli.commands.change import ChangeRequest, Target, change
 from bloomcli.commands.columns import indexes
 from bloomcli.commands.progress import Progress
-from bloomcli.formats.base import Draft, FilterFile
-from bloomcli.model import ChangeReport
-from bloomcli.rules.policy import FilePolicy
+from bloomcli.formats.base import FilterFile, Plan
+from bloomcli.model.file import ChangeReport
+from bloomcli.policy.policy import FilePolicy
 
 
 def order(
     *, fpp: float = 0.01, columns: Sequence[str] = (), exclude: Sequence[str] = (), max_bytes: int | None = None
-) -> Order:
+) -> ChangeRequest:
     """What to fold, in whichever file. Raises UsageError."""
     rule = size_rule(fpp, None, max_bytes)
 
@@ -28,21 +28,21 @@ def order(
     def chosen(file: FilterFile) -> set[int] | None:
         return indexes(file.columns, wanted, path=file.source.path, exclude=unwanted)
 
-    def draft(file: FilterFile) -> Draft:
+    def plan(file: FilterFile) -> Plan:
         least = Readers(file.format, FilePolicy()).smallest()
-        return file.draft_fold(chosen(file), rule._replace(least=least))
+        return file.plan_fold(chosen(file), rule._replace(least=least))
 
     def made(file: FilterFile, output: FilterFile) -> bool:
         if file.unfoldable is not None:
             return file.alike(output, set())
         if not file.alike(output, chosen(file)):
             return False
-        planned = [(c.row_group, c.column, c.bitset_bytes, c.fpp) for c in draft(file).estimate]
+        planned = [(c.row_group, c.column, c.bitset_bytes, c.fpp) for c in plan(file).estimate]
         return planned == [(f.row_group, f.column, f.bitset_bytes, f.fpp) for f in output.facts(chosen(file))]
 
-    return Order(
+    return ChangeRequest(
         command="fold",
-        draft=draft,
+        plan=plan,
         done=lambda file: file.unfoldable,
         made=made,
         idle="no filter can be smaller",

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from bloomcli.commands.arguments import names
 from bloomcli.commands.columns import indexes
 from bloomcli.formats.registry import open_file
-from bloomcli.model import InspectReport
-from bloomcli.source import open_source
-from bloomcli.system import of_file
+from bloomcli.model.file import InspectReport
+from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.source import open_source
 
 
 @of_file

@@ -11,10 +11,10 @@ from bloomcli.commands.values import Value, texts
 from bloomcli.errors import LiteralError, UsageError
 from bloomcli.formats.base import Answer, UnitAnswers
 from bloomcli.formats.registry import open_file
-from bloomcli.literals import Literal, parse
-from bloomcli.model import Column, Presence, ProbeReport, ValueTotals, Verdict
-from bloomcli.source import open_source
-from bloomcli.system import of_file
+from bloomcli.model.file import Column, Presence, ProbeReport, ValueTotals, Verdict
+from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.source import open_source
+from bloomcli.values.literals import Literal, parse
 
 
 @of_file

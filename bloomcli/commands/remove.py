@@ -6,14 +6,14 @@ import os
 from collections.abc import Sequence
 
 from bloomcli.commands.arguments import names
-from bloomcli.commands.change import Order, Target, change
+from bloomcli.commands.change import ChangeRequest, Target, change
 from bloomcli.commands.columns import indexes
 from bloomcli.commands.progress import Progress
 from bloomcli.formats.base import FilterFile
-from bloomcli.model import ChangeReport
+from bloomcli.model.file import ChangeReport
 
 
-def order(*, columns: Sequence[str] = (), exclude: Sequence[str] = ()) -> Order:
+def order(*, columns: Sequence[str] = (), exclude: Sequence[str] = ()) -> ChangeRequest:
     """What to remove, from whichever file."""
 
     wanted = names(columns, "columns")
@@ -28,7 +28,7 @@ def order(*, columns: Sequence[str] = (), exclude: Sequence[str] = ()) -> Order:
     def made(file: FilterFile, output: FilterFile) -> bool:
         return file.alike(output, chosen(file)) and done(output) is not None
 
-    return Order(command="remove", draft=lambda file: file.draft_remove(chosen(file)), done=done, made=made)
+    return ChangeRequest(command="remove", plan=lambda file: file.plan_remove(chosen(file)), done=done, made=made)
 
 
 def remove(

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from bloomcli.checks.readers import readers as losing
 from bloomcli.commands.columns import select
 from bloomcli.formats.registry import open_file
-from bloomcli.model import Column, FilterFacts, Finding, Severity
-from bloomcli.rows import ColumnSeen, SurveyReport
-from bloomcli.rules.policy import FilePolicy, Policy
-from bloomcli.source import open_source
-from bloomcli.system import of_file
+from bloomcli.model.dataset import ColumnSeen, SurveyReport
+from bloomcli.model.file import Column, FilterFacts, Finding, Severity
+from bloomcli.policy.policy import FilePolicy, Policy
+from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.source import open_source
 
 
 @dataclass(slots=True)

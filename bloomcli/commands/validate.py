@@ -20,10 +20,10 @@ from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.model import FilterFacts, Finding, Severity, ValidateReport
-from bloomcli.rules.policy import FilePolicy, Policy
-from bloomcli.source import open_source
-from bloomcli.system import of_file
+from bloomcli.model.file import FilterFacts, Finding, Severity, ValidateReport
+from bloomcli.policy.policy import FilePolicy, Policy
+from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.source import open_source
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _MISSING: Final = "value-missing"

@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol, Self
 
 from bloomcli import limits
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.literals import Literal
-from bloomcli.model import BitTrail, Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
-from bloomcli.source import Source
+from bloomcli.model.file import BitTrail, Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
+from bloomcli.storage.source import Source
+from bloomcli.values.literals import Literal
 
 
 class Answer(NamedTuple):
@@ -142,7 +142,7 @@ Tick = Callable[[int], None]
 """Called with a number of bytes that were just done."""
 
 
-class Draft(Protocol):
+class Plan(Protocol):
     """A change to a file that was planned from its metadata alone. Carried out once, by reading its pieces."""
 
     estimate: tuple[FilterChange, ...]
@@ -173,7 +173,7 @@ class Chosen(list[Column]):
 
 
 class Carried:
-    """What the formats' drafts share: nothing beside the copying that could fail, and the result, once there."""
+    """What the formats' plans share: nothing beside the copying that could fail, and the result, once there."""
 
     estimate: tuple[FilterChange, ...]
     remarks: tuple[str, ...] = ()
@@ -204,7 +204,7 @@ class Carried:
     def result(self) -> Built:
         """What was done."""
         if self._built is None:
-            raise ValueError("the draft's pieces were not all taken")
+            raise ValueError("the plan's pieces were not all taken")
         return self._built._replace(changes=self._built.changes + self._left_out)
 
 
@@ -289,11 +289,11 @@ class FilterFile(Protocol):
         """The kinds of filter, as `facts` name them, that a column gets where `kind` is asked for; the usual one for
         None, which is the one that readers prefer."""
 
-    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
+    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters; raises where they can't be. With `missing`, only where there are none yet."""
 
-    def draft_remove(self, columns: set[int] | None) -> Draft:
+    def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
 
-    def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
+    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters to the smallest size that meets the rule."""

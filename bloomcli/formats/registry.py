@@ -8,7 +8,7 @@ from importlib import import_module
 
 from bloomcli.errors import CorruptFile, UnknownFormat
 from bloomcli.formats.base import FilterFile
-from bloomcli.source import Source
+from bloomcli.storage.source import Source
 
 _PARQUET = (b"PAR1", b"PARE")
 _ORC = b"ORC"
@@ -59,7 +59,7 @@ def open_file(source: Source) -> FilterFile:
 
         return OrcFile(source)
     if source.size:
-        from bloomcli.formats.parquet.bare import BareFilter, is_bare
+        from bloomcli.formats.parquet.bare_filter import BareFilter, is_bare
 
         if is_bare(source):
             return BareFilter(source)

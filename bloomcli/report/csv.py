@@ -11,9 +11,9 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Final, TextIO
 
-from bloomcli.model import FilterFacts, InspectReport
+from bloomcli.model.dataset import DatasetReport, FileRow
+from bloomcli.model.file import FilterFacts, InspectReport
 from bloomcli.report.human import csv_field
-from bloomcli.rows import DatasetReport, FileRow
 
 HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
 """The file's path, then the fields of FilterFacts under the names that they have in JSON."""

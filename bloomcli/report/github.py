@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, TextIO
 
-from bloomcli.listing import is_uri
-from bloomcli.model import Finding, Severity
+from bloomcli.model.dataset import Status
+from bloomcli.model.file import Finding, Severity
+from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, printable
+from bloomcli.report.locations import finding_place
 from bloomcli.report.paths import below
-from bloomcli.report.places import finding_place
 from bloomcli.report.verdict import baseline, excluded, partly, sentence, verdict
-from bloomcli.rows import GateReport, Status
 from bloomcli.rules import rule
+from bloomcli.storage.listing import is_uri
 
 SHOWN: Final = 10
 """Annotations of one level that GitHub shows a step."""

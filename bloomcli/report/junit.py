@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import Final, TextIO
 from xml.sax.saxutils import escape, quoteattr
 
-from bloomcli.model import Finding
+from bloomcli.model.dataset import FileRow, Status
+from bloomcli.model.file import Finding
+from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, printable
-from bloomcli.report.places import finding_place
+from bloomcli.report.locations import finding_place
 from bloomcli.report.verdict import NOT_DEEP, excluded, figures, partly, sentence, verdict
-from bloomcli.rows import FileRow, GateReport, Status
 from bloomcli.rules import Group, rule
 
 TEXT_FINDINGS: Final = 100

@@ -8,7 +8,7 @@ from posixpath import join, normpath
 from typing import Final
 from urllib.parse import quote
 
-from bloomcli.listing import is_uri, local_path
+from bloomcli.storage.listing import is_uri, local_path
 
 _PATH_SAFE: Final = "/@!$&'()*+,;=~"
 """What may stand in any segment of a path as it is; a colon in the first one would look like a scheme."""

@@ -18,14 +18,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from bloomcli import __version__
-from bloomcli.model import Finding, Severity
+from bloomcli.model.dataset import FileRow, Status
+from bloomcli.model.file import Finding, Severity
+from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, printable
+from bloomcli.report.locations import finding_place
 from bloomcli.report.paths import uri_reference
-from bloomcli.report.places import finding_place
 from bloomcli.report.verdict import NOT_DEEP, excluded, figures, partly, sentence, verdict
-from bloomcli.rows import FileRow, GateReport, Status
 from bloomcli.rules import RULES, Rule, When, page
+from bloomcli.version import __version__
 
 RESULTS_MAX: Final = 25_000
 """Results that GitHub accepts in a run."""

@@ -1,4 +1,4 @@
-"""The JSON schema, read off the dataclasses of :mod:`bloomcli.model`: fields, properties, their docstrings.
+"""The JSON schema, read off the dataclasses of :mod:`bloomcli.model.file`: fields, properties, their docstrings.
 
 One source for two readers: ``json`` takes the names from here, the manual page takes names, types and texts.
 """
@@ -17,7 +17,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, Final
 
-from bloomcli import model, rows
+from bloomcli import model
 
 DOCUMENTS: Final[dict[str, type]] = {
     "inspect": model.InspectReport,
@@ -26,8 +26,8 @@ DOCUMENTS: Final[dict[str, type]] = {
     "add": model.ChangeReport,
     "remove": model.ChangeReport,
     "fold": model.ChangeReport,
-    "validate": rows.GateReport,
-    "dataset": rows.DatasetReport,
+    "validate": model.GateReport,
+    "dataset": model.DatasetReport,
 }
 """The dataclass behind each command's JSON document."""
 

@@ -9,18 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from bloomcli.model import (
-    BitTrail,
-    ChangeReport,
-    FilterChange,
-    Presence,
-    ProbeReport,
-    ValueTotals,
-    Verdict,
-)
+from bloomcli.model.file import BitTrail, ChangeReport, FilterChange, Presence, ProbeReport, ValueTotals, Verdict
 from bloomcli.report.human import count, growth, plural, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
-from bloomcli.report.places import type_text, where
+from bloomcli.report.locations import type_text, where
 from bloomcli.report.text_filters import hex_dump, inspect
 
 PRESENCE_STYLE: Final = {

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from bloomcli.model import Presence
+from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.model.file import Presence
 from bloomcli.report.human import count, growth, plural, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
-from bloomcli.rows import DatasetReport, FileRow, Status
 
 ROWS_SHOWN: Final = 50
 """Datasets up to this size are shown file by file."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bloomcli.model import SIGNATURE, FilterDump, FilterFacts, InspectReport
+from bloomcli.model.file import SIGNATURE, FilterDump, FilterFacts, InspectReport
 from bloomcli.report.human import count, plural, rate, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
-from bloomcli.report.places import type_text, where
+from bloomcli.report.locations import type_text, where
 
 _DETAILS_SHOWN = 60
 _DETAIL_WIDTH = 400

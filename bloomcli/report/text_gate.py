@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from bloomcli.model import Finding, Severity
+from bloomcli.model.dataset import Status
+from bloomcli.model.file import Finding, Severity
+from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, seconds
 from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
-from bloomcli.report.places import finding_place
+from bloomcli.report.locations import finding_place
 from bloomcli.report.verdict import alone, baseline, is_clean, looked_at, sampling, unique, verdict
-from bloomcli.rows import GateReport, Status
 from bloomcli.rules import rule
 
 _STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severity.NOTE: Style.DIM}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from bloomcli.model import Severity
+from bloomcli.model.file import Severity
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Style
 from bloomcli.rules import RULES, page
 

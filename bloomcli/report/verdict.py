@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from bloomcli.model import Finding
+from bloomcli.model.file import Finding
+from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural
-from bloomcli.rows import GateReport
 
 NOT_DEEP: Final = "not checked: that no value is missing (--deep)"
 """What a look at headers and bits alone leaves open."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bloomcli.errors import UsageError, near_names
-from bloomcli.model import Severity
+from bloomcli.model.file import Severity
 
 
 class Group(StrEnum):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bloomcli.errors import UsageError, near_names
-from bloomcli.model import Column
+from bloomcli.model.file import Column
 from bloomcli.rules.reader_table import ROWS
 from bloomcli.rules.reader_types import BY_PRECISION, DECIMAL_WIDTH, Evidence, Reader
 

@@ -1,10 +1,13 @@
-"""The picture holds: imports go one way, nothing heavy is imported early, and modules stay small."""
+"""The picture of docs/architecture.md holds: imports go one way, nothing heavy comes early, modules stay small."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,43 +22,47 @@ PACKAGE = ROOT / "bloomcli"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = (
-    ("errors", "mending", "model", "limits", "rows", "stopping", "system"),
-    ("rules",),
-    (
-        "source",
-        "copying",
-        "hashes",
-        "kernels",
-        "filters",
-        "listing",
-        "patterns",
-        "sidecar",
-        "temporary",
-        "exchange",
-        "locks",
-        "signals",
-        "civil",
-        "threads",
-    ),
-    ("literals",),
-    ("formats",),
-    ("checks",),
-    ("renewing",),
-    ("atomic", "guards"),
-    ("commands",),
-    ("engines",),
-    ("spark",),
-    ("report",),
-    ("cli",),
+    "version",
+    "limits",
+    "model",
+    "errors",
+    "hints",
+    "rules",
+    "concurrency",
+    "kernels",
+    "filters",
+    "values",
+    "storage",
+    "formats",
+    "policy",
+    "checks",
+    "commands",
+    "datasets",
+    "validation",
+    "report",
+    "rows",
+    "spark",
+    "bloomcli",
+    "cli",
+    "__main__",
 )
-"""From the ground up; a module imports from its own layer's part and from the layers below."""
+"""From the ground up: a module imports from its own package and from those before it. Nothing is exempt: imports
+within functions and for type checking count too. ``bloomcli`` is the package's own ``__init__``."""
 
-RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-FORBIDDEN = {"click": ("cli",), "rich": ("cli", "report"), "pyspark": ("engines", "spark"), "py4j": ("engines",)}
+FORBIDDEN = {"click": ("cli",), "rich": ("cli", "report"), "pyspark": ("datasets", "spark"), "py4j": ("datasets",)}
+"""Libraries, and the only packages that import them."""
+
+
+def name_of(path: Path) -> str:
+    """A module's dotted name."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+NAMES = {name_of(path): path for path in MODULES}
 
 
 def imported(path: Path) -> set[str]:
-    """Every module that a file imports, at any depth, whole names."""
+    """Every module that a file imports, at any depth; of our own packages the modules that names come from."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -63,43 +70,64 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             module = node.module or ""
-            found |= {f"{module}.{alias.name}" for alias in node.names} | {module}
+            whole = {f"{module}.{alias.name}" for alias in node.names}
+            found |= whole & NAMES.keys() or {module}
+            if not whole <= NAMES.keys():
+                found.add(module)
     return found
 
 
-def part_of(path: Path) -> str:
-    """The part of the picture that a file belongs to: ``formats``, ``cli``, ``errors``."""
-    first = path.relative_to(PACKAGE).parts[0]
-    return first.removesuffix(".py")
+def layer_of(name: str) -> str:
+    """The layer that a module of ours is in: ``formats`` of ``bloomcli.formats.base``."""
+    return [*name.split("."), name][1]
 
 
-def test_there_are_modules_to_look_at() -> None:
-    assert len(MODULES) > 30
-    assert {part_of(m) for m in MODULES} - {"__init__", "__main__"} <= RANK.keys()
+def test_there_are_modules_to_look_at_and_every_one_has_a_layer() -> None:
+    assert len(MODULES) > 100
+    assert {layer_of(name) for name in NAMES} == set(LAYERS)
+
+
+@pytest.mark.xfail(reason="formats/*/{file,plan,check} and datasets/{local,child_process} are being taken apart")
+def test_there_are_no_circles() -> None:
+    graph = {name: imported(path) & NAMES.keys() for name, path in NAMES.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_go_one_way(path: Path) -> None:
-    part = part_of(path)
-    if part in {"__init__", "__main__"}:
-        return
+    own = layer_of(name_of(path))
     for name in imported(path):
-        pieces = name.split(".")
-        if pieces[0] == "bloomcli" and len(pieces) > 1 and pieces[1] in RANK:
-            assert RANK[pieces[1]] <= RANK[part], f"{part} imports {name}"
-            if RANK[pieces[1]] == RANK[part] and part not in LAYERS[0] + LAYERS[2]:
-                assert pieces[1] == part
+        first = name.partition(".")[0]
+        if first == "bloomcli":
+            assert LAYERS.index(layer_of(name)) <= LAYERS.index(own), f"{own} imports {name}"
         for package, homes in FORBIDDEN.items():
-            assert pieces[0] != package or part in homes, f"{part} imports {package}"
+            assert first != package or own in homes, f"{own} imports {package}"
+
+
+def layers_of_the_page() -> Iterator[str]:
+    """The packages in the picture of docs/architecture.md, from the ground up."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    picture = re.search(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert picture, "docs/architecture.md has its picture in a block of text"
+    for line in reversed(picture.group(1).splitlines()):
+        if found := re.match(r"^ {0,2}(\w+)", line):
+            yield found.group(1)
+
+
+def test_the_picture_in_the_documentation_shows_these_layers() -> None:
+    assert tuple(layers_of_the_page()) == LAYERS
 
 
 def test_only_the_spark_engine_knows_pyspark_and_the_library_only_its_types() -> None:
     users = {m for m in MODULES if any(n.partition(".")[0] in {"pyspark", "py4j"} for n in imported(m))}
-    engine = {m for m in users if m.parent == PACKAGE / "engines"}
+    engine = {m for m in users if m.parent == PACKAGE / "datasets"}
     assert users - engine == {PACKAGE / "spark.py"}
     assert engine
     assert all(m.stem.startswith("spark") for m in engine)
-    program = "import sys, bloomcli.spark, bloomcli.engines.spark; assert 'pyspark' not in sys.modules"
+    program = "import sys, bloomcli.spark, bloomcli.datasets.spark; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
 
 
@@ -113,7 +141,7 @@ def test_modules_say_what_they_are_and_stay_small(path: Path) -> None:
 
 def test_formats_have_the_same_file_names() -> None:
     wanted = {"spec.py", "footer.py", "filter_header.py", "values.py", "splice.py", "describe.py", "file.py"}
-    wanted |= {"change.py", "check.py", "filterable.py"}
+    wanted |= {"plan.py", "check.py", "filterable.py"}
     folders = [f for f in (PACKAGE / "formats").iterdir() if (f / "__init__.py").is_file()]
     assert folders
     for folder in folders:
@@ -158,15 +186,20 @@ def test_what_only_reads_starts_without_what_writes(args: list[str], name: str, 
         bloomcli.add(path.with_suffix(".bare"), ["id"], output=path)
     names = loaded_by(args[0], path, *args[1:])
     assert "bloomcli.formats." + name.removeprefix("f.") + ".file" in names
-    writing = {f"bloomcli.formats.{kind}.{module}" for kind in ("parquet", "orc") for module in ("change", "splice")}
-    assert not names & {"bloomcli.atomic", "bloomcli.commands.change", "bloomcli.commands.add", *writing}
+    writing = {f"bloomcli.formats.{kind}.{module}" for kind in ("parquet", "orc") for module in ("plan", "splice")}
+    assert not names & {
+        "bloomcli.storage.local.atomic",
+        "bloomcli.commands.change",
+        "bloomcli.commands.add",
+        *writing,
+    }
     assert not names & {"thriftpy2", "tempfile", "secrets", "hashlib", "importlib.resources", "zoneinfo"}
     assert ("concurrent.futures" in names) == ("--deep" in args)
 
 
 def test_help_imports_no_command_and_no_library_but_click() -> None:
     names = loaded_by("--help")
-    assert not names & {"bloomcli.commands", "bloomcli.rules", "bloomcli.model"}
+    assert not names & {"bloomcli.commands", "bloomcli.rules", "bloomcli.model.file"}
     assert "click" in names
     assert not names & {"pyarrow", "pyspark", "numpy", "rich", "thriftpy2", "xxhash", "mmh3"}
 

@@ -32,15 +32,15 @@ def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("bloomcli-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert not [n for n in names if n.endswith((".c", ".pyx", ".pxi")) or n.startswith("tests")]
-    assert sum(n.startswith("bloomcli/kernels.") and n.endswith((".so", ".pyd")) for n in names) == 1
+    assert sum(n.startswith("bloomcli/kernels/compiled.") and n.endswith((".so", ".pyd")) for n in names) == 1
     data = {f"bloomcli/formats/{name}" for name in ("parquet/parquet.thrift", "orc/orc.desc", "orc/zones.txt")}
-    assert data | {"bloomcli/py.typed", "bloomcli/kernels.pyi"} <= set(names)
+    assert data | {"bloomcli/py.typed", "bloomcli/kernels/compiled.pyi"} <= set(names)
     pages = {f"bloomcli/rules/pages/{id_}.md" for id_ in RULES}
     assert pages <= set(names)
     subprocess.run([sys.executable, "setup.py", "-q", "sdist", "-d", tmp_path], check=True, cwd=source)
     with tarfile.open(next(tmp_path.glob("bloomcli-*.tar.gz"))) as sdist:
         packed = {name.partition("/")[2] for name in sdist.getnames()}
-    assert pages | data | {"bloomcli/kernels.pyx", "bloomcli/formats/orc/orc.proto"} <= packed
+    assert pages | data | {"bloomcli/kernels/compiled.pyx", "bloomcli/formats/orc/orc.proto"} <= packed
     folder = tmp_path / "venv"
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
@@ -86,7 +86,7 @@ def test_readme_has_one_command_to_try_and_one_to_test_and_ci_runs_the_second() 
 
 def test_the_version_is_one_everywhere() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "bloomcli.__version__"}
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "bloomcli.version.__version__"}
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
     assert "cibuildwheel" in project["tool"]
     flags = (ROOT / "setup.py").read_text()

@@ -16,8 +16,9 @@ import pytest
 
 from bloomcli.cli import COMMANDS, rules_index
 from bloomcli.errors import UsageError
-from bloomcli.model import Severity
-from bloomcli.rules import RULES, page, policy_file
+from bloomcli.model.file import Severity
+from bloomcli.policy import policy_file
+from bloomcli.rules import RULES, page
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "bloomcli"

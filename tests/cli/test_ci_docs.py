@@ -20,7 +20,7 @@ from support.cli import Bloom
 import bloomcli
 from bloomcli.cli import EXIT_CODES
 from bloomcli.cli.validate import command
-from bloomcli.rules import policy_file
+from bloomcli.policy import policy_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

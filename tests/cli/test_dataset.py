@@ -19,7 +19,7 @@ from support.cli import Bloom
 
 import bloomcli
 from bloomcli.cli.gate_options import FORMS
-from bloomcli.commands.task import LINKED
+from bloomcli.datasets.task import LINKED
 
 COMMANDS: dict[str, tuple[list[str], list[str]]] = {
     "inspect": ([], []),

@@ -18,8 +18,8 @@ from support import datasets
 from support.cli import Bloom
 
 import bloomcli
+from bloomcli.policy.policy_file import load
 from bloomcli.rules import RULES
-from bloomcli.rules.policy_file import load
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bloomcli
-from bloomcli.model import Presence, Severity
+from bloomcli.model.file import Presence, Severity
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from support.golden import files
 
 import bloomcli
 from bloomcli.errors import UnsupportedError
-from bloomcli.model import Severity
+from bloomcli.model.file import Severity
 
 Found = set[tuple[str, str | None]]
 

@@ -9,7 +9,7 @@ from support.golden import ORC
 from support.orcwalk import Orc
 
 import bloomcli
-from bloomcli.model import Severity
+from bloomcli.model.file import Severity
 
 FIXTURES = sorted(ORC.glob("*.orc"))
 EXPECTED = {

@@ -27,7 +27,7 @@ from support.orcwalk import Orc
 import bloomcli
 from bloomcli import rules
 from bloomcli.cli import run
-from bloomcli.model import Finding, Severity
+from bloomcli.model.file import Finding, Severity
 from bloomcli.rules import RULES, When
 
 ENTRIES: Final[list[dict[str, Any]]] = [

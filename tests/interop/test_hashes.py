@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import need
 
-from bloomcli import hashes
+from bloomcli.filters import hashes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

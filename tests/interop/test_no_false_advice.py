@@ -23,8 +23,8 @@ from support.groundtruth import holds, negative_zero, parquet_values
 from support.tables import CASES, packed, write
 
 import bloomcli
-from bloomcli.model import Finding, Severity, ValidateReport
-from bloomcli.rules.policy import Part, Policy
+from bloomcli.model.file import Finding, Severity, ValidateReport
+from bloomcli.policy.policy import Part, Policy
 from bloomcli.rules.readers import READERS
 
 pytestmark = pytest.mark.interop

@@ -14,7 +14,7 @@ from support.orcspark import LEAVES, STRIDE, filters, java_zone, types_frame, wr
 from support.orcwalk import Orc
 
 import bloomcli
-from bloomcli import hashes
+from bloomcli.filters import hashes
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from support.orcspark import STRIDE, filters, hadoop_path, types_frame, write, w
 from support.sparkfiles import NOON
 
 import bloomcli
-from bloomcli import hashes
+from bloomcli.filters import hashes
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.model import Presence
+from bloomcli.model.file import Presence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,7 @@ from support.orcwalk import Orc
 
 import bloomcli
 from bloomcli.errors import UnsupportedError
-from bloomcli.model import Presence
+from bloomcli.model.file import Presence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -28,9 +28,9 @@ import bloomcli
 from bloomcli.checks.readers import readers
 from bloomcli.errors import UsageError
 from bloomcli.formats.registry import open_file
-from bloomcli.model import Finding
-from bloomcli.rules.table_schema import parse
-from bloomcli.source import open_source
+from bloomcli.model.file import Finding
+from bloomcli.policy.table_schema import parse
+from bloomcli.storage.source import open_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bloomcli.atomic import replacing
 from bloomcli.errors import CorruptFile
-from bloomcli.source import LocalSource
+from bloomcli.storage.local.atomic import replacing
+from bloomcli.storage.source import LocalSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

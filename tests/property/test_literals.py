@@ -26,9 +26,9 @@ from support.columns import (
     timestamp,
 )
 
-from bloomcli import literals
 from bloomcli.errors import LiteralError
-from bloomcli.model import Column
+from bloomcli.model.file import Column
+from bloomcli.values import literals
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from support import blooms
 from support.mosaicfiles import DRAFT, read, write
 
 import bloomcli
-from bloomcli.model import Presence
+from bloomcli.model.file import Presence
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from support.tables import packed, write
 from support.thrift import Fields
 
 import bloomcli
-from bloomcli.model import FilterFacts, Severity
+from bloomcli.model.file import FilterFacts, Severity
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from support import orcfiles
 from support.tables import leaves
 
 import bloomcli
-from bloomcli.model import Presence
+from bloomcli.model.file import Presence
 
 pytestmark = pytest.mark.slow
 

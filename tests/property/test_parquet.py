@@ -18,7 +18,7 @@ from support import blooms
 from support.tables import COMPRESSIONS, leaves, packed, write
 
 import bloomcli
-from bloomcli.model import Presence
+from bloomcli.model.file import Presence
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bloomcli.rules.toml_lines import KeyPath, lines
+from bloomcli.policy.toml_lines import KeyPath, lines
 
 pytestmark = pytest.mark.slow
 

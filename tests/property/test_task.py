@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from support import datasets
 
 import bloomcli
-from bloomcli.commands import task
-from bloomcli.commands.task import Task
-from bloomcli.rows import Status
+from bloomcli.datasets import task
+from bloomcli.datasets.task import Task
+from bloomcli.model.dataset import Status
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bloomcli.model import Column
+from bloomcli.model.file import Column
 
 
 def column(physical: str, logical: str | None = None, **rest: Any) -> Column:

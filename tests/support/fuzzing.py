@@ -26,7 +26,7 @@ from random import Random
 from typing import IO, Any, Final, Self
 
 ROOT: Final = Path(__file__).parent.parent.parent
-HOSTILE: Final = ROOT / "tests" / "bad" / "hostile"
+HOSTILE: Final = ROOT / "tests" / "formats" / "hostile"
 SECONDS: Final = 5
 """Of the processor, for one command."""
 MEMORY: Final = 512 << 20
@@ -191,7 +191,7 @@ class _Contract:
         return "i"
 
     def _check_added(self, out: Path, report: dict[str, Any], suffix: str) -> None:
-        from bloomcli.mending import listed
+        from bloomcli.hints import listed
 
         added = {c["column"] for c in report["changes"] if not c.get("reason")}
         names = [word for name in sorted(added) if name.strip() == name != "" for word in ("-c", listed(name))]

@@ -7,8 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from bloomcli.model import Finding, Severity
-from bloomcli.rows import FileRow, GateReport, Sample, Status
+from bloomcli.model.dataset import FileRow, Status
+from bloomcli.model.file import Finding, Severity
+from bloomcli.model.gate import GateReport, Sample
 from bloomcli.rules import RULES
 
 FOUND = FileRow(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.orc import values
 from bloomcli.formats.orc.footer import Footer, Stripe
+from bloomcli.formats.orc.sample_values import ShownValues
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.shown import ShownValues
-from bloomcli.source import Source
-from bloomcli.stopping import Stop
+from bloomcli.storage.source import Source
 
 
 @dataclass

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from bloomcli import exchange
-from bloomcli.atomic import replacing
-from bloomcli.source import LocalSource
+from bloomcli.storage.local import exchange
+from bloomcli.storage.local.atomic import replacing
+from bloomcli.storage.source import LocalSource
 
 OLD: Final = bytes(range(256)) * 20
 NEW: Final = OLD + b"and more"

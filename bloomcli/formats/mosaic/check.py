@@ -6,13 +6,13 @@ from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import Rebuilt, add_missing, lost_values, stray_bits
+from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
 from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.describe import column_name, facts, problem_facts
 from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, FilterProblem, LoadedFilter
 from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
 from bloomcli.formats.mosaic.splice import overlaps
-from bloomcli.model import FilterFacts, Finding, Severity
+from bloomcli.model.file import FilterFacts, Finding, Severity
 
 if TYPE_CHECKING:
     from bloomcli.formats.mosaic.file import MosaicFile

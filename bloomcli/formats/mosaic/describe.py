@@ -5,7 +5,7 @@ from __future__ import annotations
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.filter_header import FilterProblem, LoadedFilter, column_of
 from bloomcli.formats.mosaic.footer import Bucket, FilterPlace, Footer, RowGroup
-from bloomcli.model import FilterFacts
+from bloomcli.model.file import FilterFacts
 
 ALGORITHM = "BLOCK"
 HASH = "XXHASH"

@@ -8,16 +8,16 @@ from functools import cached_property
 
 from bloomcli import kernels
 from bloomcli.errors import LiteralError, UsageError
-from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
+from bloomcli.formats.base import Answer, DeepCheck, FilterFile, Plan, SizeRule, Spread, Tick, UnitAnswers
 from bloomcli.formats.mosaic import check, describe, schema, statistics, values
 from bloomcli.formats.mosaic.filter_header import FilterProblem, LoadedFilter, load
 from bloomcli.formats.mosaic.filterable import unfilterable
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
-from bloomcli.literals import Literal
-from bloomcli.mending import adding
-from bloomcli.model import BitTrail, Column, FilterDump, FilterFacts, FilterSummary, Finding
-from bloomcli.source import Source
+from bloomcli.hints import adding
+from bloomcli.model.file import BitTrail, Column, FilterDump, FilterFacts, FilterSummary, Finding
+from bloomcli.storage.source import Source
+from bloomcli.values.literals import Literal
 
 
 class MosaicFile:
@@ -228,23 +228,23 @@ class MosaicFile:
         del column, kind
         return (None,)
 
-    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
+    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        from bloomcli.formats.mosaic import change
+        from bloomcli.formats.mosaic import plan
 
-        return change.AddDraft(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
+        return plan.AddPlan(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
 
-    def draft_remove(self, columns: set[int] | None) -> Draft:
+    def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
-        from bloomcli.formats.mosaic import change
+        from bloomcli.formats.mosaic import plan
 
-        return change.RemoveDraft(self, columns)
+        return plan.RemovePlan(self, columns)
 
-    def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
+    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters."""
-        from bloomcli.formats.mosaic import change
+        from bloomcli.formats.mosaic import plan
 
-        return change.FoldDraft(self, columns, rule)
+        return plan.FoldPlan(self, columns, rule)
 
 
 def _answer(

@@ -26,7 +26,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.schema import MosaicColumn, Schema, read_schema
 from bloomcli.formats.mosaic.spec import Cursor
-from bloomcli.source import Source
+from bloomcli.storage.source import Source
 
 _LEAST_BUCKET: Final = 11
 _LEAST_STATISTICS: Final = 2

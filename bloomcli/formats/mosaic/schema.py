@@ -15,7 +15,7 @@ from typing import Final
 
 from bloomcli import limits
 from bloomcli.formats.mosaic.spec import TYPES, Cursor
-from bloomcli.model import Column
+from bloomcli.model.file import Column
 
 _TOKEN: Final = 0x80
 _RULES_MAX: Final = 128

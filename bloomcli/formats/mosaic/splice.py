@@ -21,7 +21,7 @@ from bloomcli.formats.base import Kept, Piece
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.filter_header import in_data, load, problem, write_header
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
-from bloomcli.source import Source
+from bloomcli.storage.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

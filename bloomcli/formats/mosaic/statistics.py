@@ -6,8 +6,8 @@ import struct
 
 from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
-from bloomcli.literals import Literal, excluded_by
-from bloomcli.model import Column
+from bloomcli.model.file import Column
+from bloomcli.values.literals import Literal, excluded_by
 
 _NANOS_PER_MILLI = 1_000_000
 

@@ -24,7 +24,7 @@ from bloomcli.formats.mosaic import buckets, spec
 from bloomcli.formats.mosaic.decoder import Decoder
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
-from bloomcli.literals import Literal
+from bloomcli.values.literals import Literal
 
 _WIDTHS: Final = {
     "BOOLEAN": 1,

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.lookup import has_two_forms
+from bloomcli.formats.deep_check import has_two_forms
 from bloomcli.formats.orc import statistics, values
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.model import Column
+from bloomcli.model.file import Column
 
 _SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
 _NOT_VALUES: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT", "LIST", "MAP", "UNION")

@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import limits
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import NEGATIVE_ZERO, Rebuilt, lost_bound, lost_values, stray_bits
+from bloomcli.formats.deep_check import NEGATIVE_ZERO, Rebuilt, lost_bound, lost_values, stray_bits
 from bloomcli.formats.orc import bounds, describe, spec, values
 from bloomcli.formats.orc.column_reader import zone_unknown
 from bloomcli.formats.orc.filter_header import (
@@ -21,15 +22,14 @@ from bloomcli.formats.orc.filter_header import (
     holds_lengths,
 )
 from bloomcli.formats.orc.footer import Stream, StripeFooter
-from bloomcli.formats.orc.missing import Again, Lost
+from bloomcli.formats.orc.missing_values import Again, Lost
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
-from bloomcli.literals import render
-from bloomcli.mending import removing
-from bloomcli.model import FilterFacts, Finding, Severity
-from bloomcli.stopping import Stop
+from bloomcli.hints import removing
+from bloomcli.model.file import FilterFacts, Finding, Severity
+from bloomcli.values.literals import render
 
 if TYPE_CHECKING:
-    from bloomcli.formats.ahead import Job
+    from bloomcli.formats.filters_in_flight import Job
     from bloomcli.formats.orc.file import OrcFile
 
 
@@ -162,7 +162,7 @@ def deep(
     file: OrcFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
 ) -> Iterator[DeepCheck]:
     """Every value of each column that has filters which readers use, looked up in them; by `threads` threads."""
-    from bloomcli.formats.ahead import Ahead
+    from bloomcli.formats.filters_in_flight import Ahead
 
     stop = Stop()
     stripes = (s for s in file.footer.stripes if units is None or s.ordinal in units)
@@ -183,7 +183,7 @@ def _jobs(
     file: OrcFile, streams: StripeFooter, columns: set[int] | None, stop: Stop
 ) -> Iterator[Job[tuple[Sequence[DeepCheck], int]]]:
     """Each column of a stripe by itself, with the bytes that are read of it."""
-    from bloomcli.formats.ahead import Job
+    from bloomcli.formats.filters_in_flight import Job
 
     filters: dict[int, list[Stream]] = {}
     for stream in streams.streams:

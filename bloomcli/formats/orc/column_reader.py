@@ -22,15 +22,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from bloomcli import kernels, limits
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, StripeFooter
-from bloomcli.formats.orc.moments import Moments
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.streams import ByteStream, Presence, Runs, byte_runs, integers
+from bloomcli.formats.orc.timestamps import Moments
 from bloomcli.formats.orc.zones import writer_zone
-from bloomcli.source import Source
-from bloomcli.stopping import Stop
+from bloomcli.storage.source import Source
 
 INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}

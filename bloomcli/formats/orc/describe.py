@@ -10,7 +10,7 @@ from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, rate_
 from bloomcli.formats.orc.filter_header import FilterProblem, LoadedStream
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.model import FilterFacts, FilterSummary
+from bloomcli.model.file import FilterFacts, FilterSummary
 
 ALGORITHM = "KIRSCH_MITZENMACHER"
 _TEXTS = ("STRING", "CHAR", "VARCHAR", "BINARY", "DECIMAL")

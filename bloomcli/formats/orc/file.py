@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
-from bloomcli.formats.lookup import WRONG
+from bloomcli.formats.base import Answer, DeepCheck, FilterFile, Plan, SizeRule, Spread, Tick, UnitAnswers
+from bloomcli.formats.deep_check import WRONG
 from bloomcli.formats.orc import bounds, check, describe, spec, statistics, values
 from bloomcli.formats.orc.filter_header import (
     KINDS,
@@ -26,10 +26,10 @@ from bloomcli.formats.orc.filter_header import (
 from bloomcli.formats.orc.filterable import reasons_against
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
-from bloomcli.literals import Literal
-from bloomcli.mending import adding
-from bloomcli.model import BitTrail, Column, FilterDump, FilterFacts, FilterSummary, Finding
-from bloomcli.source import Source
+from bloomcli.hints import adding
+from bloomcli.model.file import BitTrail, Column, FilterDump, FilterFacts, FilterSummary, Finding
+from bloomcli.storage.source import Source
+from bloomcli.values.literals import Literal
 
 _PROBED: Final = values.READABLE | {"BOOLEAN", "UNION"}
 """Kinds whose filters can be asked; a union's holds its tags, and a boolean's has no answer."""
@@ -328,19 +328,19 @@ class OrcFile:
         both = kind == "both" and sound_for_old_readers(self.footer, self.footer.types[column.index])
         return (UTF8, ORIGINAL) if both else (UTF8,)
 
-    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
+    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        from bloomcli.formats.orc import change
+        from bloomcli.formats.orc import plan
 
-        return change.AddDraft(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
+        return plan.AddPlan(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
 
-    def draft_remove(self, columns: set[int] | None) -> Draft:
+    def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
-        from bloomcli.formats.orc import change
+        from bloomcli.formats.orc import plan
 
-        return change.RemoveDraft(self, columns)
+        return plan.RemovePlan(self, columns)
 
-    def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
+    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Raises UnsupportedError."""
         del columns, rule
         raise UnsupportedError(

@@ -19,7 +19,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.compression import Codec, codec_of, next_print
 from bloomcli.formats.orc.schema import OrcType, read_types
-from bloomcli.source import Source
+from bloomcli.storage.source import Source
 
 _HINT: Final = "the file is cut off or damaged; get it from its source again"
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import spec
-from bloomcli.model import Column
+from bloomcli.model.file import Column
 
 _NAMES: Final = {"BYTE": "tinyint", "SHORT": "smallint", "LONG": "bigint", "TIMESTAMP_INSTANT": "timestamp with tz"}
 _INTEGER_BITS: Final = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}

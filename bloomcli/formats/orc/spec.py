@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.system import read_file
+from bloomcli.storage.os_errors import read_file
 
 MAGIC: Final = b"ORC"
 PACKAGE: Final = "bloomcli.orc"

@@ -7,8 +7,8 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final
 
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.literals import Literal, excluded_by
-from bloomcli.model import Column
+from bloomcli.model.file import Column
+from bloomcli.values.literals import Literal, excluded_by
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
 _NANOS_PER_MILLI: Final = 1_000_000

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from bloomcli import kernels, limits
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
 from bloomcli.formats.orc.footer import Stream, Stripe
-from bloomcli.source import Source
-from bloomcli.stopping import Stop
+from bloomcli.storage.source import Source
 
 _WINDOW: Final = 512 << 10
 """Bytes read from a local file at a time: they stay in the processor's cache until they are decompressed."""

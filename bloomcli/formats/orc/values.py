@@ -22,13 +22,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli import kernels, limits
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.orc.column_reader import TIMESTAMPS, ColumnReader, Taken, unreadable
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.literals import Literal
-from bloomcli.model import Column
-from bloomcli.source import Source
-from bloomcli.stopping import Stop
+from bloomcli.model.file import Column
+from bloomcli.storage.source import Source
+from bloomcli.values.literals import Literal
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG", "DATE")
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}

@@ -7,8 +7,8 @@ from typing import Final
 
 from bloomcli import kernels
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.lookup import has_two_forms
-from bloomcli.model import ColumnChunk
+from bloomcli.formats.deep_check import has_two_forms
+from bloomcli.model.file import ColumnChunk
 
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import DeepCheck, Tick
-from bloomcli.formats.lookup import (
+from bloomcli.formats.deep_check import (
     NEGATIVE_ZERO,
     WRONG,
     Rebuilt,
@@ -25,10 +26,9 @@ from bloomcli.formats.parquet.describe import facts, present_values, problem_fac
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
 from bloomcli.formats.parquet.page_check import BAD_CHECKSUM, bad_checksum, first_headers
 from bloomcli.formats.parquet.variants import is_usual
-from bloomcli.literals import render
-from bloomcli.mending import removing
-from bloomcli.model import Column, ColumnChunk, FilterFacts, Finding, Severity
-from bloomcli.stopping import Stop
+from bloomcli.hints import removing
+from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Finding, Severity
+from bloomcli.values.literals import render
 
 if TYPE_CHECKING:
     from bloomcli.formats.parquet.file import ParquetFile

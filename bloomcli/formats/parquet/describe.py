@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bloomcli.formats.lookup import WRONG
+from bloomcli.formats.deep_check import WRONG
 from bloomcli.formats.parquet import bounds
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, FilterProblem, LoadedFilter
-from bloomcli.model import ColumnChunk, FilterFacts
+from bloomcli.model.file import ColumnChunk, FilterFacts
 
 
 def present_values(chunk: ColumnChunk) -> int:

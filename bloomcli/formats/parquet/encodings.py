@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import UnsupportedError
-from bloomcli.formats.parquet.bodies import AnyBody, Feed
 from bloomcli.formats.parquet.codecs import Buffer
+from bloomcli.formats.parquet.page_windows import AnyBody, Feed
 from bloomcli.formats.parquet.pages import Page
-from bloomcli.model import Column
+from bloomcli.model.file import Column
 
 _WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _HOLDS: Final = {

@@ -6,18 +6,28 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from bloomcli import hashes, kernels
+from bloomcli import kernels
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.formats.base import Answer, DeepCheck, Draft, FilterFile, SizeRule, Spread, Tick, UnitAnswers
-from bloomcli.formats.lookup import WRONG
+from bloomcli.filters import hashes
+from bloomcli.formats.base import Answer, DeepCheck, FilterFile, Plan, SizeRule, Spread, Tick, UnitAnswers
+from bloomcli.formats.deep_check import WRONG
 from bloomcli.formats.parquet import bounds, check, describe, extension, values
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load, load_header
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
-from bloomcli.literals import Literal, excluded_by
-from bloomcli.mending import adding
-from bloomcli.model import SIGNATURE, BitTrail, Column, ColumnChunk, FilterDump, FilterFacts, FilterSummary, Finding
-from bloomcli.source import Source
+from bloomcli.hints import adding
+from bloomcli.model.file import (
+    SIGNATURE,
+    BitTrail,
+    Column,
+    ColumnChunk,
+    FilterDump,
+    FilterFacts,
+    FilterSummary,
+    Finding,
+)
+from bloomcli.storage.source import Source
+from bloomcli.values.literals import Literal, excluded_by
 
 
 class ParquetFile:
@@ -233,23 +243,23 @@ class ParquetFile:
         del column, kind
         return (None,)
 
-    def draft_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Draft:
+    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        from bloomcli.formats.parquet import change
+        from bloomcli.formats.parquet import plan
 
-        return change.AddDraft(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
+        return plan.AddPlan(self, columns, rule, replace=replace, missing=missing).leaving_out(columns)
 
-    def draft_remove(self, columns: set[int] | None) -> Draft:
+    def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
-        from bloomcli.formats.parquet import reduce
+        from bloomcli.formats.parquet import plan_reduce
 
-        return reduce.RemoveDraft(self, columns)
+        return plan_reduce.RemovePlan(self, columns)
 
-    def draft_fold(self, columns: set[int] | None, rule: SizeRule) -> Draft:
+    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters."""
-        from bloomcli.formats.parquet import reduce
+        from bloomcli.formats.parquet import plan_reduce
 
-        return reduce.FoldDraft(self, columns, rule)
+        return plan_reduce.FoldPlan(self, columns, rule)
 
 
 def _answer(

@@ -16,8 +16,8 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_header
-from bloomcli.model import ColumnChunk
-from bloomcli.source import Source
+from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.source import Source
 
 _ONE_READ_BYTES: Final = 8 << 20
 """A larger filter is read apart from its header: its bits needn't be copied out then."""

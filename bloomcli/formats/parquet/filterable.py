@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bloomcli.formats.parquet import codecs
 from bloomcli.formats.parquet.footer import Footer
-from bloomcli.model import Column
+from bloomcli.model.file import Column
 
 
 def unfilterable(column: Column) -> str | None:

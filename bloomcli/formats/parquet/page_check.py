@@ -9,14 +9,14 @@ from __future__ import annotations
 import zlib
 from typing import Final, NamedTuple
 
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.bodies import Packed, raw_windows
+from bloomcli.formats.parquet.page_windows import Packed, raw_windows
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, MOST_GROWTH, ChunkReader
 from bloomcli.formats.parquet.spec import Struct
-from bloomcli.model import ColumnChunk
-from bloomcli.source import Source
-from bloomcli.stopping import Stop
+from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.source import Source
 
 _DATA: Final = {"DATA_PAGE": "data_page_header", "DATA_PAGE_V2": "data_page_header_v2"}
 _NAMES: Final = {

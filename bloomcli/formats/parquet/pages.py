@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from bloomcli import kernels, limits
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import codecs, spec
-from bloomcli.formats.parquet.bodies import AnyBody, Body, Feed, LargeBody, Packed, is_large
 from bloomcli.formats.parquet.codecs import Buffer
+from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, Packed, is_large
 from bloomcli.formats.parquet.spec import Place, Struct
-from bloomcli.model import ColumnChunk
-from bloomcli.source import Source
-from bloomcli.stopping import Stop
+from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.source import Source
 
 WINDOW: Final = 1 << 20
 HEADER_WINDOW: Final = 512

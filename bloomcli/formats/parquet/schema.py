@@ -10,7 +10,7 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Place, Struct
-from bloomcli.model import Column
+from bloomcli.model.file import Column
 
 _LOGICAL_OF_CONVERTED: Final = {
     "UTF8": "STRING",

@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator
 from itertools import compress, islice
 from typing import Final
 
-from bloomcli import hashes, kernels, limits
+from bloomcli import kernels, limits
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
+from bloomcli.filters import hashes
 from bloomcli.formats.parquet.encodings import Slice, slices, width_of
 from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
-from bloomcli.literals import Literal, kind_of
-from bloomcli.model import Column, ColumnChunk
-from bloomcli.source import Source
-from bloomcli.stopping import Stop
+from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.storage.source import Source
+from bloomcli.values.literals import Literal, kind_of
 
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
 _FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}

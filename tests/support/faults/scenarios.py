@@ -129,16 +129,16 @@ def _other() -> Iterator[Scenario]:
         arguments=(*add, one, "--in-place"),
         make=_files("parquet", sidecar=True),
         constants={
-            "bloomcli.copying.DIRECT_LEAST": 4096,
-            "bloomcli.copying.STEP_BYTES": 4096,
-            "bloomcli.atomic._FLUSH_BYTES": 4096,
+            "bloomcli.storage.local.copying.DIRECT_LEAST": 4096,
+            "bloomcli.storage.local.copying.STEP_BYTES": 4096,
+            "bloomcli.storage.local.atomic._FLUSH_BYTES": 4096,
         },
     )
     yield Scenario(
         name="add-without-copying-in-the-kernel",
         arguments=(*add, one, "--in-place"),
         make=_files("parquet", sidecar=True),
-        constants={"bloomcli.copying.HAND_BYTES": 2048, "os.copy_file_range": ...},
+        constants={"bloomcli.storage.local.copying.HAND_BYTES": 2048, "os.copy_file_range": ...},
     )
     for kind, sidecar in (("parquet", True), ("orc", False)):
         yield Scenario(

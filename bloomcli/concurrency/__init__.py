@@ -1,0 +1,1 @@
+"""Threads, signals, and how work in other threads is told to end."""

@@ -1,0 +1,69 @@
+"""Paths as Hadoop and Databricks spell them, as paths that Python can open on every machine of a cluster.
+
+file:/data/x, file:///data/x    /data/x            has to be mounted on every machine
+dbfs:/x, dbfs:///x              /dbfs/x            where that is mounted
+s3a://b/x, s3n://b/x            s3://b/x           Hadoop's names for one thing
+hdfs:/x                         hdfs:///x          the default name node
+anything else                   as it is           a path of a mounted file system
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final
+
+from bloomcli.errors import UnsupportedError
+from bloomcli.storage.listing import is_uri, local_path
+from bloomcli.storage.os_errors import is_directory, is_there
+
+_READABLE: Final = ("abfs", "abfss", "gs", "gcs", "hdfs", "s3", "viewfs")
+"""Schemes that pyarrow has file systems for."""
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//?)")
+DBFS: Final = "/dbfs"
+"""Where Databricks mounts ``dbfs:/`` on every machine."""
+
+
+def portable(path: str, *, changing: bool = False) -> str:
+    """The path as `listing` and `source` understand it.
+
+    Args:
+        path: as a user names it.
+        changing: it is to be written, which is done on mounted file systems only.
+
+    Raises:
+        UnsupportedError: nothing here can open it.
+    """
+    path = local_path(path)
+    match = _SCHEME.match(path)
+    if match is None or is_there(path):
+        return path
+    scheme, rest = match[1].lower(), path[match.end() :]
+    if scheme == "file":
+        raise UnsupportedError("a file: URI of another machine", path=path, hint="mount it, and name the mount")
+    if scheme == "dbfs":
+        if not is_directory(DBFS):
+            raise UnsupportedError(
+                f"{DBFS} isn't mounted here, so files in dbfs:/ can't be opened", path=path, hint="name a mount"
+            )
+        return os.path.join(DBFS, rest.lstrip("/"))  # noqa: PTH118  text in, text out
+    if scheme in {"s3a", "s3n"}:
+        scheme = "s3"
+    if scheme not in _READABLE:
+        raise UnsupportedError(
+            f"nothing here can read {scheme}: URIs", path=path, hint="mount it, and name the mount"
+        )
+    if changing:
+        raise UnsupportedError(
+            f"files in {scheme}: can be looked at, but not changed: a file is replaced by a rename, atomically",
+            path=path,
+            hint="mount it, and name the mount; or copy the files, change them, and copy them back",
+        )
+    # hdfs:/x has no host: the default one; any other scheme needs its bucket
+    return f"{scheme}:///{rest}" if match[2] == "/" else f"{scheme}://{rest}"
+
+
+def absolute(path: str) -> str:
+    """A local path from the root, as executors have a working directory of their own; a URI as it is."""
+    return path if is_uri(path) else os.path.abspath(path)  # noqa: PTH100  text in, text out

@@ -1,0 +1,338 @@
+"""A dataset's tasks on Spark: packed by size, run by the executors' Python workers, a row of the report each.
+
+    driver      list -> plan -> pack          collect rows -> report
+    executors                        run tasks
+
+Spark may run a task again (an executor was lost) or twice at once (speculation). Either is safe: each attempt
+writes to a temporary file of its own, and checks that nothing changed right before its rename. An attempt that
+comes second finds the work done and says so (`attempt`). What attempts that were killed left behind is removed
+when the run is over.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from bloomcli import version
+from bloomcli.commands.progress import cores
+from bloomcli.datasets import local
+from bloomcli.datasets import task as work
+from bloomcli.datasets.hadoop_paths import absolute, portable
+from bloomcli.datasets.packing import pack, parts_for
+from bloomcli.datasets.task import CHANGING, Task
+from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
+from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.storage.listing import Listed, expand
+from bloomcli.storage.local.temporary import sweep, temporaries
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TRIES: Final = 3
+_LAST_WRITERS_SECONDS: Final = 5.0
+"""How long attempts that lost may take to end: Spark kills their workers after two seconds."""
+
+_CRASHED: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "ExecutorExitCode")
+_GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
+"""Set by spark-submit, which has the session's settings then."""
+
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
+"""Where it is set, Python doesn't look for modules in the directory that it is started in."""
+
+Numbered = tuple[int, Task]
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """The tasks of one Spark task, with their positions in the report."""
+
+    tasks: tuple[Numbered, ...]
+    apart: bool = False
+    """Run each in a process of its own: one of them takes its worker down."""
+
+
+def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """The session that is there, or a new one.
+
+    Args:
+        master: such as ``local[4]`` or ``spark://host:7077``; only for a new session.
+        conf: settings of a new session.
+
+    Raises:
+        UnsupportedError: there is no PySpark, or Spark doesn't start.
+    """
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UnsupportedError("PySpark isn't installed", hint="pip install 'bloomcli[spark]'") from None
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    conf = dict(conf or {})
+    _choose_python(master, conf)
+    builder = SparkSession.builder.appName("bloom")
+    if master is not None:
+        builder = builder.master(master)
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, _java_error()) as error:
+        raise UnsupportedError(
+            f"Spark doesn't start: {_first_line(error)}",
+            hint="it needs Java 17 or later: check JAVA_HOME and --master",
+        ) from None
+
+
+def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:
+    """Workers of this machine run the Python that has bloomcli. Only spark-submit would do so by itself."""
+    if _GATEWAY in os.environ:
+        return
+    chosen = conf.get("spark.pyspark.python")
+    if chosen is not None:
+        os.environ["PYSPARK_PYTHON"] = chosen
+    elif master is None or master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def run(
+    command: str,
+    paths: Sequence[str],
+    options: dict[str, Any],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+    session: SparkSession,
+    choose: Callable[[list[Listed]], list[Listed]] | None = None,
+) -> DatasetReport:
+    """Run a command over files on a session's executors. Rows name files by absolute paths.
+
+    Args:
+        command: ``add``, ``fold``, ``inspect``, ``probe``, ``remove`` or ``validate``.
+        paths: files, directories and globs that all machines see under the same path, or URIs to look at.
+        options: keyword arguments of the command's function.
+        output: the directory below which a changing command mirrors the tree; or
+        in_place: replace each file itself.
+        session: a classic session; Spark Connect has no executors to run our own processes on.
+        choose: takes the files that the paths mean and gives those to work on, which may be none; None for all.
+
+    Raises:
+        UsageError: contradicting options, or no files.
+        UnsupportedError: paths that can't be opened, a session that can't run tasks, no bloomcli on executors.
+        UnreadableError: the Spark job failed, not one of its files.
+    """
+    started = time.perf_counter()
+    changing = command in CHANGING
+    if output is not None:
+        output = portable(os.fspath(output), changing=changing)
+    listed = expand([portable(path, changing=changing) for path in paths])
+    if choose is not None:
+        listed = choose(listed)
+    tasks = [_absolute(t) for t in work.plan(command, listed, options, output=output, in_place=in_place)]
+    if not tasks and choose is None:
+        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+    if not tasks:
+        return DatasetReport(command=command, engine="spark", jobs=1, seconds=time.perf_counter() - started, rows=())
+    context = _context(session)
+    cores = max(context.defaultParallelism, 1)
+    spare = max(cores // len(tasks), 1)
+    numbered = [(i, replace(task, threads=spare)) for i, task in enumerate(tasks)]
+    parts = parts_for(numbered, _size, cores)
+    packs = [Pack(tuple(p)) for p in pack(numbered, _size, parts)]
+    folders = local.targets(tasks)
+    for folder in folders:
+        sweep(folder)
+    try:
+        with _importable(context), _job(context, f"bloom {command}: {len(tasks):,} files"):
+            rows = _collect(context, packs)
+    finally:
+        _sweep_after(folders)
+    return DatasetReport(
+        command=command,
+        engine="spark",
+        jobs=min(cores, len(tasks)),
+        seconds=time.perf_counter() - started,
+        rows=tuple(rows[i] for i in range(len(tasks))),
+    )
+
+
+def _size(numbered: Numbered) -> int:
+    return numbered[1].size
+
+
+def _absolute(task: Task) -> Task:
+    return replace(task, path=absolute(task.path), output=None if task.output is None else absolute(task.output))
+
+
+def _context(session: SparkSession) -> Any:
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise UnsupportedError(
+            "a Spark Connect session can't run tasks of its own",
+            hint="use a classic session, as under spark-submit; the data source works with both",
+        )
+    return session.sparkContext
+
+
+@contextmanager
+def _importable(context: Any) -> Iterator[None]:
+    """Workers of a local session import the bloomcli that this process has.
+
+    They start in the driver's directory, where Python looks first. In a checkout of bloom's own sources that is
+    another bloomcli, whose compiled module isn't there unless it was built in place: they are told not to look there.
+    """
+    if not (str(context.master).startswith("local") and _another_lies_here()):
+        yield
+        return
+    before = context.environment.get(_SAFE_PATH)
+    context.environment[_SAFE_PATH] = "1"  # the workers' own: Spark has some for each environment
+    try:
+        yield
+    finally:
+        if before is None:
+            del context.environment[_SAFE_PATH]
+        else:
+            context.environment[_SAFE_PATH] = before
+
+
+def _another_lies_here() -> bool:
+    try:
+        return not Path(version.__file__).samefile(Path("bloomcli", "version.py"))
+    except OSError:  # none does
+        return False
+
+
+@contextmanager
+def _job(context: Any, description: str) -> Iterator[None]:
+    """The jobs within are described and, when they are given up, cancelled.
+
+    PySpark's own answer to Ctrl-C fails where the interrupted thread waits for Java, as it does here: it asks for
+    the cancellation over the connection that it waits on. Spark kills the workers of cancelled tasks, after some
+    four seconds at most.
+    """
+    tag = f"bloom-{uuid4()}"
+    described = context.getLocalProperty("spark.job.description")
+    interrupting = context.getLocalProperty("spark.job.interruptOnCancel")
+    context.addJobTag(tag)
+    context.setJobDescription(description)
+    context.setInterruptOnCancel(True)
+    try:
+        yield
+    except BaseException:
+        context.cancelJobsWithTag(tag)
+        raise
+    finally:
+        context.setLocalProperty("spark.job.description", described)  # None takes it away
+        context.setLocalProperty("spark.job.interruptOnCancel", interrupting)
+        context.removeJobTag(tag)
+
+
+def _collect(context: Any, packs: Sequence[Pack]) -> dict[int, FileRow]:
+    """All rows by position. When a file takes its worker down, once more with each file in a process apart."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return dict(context.parallelize(packs, len(packs)).flatMap(work_through).collect())
+    except (PySparkException, _java_error()) as error:
+        text = str(error)
+        if "No module named 'bloomcli" in text:
+            raise UnsupportedError(
+                "the executors' Python has no bloomcli", hint="ship a packed environment; see docs/spark.md"
+            ) from None
+        if packs[0].apart or not any(sign in text for sign in _CRASHED):
+            raise UnreadableError(
+                f"the Spark job failed: {_first_line(error)}",
+                hint="files that were done stay done; start it again",
+            ) from None
+    return _collect(context, [replace(p, apart=True) for p in packs])
+
+
+def work_through(pack: Pack) -> Iterator[tuple[int, FileRow]]:
+    """A Spark task: each file's position and row, as they are done. Runs on an executor."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    again = pack.apart or (context is not None and context.attemptNumber() > 0)
+    limit = cores()
+    tasks = {i: replace(task, threads=min(task.threads or 1, limit)) for i, task in pack.tasks}
+    if pack.apart:
+        stamps = {i: _stamp(task) for i, task in tasks.items()}
+        for index, row in local.apart(tasks):
+            yield index, _told(_settled(tasks[index], stamps[index], row), again)
+        return
+    for index, task in tasks.items():
+        yield index, _told(attempt(task), again)
+
+
+def _told(row: FileRow, again: bool) -> FileRow:
+    if again and row.status is Status.SKIPPED and row.reason != work.OTHER_KIND:
+        return replace(row, reason=f"{row.reason} (done by an earlier attempt, perhaps)")
+    return row
+
+
+def attempt(task: Task, run: Callable[[Task], FileRow] = work.run) -> FileRow:
+    """A task's row, when others may be at the same task.
+
+    One that is overtaken fails, as the file it was to write is another one than when it started: it is told to
+    do its task again, and then finds it done.
+    """
+    before = _stamp(task)
+    return _settled(task, before, run(task), run)
+
+
+def _settled(
+    task: Task,
+    before: tuple[int, ...] | None,
+    row: FileRow,
+    run: Callable[[Task], FileRow] = work.run,
+) -> FileRow:
+    for _ in range(_TRIES - 1):
+        now = _stamp(task)
+        if row.status is not Status.FAILED or now == before:
+            break
+        before, row = now, run(task)
+    return row
+
+
+def _stamp(task: Task) -> tuple[int, ...] | None:
+    """What tells that the file to be written is another one; None: it isn't there, or none is to be written."""
+    target = task.output or (task.path if task.in_place else None)
+    if target is None:
+        return None
+    try:
+        info = Path(target).stat()
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def _sweep_after(folders: set[Path]) -> None:
+    """Remove what attempts left that were killed, once they are dead."""
+    deadline = time.monotonic() + _LAST_WRITERS_SECONDS
+    for folder in folders:
+        sweep(folder)
+        while temporaries(folder) and time.monotonic() < deadline:
+            time.sleep(0.1)
+            sweep(folder)
+
+
+def _java_error() -> type[Exception]:
+    from py4j.protocol import Py4JError
+
+    kind: type[Exception] = Py4JError
+    return kind
+
+
+def _first_line(error: Exception) -> str:
+    """The cause of a Java error, without its traces."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(("An error occurred", "at ", "py4j."))]
+    return (said or lines or [type(error).__name__])[0]

@@ -1,0 +1,177 @@
+"""What every format's deep check does: builds a filter again from its column's values, and compares.
+
+The bits that the values set must all be in the stored filter, or a value is missing. Bits beside them are of no
+value: a bit that flipped, a filter of other data. Both zeros are allowed for where one occurs, but each as a whole:
+writers insert the other zero or don't, so some of its bits are as stray as any.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import compress
+from operator import or_
+from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
+
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.formats.base import DeepCheck, Tick
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+_WINDOW: Final = 1 << 20
+"""Bytes of filters that are compared at a time."""
+MISSING_SHOWN: Final = 5
+"""Missing values that a finding names."""
+
+
+class Bits(Protocol):
+    """A filter of any kind."""
+
+    bitset: bytes | bytearray
+
+    def emptied(self) -> Self:
+        """A filter of the same shape, holding nothing."""
+
+    def insert_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
+        """Insert hashes."""
+
+    def check(self, value: int) -> bool:
+        """Look one hash up."""
+
+    def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray) -> int:
+        """Look hashes up; out[i] becomes 1 for "maybe", 0 for "absent"."""
+
+
+B = TypeVar("B", bound=Bits)
+
+
+class Rebuilt(Generic[B]):
+    """A stored filter, and the one that its column's values give."""
+
+    def __init__(self, stored: B, zeros: Sequence[int] = ()) -> None:
+        """`zeros`: the hashes of +0.0 and -0.0 in a floating-point column."""
+        self._stored = stored
+        self._again = stored.emptied()
+        self._zeros = zeros
+        self._has_zero = False
+        self._lone = bool(zeros) and stored.check(zeros[1]) and not stored.check(zeros[0])
+        self._allowed: B | None = None
+        self.count = 0
+        self.negative_zero = False
+        """A value is -0.0, and the stored filter doesn't hold +0.0."""
+
+    def insert(self, hashes: bytearray, count: int, *, has_zero: bool) -> None:
+        """Take values in; `has_zero`: one of them is a zero of either sign."""
+        self._again.insert_hashes(hashes, count)
+        self.count += count
+        self._has_zero = self._has_zero or has_zero
+        if has_zero and self._lone and not self.negative_zero:
+            self.negative_zero = self._zeros[1] in set(memoryview(hashes)[: count * 8].cast("Q"))
+
+    def lost(self) -> bool:
+        """A bit that the values set isn't in the stored filter: values are missing."""
+        if self._again.bitset == self._stored.bitset:
+            return False
+        return any(again & ~stored for again, stored in _windows(self._again, self._stored))
+
+    def allow(self, hashes: bytes | bytearray) -> None:
+        """Take hashes in that the stored filter may hold or not: what some readers see instead of a value."""
+        if hashes:
+            flags = bytearray(len(hashes) // 8)
+            self._stored.check_hashes(hashes, len(flags), flags)
+            self._allowed = self._allowed or self._stored.emptied()
+            held = array("Q", compress(memoryview(hashes).cast("Q"), flags))
+            self._allowed.insert_hashes(memoryview(held).cast("B"), len(held))
+
+    def stray(self, allowed: bytes | bytearray = b"") -> int:
+        """Bits of the stored filter that no value sets, nor any of the allowed hashes that it holds."""
+        if self._again.bitset == self._stored.bitset:
+            return 0
+        self.allow(allowed)
+        if self._has_zero:
+            self.allow(bytes(array("Q", self._zeros)))
+        windows = _windows(self._stored, self._again, *([] if self._allowed is None else [self._allowed]))
+        return sum((stored & ~reduce(or_, known)).bit_count() for stored, *known in windows)
+
+
+def _windows(*filters: Bits) -> Iterator[list[int]]:
+    """The bits of filters of one size, as integers of a part of each: a filter may have 128 MiB."""
+    views = [memoryview(bits.bitset) for bits in filters]
+    for at in range(0, len(views[0]), _WINDOW):
+        yield [int.from_bytes(view[at : at + _WINDOW], "little") for view in views]
+
+
+def side_by_side(
+    work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick, stop: Stop | None = None
+) -> Iterator[DeepCheck]:
+    """What pieces of work find, in their order, `threads` at a time; each comes with the bytes that it reads.
+
+    `stop` is asked for where whoever takes what was found ends early: work that runs has to look at it.
+    """
+    from bloomcli.concurrency.threads import Threads
+
+    with Threads(threads, "bloom-check") as pool:
+        running: deque[tuple[Future[Sequence[DeepCheck]], int]] = deque()
+
+        def first() -> Iterator[DeepCheck]:
+            future, count = running.popleft()
+            yield from pool.result(future)
+            tick(count)
+
+        try:
+            for piece, count in work:
+                running.append((pool.submit(piece), count))
+                if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
+                    yield from first()
+            while running:
+                yield from first()
+        except BaseException:
+            if stop is not None:
+                stop.asked = True
+            raise
+
+
+def add_missing(missing: list[str], flags: bytearray, text_of: Callable[[int], str]) -> None:
+    """Append the text of values whose flag is 0, each text once, until `missing` has as many as are shown."""
+    at = -1
+    while len(missing) < MISSING_SHOWN and (at := flags.find(0, at + 1)) >= 0:
+        text = text_of(at)
+        if text not in missing:
+            missing.append(text)
+
+
+def lost_values(lost: int, checked: int) -> str:
+    """The finding's message."""
+    return f"{lost} of {checked} values are not in their filter: readers lose their rows"
+
+
+def lost_bound(which: str) -> str:
+    """The finding's message: the minimum or the maximum, by the statistics, is among the missing."""
+    return f"the {which} of the row group's own statistics is not in its filter: readers lose its rows"
+
+
+def stray_bits(stray: int) -> str:
+    """The finding's message."""
+    bits = "1 bit is" if stray == 1 else f"{stray} bits are"
+    return f"{bits} set that no value of the column sets: flipped, or of other data"
+
+
+_FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
+
+
+def has_two_forms(bound: bytes, kind: str) -> bool:
+    """Whether a bound may be another value than it says: a zero stands for either sign's, a NaN for any."""
+    if kind not in _FLOATS:
+        return False
+    (value,) = struct.unpack(_FLOATS[kind], bound)
+    return bool(value == 0 or math.isnan(value))
+
+
+WRONG: Final = "the filter is wrong: it doesn't have the row group's own minimum or maximum"
+"""Why a filter answers nothing."""
+NEGATIVE_ZERO: Final = "the column holds -0.0 and its filter doesn't hold +0.0"

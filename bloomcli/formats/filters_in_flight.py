@@ -1,0 +1,133 @@
+"""Filters that are built ahead of where they are written, as far as memory allows.
+
+    jobs, in order     built by threads          written, in order
+    f0 f1 f2 ...  ->   |<- at most the ceiling: what is being built and what waits to be written ->|  -> file
+
+A job begins when what it takes, at most, fits under the ceiling beside all that is there; the first one that isn't
+written yet always has its place, so that nothing waits for ever. Whoever writes the filters counts, in one thread:
+no thread that builds ever waits for memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from typing import Final, Generic, NamedTuple, Self, TypeVar
+
+from bloomcli import limits
+from bloomcli.concurrency.threads import REFUSED, Threads
+
+T = TypeVar("T")
+
+_JOBS_MOST: Final = 1024
+
+
+class Job(NamedTuple, Generic[T]):
+    """Something to build."""
+
+    bytes: int
+    """The most memory that it takes while it is built."""
+    build: Callable[[], T]
+
+
+class Ahead(Generic[T]):
+    """Jobs in threads, their results in the order of the jobs. A result is let go of by whoever takes it.
+
+    Args:
+        jobs: what to build.
+        threads: how many at once, at most.
+        held: bytes that a result takes until it is written.
+        most: jobs that are begun or wait for a thread, whatever memory they take.
+        ceiling: bytes in all; a job that needs more than that is built alone.
+    """
+
+    def __init__(
+        self,
+        jobs: Iterable[Job[T]],
+        threads: int,
+        held: Callable[[T], int],
+        *,
+        most: int = _JOBS_MOST,
+        ceiling: int | None = None,
+    ) -> None:
+        self._most = most
+        self._jobs: Iterator[Job[T]] = iter(jobs)
+        self._next = next(self._jobs, None)
+        self._held = held
+        self._ceiling = limits.FILTERS_IN_FLIGHT_MAX_BYTES if ceiling is None else ceiling
+        self._running: deque[Future[T]] = deque()
+        self._lock = threading.Lock()
+        self._used = 0
+        self._taken = 0
+        self._failed = False
+        self.peak = 0
+        """The most bytes that were in flight at once."""
+        self._threads = Threads(threads, "bloom-decode")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.close()
+        self._running.clear()
+
+    def begin(self) -> None:
+        """Begin what there is room for. What was taken before has been written, and is gone."""
+        with self._lock:
+            self._used -= self._taken
+        self._taken = 0
+        while self._next is not None and not self.full:
+            job = self._next
+            with self._lock:
+                self._used += job.bytes
+                self.peak = max(self.peak, self._used)
+            future = self._threads.submit(job.build)
+            future.add_done_callback(lambda done, room=job.bytes: self._done(done, room))  # type: ignore[misc]
+            self._running.append(future)
+            self._next = next(self._jobs, None)
+
+    @property
+    def full(self) -> bool:
+        """The next job waits for room, which there is once what is done has been written."""
+        if self._next is None or not self._running:
+            return False
+        return self._used + self._next.bytes > self._ceiling or len(self._running) >= self._most
+
+    @property
+    def ready(self) -> bool:
+        """The next result is there."""
+        return bool(self._running) and self._running[0].done()
+
+    def __bool__(self) -> bool:
+        """There are results to be taken."""
+        return bool(self._running) or self._next is not None
+
+    def take(self) -> T:
+        """The next result; waits for it, and raises what building it raised."""
+        if not self._running:
+            self.begin()
+        future = self._running.popleft()
+        result = self._threads.result(future)
+        self._taken += self._held(result)
+        return result
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the caller should know of how it was done."""
+        return (REFUSED,) if self._threads.refused else ()
+
+    def failed(self) -> bool:
+        """Some job has failed; taking the results will raise why."""
+        return self._failed
+
+    def _done(self, future: Future[T], room: int) -> None:
+        if future.cancelled():
+            return
+        if future.exception() is not None:
+            self._failed = True
+            return
+        held = self._held(future.result())
+        with self._lock:
+            self._used += held - room

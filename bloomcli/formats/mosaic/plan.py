@@ -1,0 +1,326 @@
+"""Drafts of changes to a Mosaic file: filters added, removed, folded. Planned first, carried out later.
+
+While one row group is written, the next ones are decoded in other threads, as many as there are threads, and fewer
+where their filters and hashes would take more than the ceiling, down to one row group: the package decodes all chosen
+columns of one at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from bloomcli import limits
+from bloomcli.errors import FilterExists, UnsupportedError, UsageError
+from bloomcli.filters import sizing
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
+from bloomcli.formats.filters_in_flight import Ahead, Job
+from bloomcli.formats.mosaic import decoder, values
+from bloomcli.formats.mosaic.describe import column_name
+from bloomcli.formats.mosaic.filter_header import HEADER_BOUND, FilterProblem, bitset_bytes
+from bloomcli.formats.mosaic.filterable import unfilterable
+from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
+from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.splice import Layout, NewFilter
+from bloomcli.model.file import Column, FilterChange
+
+if TYPE_CHECKING:
+    from bloomcli.formats.mosaic.file import MosaicFile
+
+_ENTRY_BOUND: Final = 18
+"""Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""
+
+
+class _Change(Carried):
+    """What the drafts share: what goes, and how much the new file has besides what is copied."""
+
+    estimate: tuple[FilterChange, ...]
+
+    def __init__(self, file: MosaicFile, gone: set[FilterPlace]) -> None:
+        self.file = file
+        self.footer = file.footer
+        self.gone = gone
+        self.bytes_to_copy = Layout(self.footer, gone).bytes_to_copy
+        self.bytes_to_decode = 0
+
+    def _bound(self, bitsets: Sequence[int]) -> int:
+        footer = self.footer
+        entries = len(bitsets) + sum(len(g.filters) for g in footer.row_groups)
+        index = sum(len(g.raw) + 5 for g in footer.row_groups)
+        return sum(bitsets) + len(bitsets) * HEADER_BOUND + index + entries * _ENTRY_BOUND + len(footer.tail)
+
+    def _finish(
+        self, layout: Layout, changes: Sequence[FilterChange], decoded: int, remarks: tuple[str, ...] = ()
+    ) -> Pieces:
+        yield from layout.tail()
+        self._built = Built(changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify, remarks=remarks)
+
+    def _old_size(self, place: FilterPlace) -> int | None:
+        try:
+            return bitset_bytes(self.footer, place)
+        except FilterProblem:
+            return None
+
+
+_Filters = list[tuple[NewFilter, FilterChange]]
+
+
+def _held(filters: _Filters) -> int:
+    return sum(new.bits.nbytes for new, _ in filters)
+
+
+class AddPlan(_Change):
+    """Filters for chosen columns, built from their values."""
+
+    def __init__(
+        self, file: MosaicFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
+    ) -> None:
+        _refuse(file, columns, rule)
+        self.rule = rule
+        self.chosen = [file.footer.columns[c.index] for c in columns]
+        wanted = {c.index for c in self.chosen}
+        present = {place for place in file.footer.filters if place.column in wanted}
+        gone = set() if missing else present
+        if gone and not replace:
+            first = min(gone, key=lambda p: (p.row_group, p.position))
+            raise FilterExists(
+                f"column {column_name(file.footer, first)} has a filter in row group {first.row_group} already",
+                path=file.source.path,
+                offset=first.offset,
+                field=first.field,
+                hint="--replace builds new ones in place of all present ones",
+            )
+        decoder.check(file.source.path)
+        super().__init__(file, gone)
+        self._stopped = False
+        self._local = threading.local()
+        self._readers: list[values.ColumnReader] = []
+        self._ahead: Ahead[_Filters] | None = None
+        self._replaced = {(p.row_group, p.column): p for p in sorted(gone, key=lambda p: -p.position)}
+        there = {(p.row_group, p.column) for p in present - gone}
+        self._todo = {
+            g.ordinal: [c for c in self.chosen if (g.ordinal, c.index) not in there] for g in self.footer.row_groups
+        }
+        self.estimate = tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self._todo[g.ordinal])
+        self.bytes_to_decode = sum(map(self._bytes_of, self.footer.row_groups))
+        self.new_bytes_bound = self._bound([c.bitset_bytes or 0 for c in self.estimate])
+
+    def _bytes_of(self, group: RowGroup) -> int:
+        return self.file.bytes_of(group, {c.index for c in self._todo[group.ordinal]})
+
+    def _upper_bound(self, group: RowGroup, column: MosaicColumn) -> int:
+        if self.rule.ndv is not None:
+            return sizing.bytes_for_ndv(self.rule.ndv, self.rule.fpp)
+        count = values.distinct_bound(column, group.present(column.index))
+        return sizing.upper_bound_bytes(count, self.rule.fpp)
+
+    def _action(self, group: RowGroup, column: MosaicColumn) -> str:
+        return "replace" if (group.ordinal, column.index) in self._replaced else "add"
+
+    def _estimate(self, group: RowGroup, column: MosaicColumn) -> FilterChange:
+        return FilterChange(
+            row_group=group.ordinal,
+            column=column.name,
+            action=self._action(group, column),
+            bitset_bytes=min(self._upper_bound(group, column), self.rule.largest_split_block),
+            values=group.present(column.index),
+            target_fpp=self.rule.fpp,
+            source="buckets",
+        )
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """Row group by row group: what was there, then its filters."""
+        layout = Layout(self.footer, self.gone)
+        changes: dict[int, list[FilterChange]] = {}
+        jobs = (Job(self._memory(group), partial(self._build, group, tick)) for _, group in layout.steps)
+        try:
+            with Ahead(jobs, threads, _held, most=threads) as ahead:
+                self._ahead = ahead
+                try:
+                    for point, group in layout.steps:
+                        ahead.begin()
+                        yield from layout.before(point)
+                        built = ahead.take()
+                        changes[group.ordinal] = [change for _, change in built]
+                        yield from layout.add(point, group, [new for new, _ in built])
+                        del built
+                finally:
+                    self._stopped = True
+                    for reader in list(self._readers):
+                        reader.stop()
+        finally:
+            for reader in self._readers:
+                reader.close()
+        ordered = [change for ordinal in sorted(changes) for change in changes[ordinal]]
+        yield from self._finish(layout, ordered, self.bytes_to_decode, ahead.remarks)
+
+    def failed(self) -> bool:
+        """Some row group could not be decoded."""
+        return self._ahead is not None and self._ahead.failed()
+
+    def _memory(self, group: RowGroup) -> int:
+        """Bytes that a row group's hashes and filters take at most, one of these folded beside the others."""
+        todo = self._todo[group.ordinal]
+        sizes = [self._upper_bound(group, column) for column in todo]
+        return 8 * len(todo) * group.rows + sum(sizes) + max(sizes, default=0) // 2
+
+    def _reader(self) -> values.ColumnReader:
+        """This thread's reader."""
+        reader: values.ColumnReader | None = getattr(self._local, "reader", None)
+        if reader is None:
+            reader = values.ColumnReader(self.footer, self.chosen)
+            self._local.reader = reader
+            self._readers.append(reader)
+        return reader
+
+    def _build(self, group: RowGroup, tick: Tick) -> _Filters:
+        todo = self._todo[group.ordinal]
+        if self._stopped or not todo:
+            return []
+        hashes = self._reader().row_group(group)
+        built = [self._build_one(group, column, hashes.pop(column.index)) for column in todo]
+        tick(self._bytes_of(group))
+        return built
+
+    def _build_one(
+        self, group: RowGroup, column: MosaicColumn, hashed: values.Hashed
+    ) -> tuple[NewFilter, FilterChange]:
+        size = self._upper_bound(group, column)
+        if self.rule.ndv is None:  # statistics may be wrong about nulls; what was decoded isn't
+            size = sizing.upper_bound_bytes(values.distinct_bound(column, hashed.count), self.rule.fpp)
+        bits = self.rule.fitted(lambda larger: _filled(larger or size, column, hashed))
+        replaced = self._replaced.get((group.ordinal, column.index))
+        change = FilterChange(
+            row_group=group.ordinal,
+            column=column.name,
+            action=self._action(group, column),
+            bitset_bytes=bits.nbytes,
+            old_bitset_bytes=None if replaced is None else self._old_size(replaced),
+            values=hashed.count,
+            fpp=bits.fpp,
+            target_fpp=self.rule.fpp,
+            misses_target=bits.fpp > self.rule.fpp,
+            source="buckets",
+        )
+        return NewFilter(column.index, bits), change
+
+
+def _filled(size: int, column: MosaicColumn, hashed: values.Hashed) -> SplitBlockFilter:
+    bits = SplitBlockFilter.empty(size)
+    bits.insert_hashes(hashed.hashes, hashed.count)
+    if hashed.has_zero:
+        for value in values.zero_hashes(column):
+            bits.insert(value)
+    return bits
+
+
+def _refuse(file: MosaicFile, columns: Sequence[Column], rule: SizeRule) -> None:
+    """Raise where filters can't be, or aren't meant to be added."""
+    if rule.kind is not None:
+        raise UsageError(
+            "Mosaic has one kind of filter", path=file.source.path, hint="leave --kind out: it is for ORC"
+        )
+    if rule.variant is not None:
+        raise UsageError(
+            "Mosaic has one form of filters", path=file.source.path, hint="leave --variant out: it is for Parquet"
+        )
+    for column in columns:
+        mosaic = file.footer.columns[column.index]
+        if (reason := unfilterable(mosaic)) is not None:
+            raise UnsupportedError(
+                f"column {mosaic.name} is {reason}",
+                path=file.source.path,
+                field=f"schema.columns[{mosaic.index}]",
+                hint="leave it out of --columns",
+            )
+    if not rule.mosaic_draft:
+        raise UsageError(
+            "filters make this a version 2 file, as a draft has it: released Mosaic readers (paimon-mosaic 0.2.0) "
+            "refuse version 2",
+            path=file.source.path,
+            hint="say --mosaic-draft if only readers with the draft will open it; `bloom remove` makes it version 1",
+        )
+
+
+class RemovePlan(_Change):
+    """Filters taken out. Where all are, the file is a version 1 file again."""
+
+    def __init__(self, file: MosaicFile, columns: set[int] | None) -> None:
+        super().__init__(file, set(file.places(columns)))
+        self.estimate = tuple(
+            FilterChange(
+                row_group=place.row_group,
+                column=column_name(file.footer, place),
+                action="remove",
+                bitset_bytes=None,
+                old_bitset_bytes=self._old_size(place),
+            )
+            for place in file.places(columns)
+        )
+        self.new_bytes_bound = self._bound(())
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """No column has to be read."""
+        del threads, tick
+        layout = Layout(self.footer, self.gone)
+        for point, group in layout.steps:
+            yield from layout.before(point)
+            yield from layout.add(point, group, ())
+        yield from self._finish(layout, self.estimate, 0)
+
+
+class FoldPlan(_Change):
+    """Filters halved as often as their measured rate allows. No column is read."""
+
+    def __init__(self, file: MosaicFile, columns: set[int] | None, rule: SizeRule) -> None:
+        self._folded: dict[FilterPlace, int] = {}
+        self._ready: dict[FilterPlace, SplitBlockFilter] = {}
+        """As many of them as memory is for; the others are folded again when they are written."""
+        ready = 0
+        changes: list[FilterChange] = []
+        for place in file.places(columns):
+            old = file.load(place).bits
+            bits = old.folded_to(rule.fpp, rule.largest_split_block)
+            if bits.nbytes < old.nbytes:
+                self._folded[place] = bits.nbytes
+                if ready + bits.nbytes <= limits.FILTERS_FOLDED_MAX_BYTES:
+                    self._ready[place] = bits
+                    ready += bits.nbytes
+            changes.append(
+                FilterChange(
+                    row_group=place.row_group,
+                    column=column_name(file.footer, place),
+                    action="fold" if bits.nbytes < old.nbytes else "keep",
+                    bitset_bytes=bits.nbytes,
+                    old_bitset_bytes=old.nbytes,
+                    fpp=bits.fpp,
+                    target_fpp=rule.fpp,
+                    misses_target=bits.fpp > rule.fpp,
+                )
+            )
+            del old, bits  # the next one may be as large
+        super().__init__(file, set(self._folded))
+        self.estimate = tuple(changes)
+        self.new_bytes_bound = self._bound(list(self._folded.values()))
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """No column has to be read."""
+        del threads, tick
+        layout = Layout(self.footer, self.gone)
+        for point, group in layout.steps:
+            yield from layout.before(point)
+            new = [NewFilter(p.column, self._fold(p), p.position) for p in group.filters if p in self._folded]
+            yield from layout.add(point, group, new)
+            del new
+        yield from self._finish(layout, self.estimate, 0)
+
+    def _fold(self, place: FilterPlace) -> SplitBlockFilter:
+        bits = self._ready.pop(place, None)
+        if bits is None:
+            bits = self.file.load(place).bits
+            while bits.nbytes > self._folded[place]:
+                bits = bits.fold()
+        return bits

@@ -1,0 +1,87 @@
+"""The values that a filter lacks, where some are known to be missing: a column is read again, value by value."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.formats.deep_check import Rebuilt, add_missing
+from bloomcli.formats.orc import values
+from bloomcli.formats.orc.column_reader import Taken
+from bloomcli.formats.orc.footer import Footer, StripeFooter
+from bloomcli.formats.orc.sample_values import ShownValues
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.storage.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What a second look at one filter found."""
+
+    count: int
+    """Values that no reader finds."""
+    missing: tuple[str, ...]
+    """The texts of the first of them."""
+    stray: int
+    """Bits that no value sets, where none is missing."""
+
+
+class Again:
+    """Reads a column of a stripe once more, as far as its row groups are asked for; in their order."""
+
+    def __init__(self, source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> None:
+        self._reader = values.row_groups(source, footer, streams, orc, stop, every=True)
+        self._shown = ShownValues(source, footer, streams, orc, stop)
+        self._next = 0
+
+    def lost(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[Lost]:
+        """The values of a row group that each filter doesn't hold, neither as they are nor as others see them."""
+        while self._next < group:
+            for taken in next(self._reader):
+                self._shown.texts(taken.count)
+            self._next += 1
+        self._next += 1
+        looks = [_Look(bits) for bits in filters]
+        for taken in next(self._reader):
+            text = self._shown.texts(taken.count)
+            for look in looks:
+                look.take(taken, text)
+        return [look.result() for look in looks]
+
+
+class _Look:
+    """One filter, beside what it should hold."""
+
+    def __init__(self, bits: KirschMitzenmacherFilter) -> None:
+        self._bits = bits
+        self._held = Rebuilt(bits)
+        self._lost = 0
+        self._missing: list[str] = []
+
+    def take(self, taken: Taken, text: Callable[[int], str]) -> None:
+        """The next values."""
+        flags = bytearray(taken.count)
+        self._bits.check_hashes(taken.hashes, taken.count, flags)
+        found = array("Q", compress(memoryview(taken.hashes).cast("Q"), flags))
+        self._held.insert(bytearray(found.tobytes()), len(found), has_zero=False)
+        self._held.allow(taken.others)
+        _find_others(taken, flags, self._bits)
+        self._lost += flags.count(0)
+        add_missing(self._missing, flags, text)
+
+    def result(self) -> Lost:
+        """What came of it."""
+        return Lost(self._lost, tuple(self._missing), 0 if self._lost else self._held.stray())
+
+
+def _find_others(taken: Taken, flags: bytearray, bits: KirschMitzenmacherFilter) -> None:
+    """Set the flags of the lost values that the filter holds as others see them."""
+    count = len(taken.others) // 8
+    held = bytearray(count)
+    bits.check_hashes(taken.others, count, held)
+    for owner in compress(memoryview(taken.owners).cast("q"), held):
+        flags[owner] = 1

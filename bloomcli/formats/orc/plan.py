@@ -1,0 +1,345 @@
+"""Drafts of changes to an ORC file: filters added, removed. Planned first, carried out stripe by stripe.
+
+A column's filters in a stripe are built by themselves. While they are written, the next ones are built in other
+threads, as many at a time as there is room for in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bloomcli import limits
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import BloomError, CorruptFile, FilterExists, UnsupportedError, UsageError
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
+from bloomcli.formats.base import Built, Pieces, SizeRule, Tick
+from bloomcli.formats.filters_in_flight import Ahead, Job
+from bloomcli.formats.orc import spec, values
+from bloomcli.formats.orc.column_reader import REPEATED, TIMESTAMPS
+from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, sound_for_old_readers
+from bloomcli.formats.orc.filter_writer import FilterStream, most_bytes
+from bloomcli.formats.orc.footer import Stream, Stripe, StripeFooter
+from bloomcli.formats.orc.plan_base import Change, removal
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.splice import Layout, NewStream, rebuild
+from bloomcli.hints import listed
+from bloomcli.model.file import Column, FilterChange
+from bloomcli.version import __version__
+
+if TYPE_CHECKING:
+    from bloomcli.formats.orc.file import OrcFile
+
+_ENTRY_BOUND: Final = 32
+_FOOTER_GROWTH: Final = 64
+
+
+class _Built(NamedTuple):
+    """The filters that were built for a column of a stripe."""
+
+    streams: list[NewStream]
+    change: FilterChange
+
+
+class AddPlan(Change):
+    """Filters for chosen columns, built from their values, one for each row group."""
+
+    def __init__(
+        self, file: OrcFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
+    ) -> None:
+        super().__init__(file)
+        if rule.variant is not None:
+            raise UsageError("ORC has no such variants", path=self.footer.path, hint="leave --variant out")
+        self.rule = rule
+        self.chosen = [file.footer.types[i] for i in sorted({c.index for c in columns})]
+        for orc in self.chosen:
+            self._refuse(orc)
+        if not self.footer.stride:
+            raise UnsupportedError(
+                "the file has no row index, and readers look at filters only together with it",
+                path=self.footer.path,
+                field="rowIndexStride",
+                hint="write the file with a row index (orc.create.index)",
+            )
+        self.bits, self.k, self._told = self._size(rule)
+        self.replace = replace
+        self._ahead: Ahead[_Built] | None = None
+        self.mended: str | None = None
+        bad = bad_writer(self.footer)
+        self._todo = {
+            s.ordinal: [c for c in self.chosen if not (missing and not bad and self._present(s, c))]
+            for s in self.footer.stripes
+            if s.rows
+        }
+        estimate = [self._estimate(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
+        self._dropped = self._drop_from_empty_stripes() + (self._drop_untrusted() if bad else [])
+        self.estimate = (*estimate, *self._dropped)
+        self._count()
+        groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
+        streams = 2 if rule.kind == "both" else 1
+        self.new_bytes_bound = (
+            streams * len(self.chosen) * groups * (self.bits * 5 // 4 // 8 + _ENTRY_BOUND)
+            + sum(s.footer_length for s in self.footer.stripes)
+            + (len(self.footer.stripes) + 1) * _FOOTER_GROWTH * (len(self.chosen) + 1)
+            + self.footer.file_bytes
+            - self.footer.footer_at
+        )
+
+    def _size(self, rule: SizeRule) -> tuple[int, int, bool]:
+        """Bits and functions of every filter, as orc-core sizes them; and whether one that misses the rate is news.
+
+        orc-core sizes by the stride, for a rate that it misses by a little. What was asked for has to be told of.
+        """
+        stride = self.footer.stride
+        if stride > limits.ORC_STRIDE_TRUSTED:
+            stride = max((min(s.rows, stride) for s in self.footer.stripes), default=0)
+        repeated = any(t.kind in REPEATED for c in self.chosen for t in self.footer.above(c))
+        count = rule.ndv or stride
+        count = count if repeated else min(count, stride)  # a row has a value
+        bits, functions = size_for(count, rule.fpp)
+        capped = rule.max_bytes is not None and bits > rule.max_bytes * 8
+        if rule.max_bytes is not None and capped:
+            bits = max(rule.max_bytes // 8, 1) * 64
+            functions = functions_for(count, bits)
+        return bits, functions, capped or not rule.by_default
+
+    def _refuse(self, orc: OrcType) -> None:
+        reason = self.file.unfilterable.get(orc.id)
+        if reason is not None:
+            error: type[BloomError] = UsageError if orc.kind == "BOOLEAN" else UnsupportedError
+            hint = f"--exclude {listed(orc.label)} leaves it out"
+            if orc.kind in TIMESTAMPS:
+                hint += "; where time zone data are missing, `pip install tzdata` brings them"
+            raise error(f"column {orc.label} is {reason}", path=self.footer.path, field=f"types[{orc.id}]", hint=hint)
+
+    def _present(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
+        """The filters that a column has in a stripe."""
+        return [s for s in self.file.stripe_footer(stripe).of_column(orc.id) if s.kind in KINDS]
+
+    def _estimate(self, stripe: Stripe, orc: OrcType) -> FilterChange:
+        streams = self.file.stripe_footer(stripe)
+        if streams.find("ROW_INDEX", orc.id) is None:
+            raise UnsupportedError(
+                f"column {orc.path} has no row index in stripe {stripe.ordinal}: readers look at filters only "
+                "together with it",
+                path=self.footer.path,
+                offset=stripe.offset,
+                field=stripe.field,
+            )
+        if orc.id >= len(streams.message.columns):
+            raise CorruptFile(
+                f"stripe {stripe.ordinal} has {len(streams.message.columns)} encodings, none for column {orc.path}",
+                path=self.footer.path,
+                offset=stripe.offset,
+                field=f"{stripe.field}.footer",
+                hint="the file is damaged; get it from its source again",
+            )
+        size = most_bytes(self.footer.row_groups(stripe), self.bits)
+        if size > limits.STREAM_MAX_BYTES:
+            raise UnsupportedError(
+                f"the filters of column {orc.path} would take {size} bytes in stripe {stripe.ordinal}, more than "
+                f"{limits.STREAM_MAX_BYTES}",
+                path=self.footer.path,
+                offset=stripe.offset,
+                field=stripe.field,
+                hint="a higher --fpp or --max-bytes makes them smaller",
+            )
+        present = self._replaced(stripe, orc)
+        self.bytes_to_decode += _data_bytes(streams, orc)
+        return FilterChange(
+            stripe=stripe.ordinal,
+            row_group=None,
+            filters=self.footer.row_groups(stripe),
+            column=orc.path,
+            action="replace" if present else "add",
+            bitset_bytes=self.bits // 8,
+            target_fpp=self.rule.fpp,
+            source="stripe",
+        )
+
+    def _replaced(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
+        """The filters that a column has in a stripe, which go. Raises FilterExists where that wasn't asked for."""
+        present = self._present(stripe, orc)
+        if present and not self.replace:
+            raise FilterExists(
+                f"column {orc.path} has filters in stripe {stripe.ordinal} already",
+                path=self.footer.path,
+                offset=present[0].offset,
+                field=f"{stripe.field}.streams[{present[0].position}]",
+                hint="--replace builds new ones in place of all present ones",
+            )
+        self.gone.setdefault(stripe.ordinal, set()).update(s.position for s in present)
+        return present
+
+    def _drop_from_empty_stripes(self) -> list[FilterChange]:
+        """Filters of stripes that have no rows, which can only be wrong."""
+        empty = [self.file.stripe_footer(s) for s in self.footer.stripes if not s.rows]
+        return [
+            removal(self.file, streams, stream)
+            for streams in empty
+            for orc in self.chosen
+            for stream in self._replaced(streams.stripe, orc)
+        ]
+
+    def _drop_untrusted(self) -> list[FilterChange]:
+        """Readers ignore every filter of a bad writer's file, by its software version; ours have to be believed.
+
+        So the version says who wrote the filters, and the other columns' wrong ones, which nobody uses, go.
+        """
+        old = spec.text(self.footer.message.software_version) or "unknown"
+        release, dash, rest = old.partition("-")  # readers look at what is before the dash
+        self.mended = f"{release} (filters by bloomcli {__version__}){dash}{rest}"
+        chosen = {c.id for c in self.chosen}
+        dropped = []
+        for streams, stream in self.file.filter_streams(None):
+            if stream.column not in chosen:
+                self.gone.setdefault(streams.stripe.ordinal, set()).add(stream.position)
+                dropped.append(removal(self.file, streams, stream))
+        return dropped
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """Stripe by stripe: what was there, the new filters, the new stripe footer."""
+        layout = Layout(self.footer, self.mended)
+        changes: list[FilterChange] = list(self._dropped)
+        filters: dict[tuple[int, str, int], int] = {}
+        stop = Stop()
+        todo = ((s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ()))
+        jobs = (Job(self._memory(s, c), partial(self._build, s, c, stop)) for s, c in todo)
+        with Ahead(jobs, threads, _held, most=threads + 1) as ahead:
+            self._ahead = ahead
+
+            def built(column: int) -> Sequence[NewStream]:
+                """A column's filters in the stripe that is written: they come in this order."""
+                ahead.begin()
+                found = ahead.take()
+                changes.append(found.change)
+                filters.update({(stripe.ordinal, s.kind, column): s.print for s in found.streams})
+                tick(_data_bytes(self.file.stripe_footer(stripe), self.footer.types[column]))
+                return found.streams
+
+            try:
+                for stripe in self.footer.stripes:
+                    ahead.begin()
+                    yield from layout.before(stripe)
+                    columns = [c.id for c in self._todo.get(stripe.ordinal, ())]
+                    gone = self.gone.get(stripe.ordinal, set())
+                    yield from layout.add(rebuild(self.footer, self.file.stripe_footer(stripe), gone, columns, built))
+            except BaseException:
+                stop.asked = True
+                raise
+        yield from layout.tail()
+        self._built = Built(
+            changes=tuple(changes),
+            bytes_decoded=self.bytes_to_decode,
+            remarks=ahead.remarks,
+            verify=lambda written: self.verify(written, layout, filters),
+        )
+
+    def failed(self) -> bool:
+        """Some column could not be decoded."""
+        return self._ahead is not None and self._ahead.failed()
+
+    def _memory(self, stripe: Stripe, orc: OrcType) -> int:
+        """Bytes that building a column's filters in a stripe takes."""
+        size = most_bytes(self.footer.row_groups(stripe), self.bits)
+        return size * len(self._kinds(orc)) + self.bits // 8 + values.memory(self.file.stripe_footer(stripe), orc)
+
+    def _kinds(self, orc: OrcType) -> list[str]:
+        both = self.rule.kind == "both" and sound_for_old_readers(self.footer, orc)
+        return [UTF8, ORIGINAL] if both else [UTF8]
+
+    def _build(self, stripe: Stripe, orc: OrcType, stop: Stop) -> _Built:
+        """Decode a column of a stripe and build its filters."""
+        streams = self.file.stripe_footer(stripe)
+        new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
+        rate, count = 0.0, 0
+        index = self.file.row_index(streams, orc.id)
+        for group, batches in enumerate(values.row_groups(self.file.source, self.footer, streams, orc, stop)):
+            bits = KirschMitzenmacherFilter.empty(self.bits, self.k)
+            before = count
+            for taken in batches:
+                bits.insert_hashes(taken.hashes, taken.count)
+                if taken.has_zero:
+                    bits.insert_hashes(values.zero_hashes(), 2)
+                bits.insert_hashes(taken.others, len(taken.others) // 8)
+                count += taken.count
+            if count == before and group < len(index) and index[group].number_of_values:
+                raise _missing(self.footer.path, stripe, orc, group, index[group].number_of_values)
+            rate = max(rate, bits.fpp)
+            for stream in new:
+                stream.add(bits)
+        return _Built([stream.finish() for stream in new], self._changed(stripe, orc, count, rate))
+
+    def _changed(self, stripe: Stripe, orc: OrcType, count: int, rate: float) -> FilterChange:
+        replaced = any(
+            s.position in self.gone.get(stripe.ordinal, ()) for s in self.file.stripe_footer(stripe).of_column(orc.id)
+        )
+        return FilterChange(
+            stripe=stripe.ordinal,
+            row_group=None,
+            filters=self.footer.row_groups(stripe),
+            column=orc.path,
+            action="replace" if replaced else "add",
+            bitset_bytes=self.bits // 8,
+            values=count,
+            fpp=rate,
+            target_fpp=self.rule.fpp,
+            misses_target=self._told and rate > self.rule.fpp,
+            source="stripe",
+        )
+
+
+def _missing(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) -> CorruptFile:
+    """Streams without a value where the statistics count some: `validate` would call the filter all zero."""
+    return CorruptFile(
+        f"row group {group} holds no value of {orc.label}, and its statistics count {count}",
+        path=path,
+        offset=stripe.offset,
+        field=stripe.field,
+        hint="the file is damaged; get it from its source again, or leave the column out with --exclude",
+    )
+
+
+def _held(built: _Built) -> int:
+    return sum(stream.length for stream in built.streams)
+
+
+def _data_bytes(streams: StripeFooter, orc: OrcType) -> int:
+    return sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
+
+
+class RemovePlan(Change):
+    """Filters taken out."""
+
+    def __init__(self, file: OrcFile, columns: set[int] | None) -> None:
+        super().__init__(file)
+        estimate = []
+        for stripe in self.footer.stripes:
+            streams = file.stripe_footer(stripe)
+            gone = [s for s in streams.streams if s.kind in KINDS and (columns is None or s.column in columns)]
+            self.gone[stripe.ordinal] = {s.position for s in gone}
+            estimate += [removal(file, streams, s) for s in gone]
+        self.estimate = tuple(estimate)
+        self._count()
+        self.new_bytes_bound = (
+            self.footer.file_bytes
+            - self.footer.footer_at
+            + sum(s.footer_length for s in self.footer.stripes)
+            + (len(self.footer.stripes) + 1) * _FOOTER_GROWTH
+        )
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """Nothing has to be read but the stripes' footers."""
+        del threads, tick
+        layout = Layout(self.footer)
+        for stripe in self.footer.stripes:
+            yield from layout.before(stripe)
+            streams = self.file.stripe_footer(stripe)
+            yield from layout.add(rebuild(self.footer, streams, self.gone[stripe.ordinal], (), lambda _: ()))
+        yield from layout.tail()
+        self._built = Built(
+            changes=self.estimate,
+            bytes_decoded=0,
+            verify=lambda written: self.verify(written, layout, {}),
+        )

@@ -1,0 +1,95 @@
+"""What drafts of changes to an ORC file share: refusals, and the proof that what was written is what was planned."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from bloomcli.errors import CorruptFile, UnsupportedError, WriteError
+from bloomcli.formats.base import Carried
+from bloomcli.formats.orc import spec
+from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.splice import Layout, kept_bytes
+from bloomcli.model.file import FilterChange
+from bloomcli.storage.source import Source
+
+if TYPE_CHECKING:
+    from bloomcli.formats.orc.file import OrcFile
+
+
+class Change(Carried):
+    """What the drafts share: refusals, the layout, and the proof that the finished file is what was planned."""
+
+    def __init__(self, file: OrcFile) -> None:
+        footer = file.footer
+        if footer.version not in spec.VERSIONS:
+            raise UnsupportedError(
+                f"file version {'.'.join(map(str, footer.version))}; 0.11 and 0.12 are known",
+                path=footer.path,
+                field="version",
+                hint="rewrite the file with a released writer",
+            )
+        for before, stripe in itertools.pairwise(footer.stripes):
+            if stripe.offset < before.end:
+                raise CorruptFile(
+                    f"stripe {stripe.ordinal} overlaps the one before it",
+                    path=footer.path,
+                    offset=stripe.offset,
+                    field=stripe.field,
+                    hint="the file is damaged; get it from its source again",
+                )
+        self.file = file
+        self.footer = footer
+        self.gone: dict[int, set[int]] = {}
+        self.bytes_to_decode = 0
+
+    def _count(self) -> None:
+        streams = [
+            (s.offset, s.length)
+            for stripe in self.footer.stripes
+            for s in self.file.stripe_footer(stripe).streams
+            if s.position in self.gone.get(stripe.ordinal, ())
+        ]
+        self.bytes_to_copy = kept_bytes(self.footer, streams)
+
+    def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
+        """Re-read the finished file: every stripe has the streams that were planned, and the new filters' bytes.
+
+        `filters` has the print of each.
+        """
+        again = Footer(written)
+        if len(again.stripes) != len(self.footer.stripes) or again.rows != self.footer.rows:
+            raise WriteError("the footer that was written isn't the one that was planned")
+        for old, stripe, (offset, new) in zip(self.footer.stripes, again.stripes, layout.stripes, strict=True):
+            if (stripe.offset, stripe.index_length, stripe.data_length) != (
+                offset,
+                new.index_length,
+                new.data_length,
+            ):
+                raise WriteError(f"stripe {stripe.ordinal} isn't where it was planned")
+            gone = self.gone.get(stripe.ordinal, set())
+            before = self.file.stripe_footer(old)
+            after = again.stripe_footer(stripe)
+            kept = [(s.kind, s.column, s.length) for s in before.streams if s.position not in gone]
+            planned = [(stripe.ordinal, s.kind, s.column) in filters for s in after.streams]
+            added = list(itertools.compress(after.streams, planned))
+            rest = [s for s, new in zip(after.streams, planned, strict=True) if not new]
+            if [(s.kind, s.column, s.length) for s in rest] != kept:
+                raise WriteError(f"stripe {stripe.ordinal} lost or gained a stream")
+            for stream in added:
+                if again.print_of(stream, stripe) != filters[stripe.ordinal, stream.kind, stream.column]:
+                    raise WriteError(f"the filters at {stream.offset} aren't the ones that were built")
+
+
+def removal(file: OrcFile, streams: StripeFooter, stream: Stream) -> FilterChange:
+    """A filter stream that goes."""
+    known = stream.column < len(file.footer.types)
+    return FilterChange(
+        stripe=streams.stripe.ordinal,
+        row_group=None,
+        filters=file.footer.row_groups(streams.stripe),
+        column=file.footer.types[stream.column].label if known else f"column {stream.column}",
+        action="remove",
+        bitset_bytes=None,
+        old_bitset_bytes=file.bitset_bytes(streams, stream),
+    )

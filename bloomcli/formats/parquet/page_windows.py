@@ -1,0 +1,164 @@
+"""A page's bytes once they are decompressed: all of them at once where they are few, else window by window.
+
+A page may have 2 GiB, and 32 KiB of a file may say that it has. So the bytes of a large one are never there
+together: whoever reads them takes a window, uses what it can of it, and asks for the next. A value section of
+several parts that are needed side by side (lengths, and the bytes that they are of) is opened several times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from bloomcli import limits
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import UnsupportedError
+from bloomcli.formats.parquet import codecs
+from bloomcli.formats.parquet.codecs import Buffer, CodecError
+from bloomcli.formats.parquet.spec import Place
+from bloomcli.storage.source import Source
+
+_WINDOW: Final = 1 << 20
+
+
+class Feed:
+    """Bytes from a place on. `data` from `position` on is what is there of them; `final`: nothing follows it."""
+
+    __slots__ = ("_base", "_stop", "_windows", "data", "final", "position")
+
+    def __init__(self, windows: Iterator[Buffer] | None, stop: Stop, data: Buffer = b"", position: int = 0) -> None:
+        """Without `windows` the data is all that there is."""
+        self._windows = windows
+        self._stop = stop
+        self._base = 0
+        self.data = data
+        self.position = position
+        self.final = windows is None
+
+    def skip_to(self, at: int) -> None:
+        """Go on to a place that lies ahead, counted from the body's start."""
+        while not self.final and at >= self._base + len(self.data):
+            self.position = len(self.data)
+            self.more()
+        self.position = at - self._base
+
+    @property
+    def at(self) -> int:
+        """The position, counted from the body's start."""
+        return self._base + self.position
+
+    @property
+    def left(self) -> int:
+        """Bytes that are there."""
+        return len(self.data) - self.position
+
+    def more(self, want: int = 1) -> None:
+        """Have at least `want` bytes more than are left, where there are as many."""
+        parts: list[Buffer] = [memoryview(self.data)[self.position :]] if self.left > 0 else []
+        got = 0
+        while got < want:
+            self._stop.check()
+            window = None if self._windows is None else next(self._windows, None)
+            if window is None:
+                self.final = True
+                break
+            got += len(window)
+            parts.append(window)
+        self._base += self.position
+        self.position = 0
+        self.data = parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+class Body:
+    """Bytes that are all there."""
+
+    def __init__(self, data: Buffer, stop: Stop) -> None:
+        self._data = data
+        self._stop = stop
+        self.size = len(data)
+
+    def open(self, at: int) -> Feed:
+        """The bytes from `at` on."""
+        return Feed(None, self._stop, self._data, at)
+
+    def whole(self) -> Buffer:
+        """All bytes."""
+        return self._data
+
+
+class Packed(NamedTuple):
+    """Where a page's compressed bytes lie, and what they become."""
+
+    source: Source
+    offset: int
+    packed: int
+    codec: str
+    size: int
+
+
+class LargeBody:
+    """Bytes that are decompressed as they are asked for."""
+
+    def __init__(self, packed: Packed, place: Place, stop: Stop) -> None:
+        """`place` names the page in errors."""
+        self._packed = packed
+        self._place = place
+        self._stop = stop
+        self.size = packed.size
+
+    def open(self, at: int) -> Feed:
+        """The bytes from `at` on."""
+        feed = Feed(self._windows(), self._stop)
+        feed.skip_to(at)
+        return feed
+
+    def whole(self) -> Buffer:
+        """All bytes, for what can't be decoded in windows. Raises UnsupportedError beyond a ceiling."""
+        if self.size > limits.PAGE_WHOLE_MAX_BYTES and codecs.streams(self._packed.codec):
+            raise self._placed(
+                UnsupportedError(
+                    f"a page of {self.size} bytes, and in its encoding no more than"
+                    f" {limits.PAGE_WHOLE_MAX_BYTES} are read",
+                    hint="rewrite the file with smaller pages",
+                )
+            )
+        out = bytearray()
+        for window in self._windows():
+            self._stop.check()
+            out += window
+        return out
+
+    def _placed(self, error: UnsupportedError) -> UnsupportedError:
+        error.path, error.offset, error.field = self._place.path, self._place.base, self._place.field
+        return error
+
+    def _windows(self) -> Iterator[Buffer]:
+        packed = self._packed
+        came = 0
+        try:
+            for window in codecs.windows(packed.codec, raw_windows(packed), packed.packed, packed.size, _WINDOW):
+                came += len(window)
+                if came > packed.size:
+                    break
+                yield window
+        except CodecError as error:
+            raise self._place.fault(f"the page can't be decompressed ({error})", 0) from None
+        except UnsupportedError as error:
+            raise self._placed(error) from None
+        if came != packed.size:
+            came_out = f"{came} bytes {'or more ' if came > packed.size else ''}came out"
+            raise self._place.fault(f"the page can't be decompressed ({came_out}, {packed.size} were announced)", 0)
+
+
+def raw_windows(place: Packed) -> Iterator[bytes]:
+    """The compressed bytes as they lie in the file."""
+    for at in range(place.offset, place.offset + place.packed, _WINDOW):
+        yield place.source.read_at(at, min(_WINDOW, place.offset + place.packed - at))
+
+
+AnyBody = Body | LargeBody
+
+
+def is_large(packed: int, size: int) -> bool:
+    """Whether a page is read in windows."""
+    return max(packed, size) > limits.PAGE_AT_ONCE_BYTES

@@ -1,0 +1,312 @@
+"""The draft that adds filters to a Parquet file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bloomcli import limits
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
+from bloomcli.filters import sizing
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import Kept, Pieces, SizeRule, Tick
+from bloomcli.formats.filters_in_flight import Ahead, Job
+from bloomcli.formats.parquet import extension, values
+from bloomcli.formats.parquet.describe import present_values
+from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.filter_header import field_of
+from bloomcli.formats.parquet.filterable import unfilterable
+from bloomcli.formats.parquet.footer import ChunkPlace
+from bloomcli.formats.parquet.page_check import refuse_damaged
+from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change
+from bloomcli.formats.parquet.variants import CURRENT, DRAFTS, filter_class
+from bloomcli.model.file import Column, ColumnChunk, FilterChange
+from bloomcli.storage.local.copying import STEP_BYTES
+
+if TYPE_CHECKING:
+    from bloomcli.formats.parquet.file import ParquetFile
+
+_SLICE_BYTES: Final = 2 * STEP_BYTES
+"""Copied of the body before it is seen whether filters wait to be written: the least that is written directly."""
+
+
+class _BuiltFilter(NamedTuple):
+    """A filter of one column chunk."""
+
+    bits: SplitBlockFilter | None
+    """None: it has to be larger than could be known before, and is built when its turn comes."""
+    values: int
+    decoded: int
+    """Compressed bytes that were read for it."""
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory."""
+        return 0 if self.bits is None else self.bits.nbytes
+
+
+class _Outgrown(Exception):
+    """A filter needs more memory than was set aside for it."""
+
+
+class AddPlan(Change):
+    """Filters for chosen columns, built from their values."""
+
+    def __init__(
+        self,
+        file: ParquetFile,
+        columns: Sequence[Column],
+        rule: SizeRule,
+        *,
+        replace: bool,
+        missing: bool = False,
+    ) -> None:
+        if rule.kind is not None:
+            raise UsageError(
+                "Parquet has one kind of filter", path=file.source.path, hint="leave --kind out: it is for ORC"
+            )
+        if rule.variant not in {None, CURRENT, *DRAFTS}:
+            raise UsageError(f"no variant is called {rule.variant!r}", hint=", ".join((CURRENT, *DRAFTS)))
+        file.refuse_if_signed()  # before what is wrong with single columns: none of them can have a filter
+        for column in columns:
+            if (reason := unfilterable(column)) is not None:
+                raise UsageError(
+                    f"column {column.path} is {reason}",
+                    path=file.source.path,
+                    hint="leave it out of --columns",
+                )
+        self.rule = rule
+        self._stop = Stop()
+        self._ahead: Ahead[_BuiltFilter] | None = None
+        self.chunks: dict[ChunkPlace, ColumnChunk] = {}
+        gone: set[ChunkPlace] = set()
+        for place in file.footer.chunk_places({c.index for c in columns}):
+            chunk = file.footer.chunk(place)
+            if chunk.encrypted:
+                raise UnsupportedError(
+                    f"column {chunk.column.path} is encrypted in row group {chunk.row_group}",
+                    path=file.source.path,
+                    field=field_of(chunk),
+                    hint="bloom has no keys; leave the column out",
+                )
+            if chunk.bloom_filter_offset is not None:
+                if missing:
+                    continue
+                if not replace:
+                    raise FilterExists(
+                        f"column {chunk.column.path} has a filter in row group {chunk.row_group} already",
+                        path=file.source.path,
+                        offset=chunk.bloom_filter_offset,
+                        field=field_of(chunk),
+                        hint="--replace builds new ones in place of all present ones",
+                    )
+                gone.add(place)
+            self.chunks[place] = chunk
+        super().__init__(file, gone)
+        found = extension.of_footer(file.footer)
+        if found is not None and self.chunks:
+            self.remarks = (
+                f"the footer has {found.text}, such as FlatBuffers metadata: whoever reads that in place of the "
+                "footer doesn't see the new filters",
+            )
+        self.variant = rule.variant or CURRENT
+        self._filters = filter_class(self.variant)
+        self.estimate = tuple(self._estimate(place) for place in self.chunks)
+        self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks.values()))
+        self.new_bytes_bound = (
+            sum((c.bitset_bytes or 0) + HEADER_BOUND for c in self.estimate)
+            + len(file.footer.raw)
+            + 20 * len(self.chunks)
+        )
+
+    def _has_normal_forms(self, chunk: ColumnChunk) -> bool:
+        """Each value is to be found by a second hash, that of its normal form."""
+        return self.variant == CURRENT and values.is_interval(chunk.column) and self.file.footer.normalises_intervals
+
+    def _bytes_for(self, count: int) -> int:
+        return max(sizing.upper_bound_bytes(count, self.rule.fpp), self.rule.smallest_split_block)
+
+    def _upper_bound(self, chunk: ColumnChunk) -> int:
+        if self.rule.ndv is not None:
+            wanted = sizing.bytes_for_ndv(self.rule.ndv << self._has_normal_forms(chunk), self.rule.fpp)
+            return max(wanted, self.rule.smallest_split_block)
+        count = present_values(chunk)
+        if chunk.only_dictionary_encoded and chunk.dictionary_bytes is not None and chunk.codec == "UNCOMPRESSED":
+            # no more values than the dictionary page has room for
+            count = min(count, chunk.dictionary_bytes // (width_of(chunk.column) or 4))
+        return self._bytes_for(count << self._has_normal_forms(chunk))
+
+    def _estimate(self, place: ChunkPlace) -> FilterChange:
+        chunk = self.chunks[place]
+        size = self._upper_bound(chunk)
+        cap = self.rule.largest_split_block
+        return FilterChange(
+            row_group=place.row_group,
+            column=chunk.column.path,
+            action="replace" if place in self.gone else "add",
+            bitset_bytes=min(size, cap),
+            values=present_values(chunk),
+            target_fpp=self.rule.fpp,
+            misses_target=False,
+            source="dictionary" if chunk.only_dictionary_encoded else "pages",
+        )
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """Hash the columns' values and build their filters, `threads` chunks at a time, while the body is copied.
+
+        Each filter is written once it and those before it are done, and is gone then: while the body is copied where
+        others would have to wait for its memory, else behind it.
+        """
+        changes: list[FilterChange] = []
+        decoded = 0
+        chunks = iter(self.chunks.items())
+
+        def following(*, early: bool = False) -> Pieces:
+            nonlocal decoded
+            place, chunk = next(chunks)
+            built = ahead.take()
+            if built.bits is None:
+                built = self._build_one(chunk, grows=True)
+            bits = built.bits
+            assert bits is not None  # noqa: S101  one that may grow is always built
+            self._refuse_missing(chunk, built.values)
+            changes.append(self._changed(place, chunk, built.values, bits))
+            decoded += built.decoded
+            yield from self.put(place, bits, early=early)
+
+        with Ahead((self._job(chunk, tick) for chunk in self.chunks.values()), threads, _held) as ahead:
+            self._ahead = ahead
+            try:
+                ahead.begin()
+                for piece in itertools.chain.from_iterable(itertools.starmap(_slices, self.keep)):
+                    yield piece
+                    ahead.begin()
+                    while ahead.full and ahead.ready:
+                        yield from following(early=True)
+                        ahead.begin()
+                while ahead:
+                    yield from following()
+                    ahead.begin()
+            except BaseException:
+                self._stop.asked = True
+                raise
+        yield from self.finish(changes, decoded, ahead.remarks)
+
+    def _job(self, chunk: ColumnChunk, tick: Tick) -> Job[_BuiltFilter]:
+        def one() -> _BuiltFilter:
+            built = self._build_one(chunk)
+            tick(_bytes_to_read(chunk))
+            return built
+
+        return Job(self._memory(chunk), one)
+
+    def _memory(self, chunk: ColumnChunk) -> int:
+        """Bytes that building a chunk's filter takes at most: the filter, folded once beside it, and the decoding."""
+        size = self._upper_bound(chunk)
+        return size + size // 2 + min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, limits.DECODING_BYTES)
+
+    def failed(self) -> bool:
+        """Some column could not be read."""
+        return self._ahead is not None and self._ahead.failed()
+
+    def _refuse_missing(self, chunk: ColumnChunk, count: int) -> None:
+        """Refuse pages without a value where the statistics count some: `validate` would call the filter all zero."""
+        present = present_values(chunk)
+        if count or chunk.null_count is None or not present:
+            return
+        raise CorruptFile(
+            f"the pages hold no value of {chunk.column.path}, and the statistics count {present}",
+            path=self.file.source.path,
+            offset=chunk.data_offset,
+            field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
+            hint="the file is damaged; get it from its source again, or leave the column out with --exclude",
+        )
+
+    def _changed(self, place: ChunkPlace, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:
+        return FilterChange(
+            row_group=place.row_group,
+            column=chunk.column.path,
+            action="replace" if place in self.gone else "add",
+            bitset_bytes=bits.nbytes,
+            # None: it is replaced because it can't be read
+            old_bitset_bytes=self.file.bitset_bytes(chunk) if place in self.gone else None,
+            values=count,
+            fpp=bits.fpp,
+            target_fpp=self.rule.fpp,
+            misses_target=bits.fpp > self.rule.fpp,
+            source="dictionary" if chunk.only_dictionary_encoded else "pages",
+        )
+
+    def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
+        """A chunk's filter; without one if it would have to be larger than was known, unless it `grows`."""
+        refuse_damaged(self.file.source, chunk, self.file.footer.start, self._stop)
+        count = decoded = 0
+        room = self._upper_bound(chunk) + limits.DECODING_BYTES
+
+        def build(size: int | None) -> SplitBlockFilter:
+            nonlocal count, decoded
+            if size is not None and size > room and not grows:
+                raise _Outgrown
+            bits, count, decoded = self._filled(chunk, size)
+            return bits
+
+        try:
+            return _BuiltFilter(self.rule.fitted(build), count, decoded)
+        except _Outgrown:
+            return _BuiltFilter(None, count, decoded)
+
+    def _filled(self, chunk: ColumnChunk, size: int | None) -> tuple[SplitBlockFilter, int, int]:
+        """A filter of `size` bytes (None: of the upper bound) with the chunk's values; how many, and bytes read."""
+        bits: SplitBlockFilter | None = None
+        count = decoded = 0
+        zero = False
+        current = self.variant == CURRENT
+        normal_forms = self._has_normal_forms(chunk)
+        file = self.file
+        for page in values.hashed_pages(
+            file.source,
+            chunk,
+            file.footer.start,
+            unreferenced=file.dictionaries_hold_values_only,
+            stop=self._stop,
+        ):
+            if bits is None:
+                # a dictionary that stands for the whole chunk bounds the filter better than the row count
+                only = chunk.only_dictionary_encoded and self.rule.ndv is None
+                bound = self._bytes_for(page.count << normal_forms) if only else self._upper_bound(chunk)
+                bits = self._filters.empty(size or bound)
+            bits.insert_hashes(page.hashes if current else page.draft_hashes(), page.count)
+            if normal_forms:
+                more = page.interval_hashes()
+                bits.insert_hashes(more, len(more) // 8)
+            count += page.count
+            zero = zero or page.has_zero
+            decoded = page.end - chunk.data_offset
+        if bits is None:
+            bits = self._filters.empty(self._bytes_for(0) if self.rule.ndv is None else self._upper_bound(chunk))
+        if zero:
+            for value in values.zero_hashes(chunk.column, draft=not current):
+                bits.insert(value)
+        if not chunk.only_dictionary_encoded:
+            decoded = _bytes_to_read(chunk)
+        return bits, count, decoded
+
+
+def _held(built: _BuiltFilter) -> int:
+    return built.held
+
+
+def _slices(offset: int, length: int) -> Iterator[Kept]:
+    """A range in parts that are copied one after the other, none but the only one shorter than a slice."""
+    while length >= 2 * _SLICE_BYTES:
+        yield Kept(offset, _SLICE_BYTES)
+        offset += _SLICE_BYTES
+        length -= _SLICE_BYTES
+    yield Kept(offset, length)
+
+
+def _bytes_to_read(chunk: ColumnChunk) -> int:
+    """Of a chunk that is decoded."""
+    return chunk.compressed_bytes if chunk.num_values else 0

@@ -1,0 +1,99 @@
+"""What the drafts of changes to a Parquet file share. Planned first, carried out later.
+
+A draft knows from the footer alone which bytes of the original the new file keeps, so that they are
+copied while columns are decoded in other threads. Filters come after the body in row-group, then schema order;
+of each that was written only size and digest are remembered, so that memory doesn't grow with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bloomcli import kernels
+from bloomcli.errors import WriteError
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import Built, Carried, Pieces, Placed
+from bloomcli.formats.parquet import extension, splice
+from bloomcli.formats.parquet.filter_header import load
+from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
+from bloomcli.formats.parquet.variants import CURRENT, write_header
+from bloomcli.model.file import FilterChange
+from bloomcli.storage.source import Source
+
+if TYPE_CHECKING:
+    from bloomcli.formats.parquet.file import ParquetFile
+
+HEADER_BOUND: Final = 32
+"""Bytes of a filter's header, at most."""
+
+
+class _Written(NamedTuple):
+    """What is remembered of a filter that was written: enough to know it again."""
+
+    bytes: int
+    """Header included."""
+    digest: int
+    """XXH64 of the bitset."""
+
+
+class Change(Carried):
+    """What the three drafts share: the splice, and the proof that the finished file is what was planned."""
+
+    def __init__(self, file: ParquetFile, gone: set[ChunkPlace]) -> None:
+        file.refuse_if_signed()
+        if gone:
+            extension.refuse(file.footer)
+        self.file = file
+        self.gone = gone
+        self.lengths = file.filter_lengths if gone else {}
+        self.keep = splice.plan(file.footer, {}, gone, self.lengths).keep
+        self.bytes_to_copy = sum(length for _, length in self.keep)
+        self.variant = CURRENT
+        self._new: dict[ChunkPlace, _Written] = {}
+        self._filter_bytes = 0
+
+    def put(self, place: ChunkPlace, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
+        """The next filter; `early`, before all of the body is there, it is placed behind it."""
+        header = write_header(bits.nbytes, self.variant)
+        at = self.bytes_to_copy + self._filter_bytes
+        self._new[place] = _Written(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
+        self._filter_bytes += len(header) + bits.nbytes
+        if early:
+            yield Placed(at, header)
+            yield Placed(at + len(header), bits.bitset)
+        else:
+            yield header
+            yield bits.bitset
+
+    def finish(self, changes: Iterable[FilterChange], decoded: int, remarks: tuple[str, ...] = ()) -> Pieces:
+        """What follows the filters: a patched footer that was checked before it is given."""
+        footer, new = self.file.footer, self._new
+        sizes = {place: written.bytes for place, written in new.items()}
+        plan = splice.plan(footer, sizes, self.gone, self.lengths, write_lengths=self.variant == CURRENT)
+        moved = len(plan.keep) > 1 or sum(n for _, n in plan.keep) != footer.start
+        splice.check(footer, plan.footer, self.gone | new.keys(), moved)
+
+        def verify(written: Source) -> None:
+            if written.size != plan.total_bytes:
+                raise WriteError(f"{written.size} bytes were written, {plan.total_bytes} were planned")
+            again = read_footer(written)
+            if again.raw != plan.footer:
+                raise WriteError("the footer that was written isn't the one that was planned")
+            places = again.chunk_places({place.column for place in plan.offsets})
+            chunks = {(place.row_group, place.column): place for place in places}
+            for place, offset in plan.offsets.items():
+                chunk = again.chunk(chunks[place.row_group, place.column])
+                loaded = load(written, chunk, again.start)
+                if loaded.offset != offset or kernels.xxh64(loaded.bits.bitset) != new[place].digest:
+                    raise WriteError(f"the filter at {offset} isn't the one that was built")
+                del loaded  # the next one may be as large
+
+        yield plan.tail
+        self._built = Built(
+            changes=tuple(changes),
+            bytes_decoded=decoded,
+            verify=verify,
+            bytes_unreclaimed=plan.unreclaimed,
+            remarks=remarks,
+        )

@@ -1,0 +1,356 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The one compiled module: hashing, split-block filters, and the walks over Parquet's bytes.
+
+Buffers in, buffers out: whatever has the buffer protocol and holds bytes (a pyarrow.Buffer calls its bytes
+signed: cast a memoryview of it to "B").
+The loops hold no Python objects and run without the GIL; every bound is checked before they start or
+inside them, so no input can make them read or write outside a buffer.
+"""
+
+import sys
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
+
+if sys.byteorder != "little":
+    raise ImportError("bloomcli needs a little-endian machine")
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define BLOOM_PREFETCH(p) __builtin_prefetch((p), 1)
+    #else
+    #define BLOOM_PREFETCH(p) ((void)(p))
+    #endif
+    """
+    void BLOOM_PREFETCH(const void* p) noexcept nogil
+
+# XXH64, seed 0. Source: the xxHash specification (doc/xxhash_spec.md), XXH64.
+
+
+cdef inline uint64_t _rotl(uint64_t x, int r) noexcept nogil:
+    return (x << r) | (x >> (64 - r))
+
+
+cdef inline uint64_t _load64(const unsigned char* p) noexcept nogil:
+    cdef uint64_t v
+    memcpy(&v, p, 8)
+    return v
+
+
+cdef inline uint32_t _load32(const unsigned char* p) noexcept nogil:
+    cdef uint32_t v
+    memcpy(&v, p, 4)
+    return v
+
+
+cdef inline uint64_t _round(uint64_t acc, uint64_t lane) noexcept nogil:
+    return _rotl(acc + lane * 0xC2B2AE3D27D4EB4FULL, 31) * 0x9E3779B185EBCA87ULL
+
+
+cdef inline uint64_t _merge(uint64_t acc, uint64_t v) noexcept nogil:
+    return (acc ^ _round(0, v)) * 0x9E3779B185EBCA87ULL + 0x85EBCA77C2B2AE63ULL
+
+
+cdef inline uint64_t _avalanche(uint64_t h) noexcept nogil:
+    h ^= h >> 33
+    h *= 0xC2B2AE3D27D4EB4FULL
+    h ^= h >> 29
+    h *= 0x165667B19E3779F9ULL
+    return h ^ (h >> 32)
+
+
+cdef inline uint64_t _tail8(uint64_t h, uint64_t lane) noexcept nogil:
+    return _rotl(h ^ _round(0, lane), 27) * 0x9E3779B185EBCA87ULL + 0x85EBCA77C2B2AE63ULL
+
+
+cdef inline uint64_t _tail4(uint64_t h, uint64_t lane) noexcept nogil:
+    return _rotl(h ^ (lane * 0x9E3779B185EBCA87ULL), 23) * 0xC2B2AE3D27D4EB4FULL + 0x165667B19E3779F9ULL
+
+
+cdef inline uint64_t _xxh64_4(const unsigned char* p) noexcept nogil:
+    return _avalanche(_tail4(0x27D4EB2F165667C5ULL + 4, _load32(p)))
+
+
+cdef inline uint64_t _xxh64_8(const unsigned char* p) noexcept nogil:
+    return _avalanche(_tail8(0x27D4EB2F165667C5ULL + 8, _load64(p)))
+
+
+cdef uint64_t _xxh64(const unsigned char* p, Py_ssize_t size) noexcept nogil:
+    cdef const unsigned char* end = p + size
+    cdef uint64_t h, v1, v2, v3, v4
+    if size >= 32:
+        v1 = 0x60EA27EEADC0B5D6ULL  # P1 + P2, modulo 2^64
+        v2 = 0xC2B2AE3D27D4EB4FULL
+        v3 = 0
+        v4 = 0 - <uint64_t>0x9E3779B185EBCA87ULL
+        while end - p >= 32:
+            v1 = _round(v1, _load64(p))
+            v2 = _round(v2, _load64(p + 8))
+            v3 = _round(v3, _load64(p + 16))
+            v4 = _round(v4, _load64(p + 24))
+            p += 32
+        h = _rotl(v1, 1) + _rotl(v2, 7) + _rotl(v3, 12) + _rotl(v4, 18)
+        h = _merge(_merge(_merge(_merge(h, v1), v2), v3), v4)
+    else:
+        h = 0x27D4EB2F165667C5ULL
+    return _finish(h + <uint64_t>size, p, end)
+
+
+cdef inline uint64_t _finish(uint64_t h, const unsigned char* p, const unsigned char* end) noexcept nogil:
+    """What is left behind the last 32 bytes."""
+    while end - p >= 8:
+        h = _tail8(h, _load64(p))
+        p += 8
+    if end - p >= 4:
+        h = _tail4(h, _load32(p))
+        p += 4
+    while p < end:
+        h = _rotl(h ^ (p[0] * <uint64_t>0x27D4EB2F165667C5ULL), 11) * 0x9E3779B185EBCA87ULL
+        p += 1
+    return _avalanche(h)
+
+
+def xxh64(const unsigned char[::1] data not None):
+    """XXH64, seed 0, of one value."""
+    if data.shape[0] == 0:
+        return _xxh64(<const unsigned char*>b"", 0)
+    cdef const unsigned char* p = &data[0]
+    cdef Py_ssize_t size = data.shape[0]
+    cdef uint64_t found
+    if size < 4096:
+        return _xxh64(p, size)
+    with nogil:
+        found = _xxh64(p, size)
+    return found
+
+
+cdef inline bint _valid(const unsigned char* bitmap, Py_ssize_t i) noexcept nogil:
+    return bitmap == NULL or (bitmap[i >> 3] >> (i & 7)) & 1
+
+
+cdef const unsigned char* _bitmap(const unsigned char[::1] validity, Py_ssize_t offset, Py_ssize_t length) except? NULL:
+    if validity is None or length == 0:
+        return NULL
+    if validity.shape[0] < (offset + length + 7) // 8:
+        raise ValueError("the validity bitmap is shorter than the values")
+    return &validity[0]
+
+
+cdef _check_range(Py_ssize_t offset, Py_ssize_t length):
+    if offset < 0 or length < 0:
+        raise ValueError("offset and length can't be negative")
+
+
+def hash_fixed(const unsigned char[::1] values not None, Py_ssize_t width, Py_ssize_t offset, Py_ssize_t length,
+               const unsigned char[::1] validity, unsigned char[::1] out not None):
+    """XXH64 of `length` values of `width` bytes from element `offset` on; nulls are left out.
+
+    Writes uint64s in native order to `out` (8 bytes a value) and returns how many.
+    """
+    _check_range(offset, length)
+    if width < 1 or values.shape[0] // width - length < offset:
+        raise ValueError("fewer values than asked for")
+    if out.shape[0] // 8 < length:
+        raise ValueError("the output has no room for the hashes")
+    if length == 0:
+        return 0
+    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
+    cdef const unsigned char* p = &values[0] + offset * width
+    cdef unsigned char* o = &out[0]
+    cdef uint64_t h
+    cdef Py_ssize_t i, n = 0
+    with nogil:
+        if bitmap == NULL and width == 8:
+            for i in range(length):
+                h = _xxh64_8(p + i * 8)
+                memcpy(o + i * 8, &h, 8)
+            n = length
+        elif bitmap == NULL and width == 4:
+            for i in range(length):
+                h = _xxh64_4(p + i * 4)
+                memcpy(o + i * 8, &h, 8)
+            n = length
+        else:
+            for i in range(length):
+                if _valid(bitmap, offset + i):
+                    if width == 8:
+                        h = _xxh64_8(p + i * 8)
+                    elif width == 4:
+                        h = _xxh64_4(p + i * 4)
+                    else:
+                        h = _xxh64(p + i * width, width)
+                    memcpy(o + n * 8, &h, 8)
+                    n += 1
+    return n
+
+
+def hash_binary(const unsigned char[::1] offsets not None, const unsigned char[::1] data not None,
+                Py_ssize_t offset, Py_ssize_t length, bint large, const unsigned char[::1] validity,
+                unsigned char[::1] out not None):
+    """XXH64 of Arrow (large_)binary values: int32 or int64 `offsets` into `data`; nulls are left out."""
+    _check_range(offset, length)
+    cdef Py_ssize_t step = 8 if large else 4
+    if length == 0:
+        return 0
+    if offsets.shape[0] // step - length <= offset:
+        raise ValueError("fewer offsets than asked for")
+    if out.shape[0] // 8 < length:
+        raise ValueError("the output has no room for the hashes")
+    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
+    cdef const unsigned char* base = &data[0] if data.shape[0] else <const unsigned char*>b""
+    cdef const unsigned char* at = &offsets[0] + offset * step
+    cdef unsigned char* o = &out[0]
+    cdef Py_ssize_t i, n = 0, size = data.shape[0]
+    cdef int64_t start, stop
+    cdef uint64_t h
+    cdef bint bad = False
+    with nogil:
+        for i in range(length):
+            if not _valid(bitmap, offset + i):
+                continue
+            if large:
+                start = <int64_t>_load64(at + i * 8)
+                stop = <int64_t>_load64(at + i * 8 + 8)
+            else:
+                start = <int32_t>_load32(at + i * 4)
+                stop = <int32_t>_load32(at + i * 4 + 4)
+            if start < 0 or stop < start or stop > size:
+                bad = True
+                break
+            h = _xxh64(base + start, stop - start)
+            memcpy(o + n * 8, &h, 8)
+            n += 1
+    if bad:
+        raise ValueError("an offset lies outside the data")
+    return n
+
+
+def has_zero(const unsigned char[::1] values not None, Py_ssize_t width, Py_ssize_t offset, Py_ssize_t length,
+             const unsigned char[::1] validity):
+    """Whether a floating-point value (2, 4 or 8 bytes wide) that is not null is +0 or -0."""
+    _check_range(offset, length)
+    if width not in (2, 4, 8) or values.shape[0] // width - length < offset:
+        raise ValueError("fewer values than asked for, or not a floating-point width")
+    if length == 0:
+        return False
+    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
+    cdef const unsigned char* p = &values[0] + offset * width
+    cdef Py_ssize_t i
+    cdef bint found = False
+    with nogil:
+        for i in range(length):
+            if width == 8:
+                found = (_load64(p + i * 8) << 1) == 0
+            elif width == 4:
+                found = <uint32_t>(_load32(p + i * 4) << 1) == 0
+            else:
+                found = p[i * 2] == 0 and (p[i * 2 + 1] & 0x7F) == 0
+            if found and _valid(bitmap, offset + i):
+                break
+            found = False
+    return found
+
+
+# Split-block Bloom filter. Source: the Apache Parquet format's BloomFilter.md.
+cdef uint32_t[8] SALT
+SALT[:] = [0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31]
+
+
+cdef Py_ssize_t _blocks(Py_ssize_t nbytes) except -1:
+    if nbytes <= 0 or nbytes % 32:
+        raise ValueError("a bitset is a positive multiple of 32 bytes")
+    return nbytes // 32
+
+
+cdef inline Py_ssize_t _block(uint64_t h, uint64_t z) noexcept nogil:
+    return <Py_ssize_t>(((h >> 32) * z) >> 32)
+
+
+def sbbf_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count):
+    """Insert `count` hashes (uint64s in native order)."""
+    cdef uint64_t z = <uint64_t>_blocks(bitset.shape[0])
+    if count < 0 or hashes.shape[0] // 8 < count:
+        raise ValueError("fewer hashes than asked for")
+    if count == 0:
+        return
+    cdef unsigned char* bits = &bitset[0]
+    cdef const unsigned char* hs = &hashes[0]
+    cdef Py_ssize_t i, j, ahead = 24
+    cdef uint64_t h
+    cdef uint32_t key
+    cdef uint32_t[8] words
+    cdef unsigned char* block
+    with nogil:
+        for i in range(count):
+            if i + ahead < count:
+                BLOOM_PREFETCH(bits + 32 * _block(_load64(hs + (i + ahead) * 8), z))
+            h = _load64(hs + i * 8)
+            block = bits + 32 * _block(h, z)
+            key = <uint32_t>h
+            memcpy(words, block, 32)
+            for j in range(8):
+                words[j] |= <uint32_t>1 << ((key * SALT[j]) >> 27)
+            memcpy(block, words, 32)
+
+
+def sbbf_check(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None,
+               Py_ssize_t count, unsigned char[::1] out not None):
+    """Look up `count` hashes: out[i] is 1 for "maybe", 0 for "absent". Returns how many are absent."""
+    cdef uint64_t z = <uint64_t>_blocks(bitset.shape[0])
+    if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
+        raise ValueError("fewer hashes than asked for, or no room for the answers")
+    if count == 0:
+        return 0
+    cdef const unsigned char* bits = &bitset[0]
+    cdef const unsigned char* hs = &hashes[0]
+    cdef unsigned char* o = &out[0]
+    cdef Py_ssize_t i, j, absent = 0, ahead = 24
+    cdef uint64_t h
+    cdef uint32_t key, hit
+    cdef uint32_t[8] words
+    with nogil:
+        for i in range(count):
+            if i + ahead < count:
+                BLOOM_PREFETCH(bits + 32 * _block(_load64(hs + (i + ahead) * 8), z))
+            h = _load64(hs + i * 8)
+            key = <uint32_t>h
+            memcpy(words, bits + 32 * _block(h, z), 32)
+            hit = 1
+            for j in range(8):
+                hit &= words[j] >> ((key * SALT[j]) >> 27)
+            o[i] = <unsigned char>(hit & 1)
+            absent += 1 - (hit & 1)
+    return absent
+
+
+def sbbf_fold(const unsigned char[::1] bitset not None):
+    """The filter with half the blocks: block i is the OR of blocks 2i and 2i+1."""
+    cdef Py_ssize_t z = _blocks(bitset.shape[0]), b, j
+    if z % 2:
+        raise ValueError("an odd number of blocks can't be folded")
+    result = bytearray(z * 16)
+    cdef unsigned char[::1] view = result
+    cdef unsigned char* o = &view[0]
+    cdef const unsigned char* p = &bitset[0]
+    cdef uint64_t word
+    with nogil:
+        for b in range(z // 2):
+            for j in range(4):
+                word = _load64(p + b * 64 + j * 8) | _load64(p + b * 64 + 32 + j * 8)
+                memcpy(o + b * 32 + j * 8, &word, 8)
+    return result
+
+
+include "bits.pxi"
+include "compact.pxi"
+include "pages.pxi"
+include "intervals.pxi"
+include "delta.pxi"
+include "prefixed.pxi"
+include "crc.pxi"
+include "rename.pxi"
+include "orc.pxi"
+include "orc_runs.pxi"
+include "orc_decimals.pxi"
+include "orc_times.pxi"

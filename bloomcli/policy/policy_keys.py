@@ -1,0 +1,376 @@
+"""The keys of a policy file, each with what its value must be; from the values that tomllib reads to a `Policy`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from bloomcli.errors import BloomError, UsageError, near_names
+from bloomcli.model.file import Severity
+from bloomcli.policy import globs
+from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
+from bloomcli.rules import RULES, rule
+
+if TYPE_CHECKING:
+    from bloomcli.policy.table_schema import TableSchema
+
+At = tuple[str | int, ...]
+"""Where in the file: keys and positions in arrays, from the outermost."""
+
+_PART: Final = (
+    "require",
+    "max-fpp",
+    "max-oversize",
+    "readers",
+    "table-schema",
+    "severity",
+    "off",
+    "columns",
+)
+"""What may be asked of all files, and of some."""
+TOP: Final = (*_PART, "exclude", "files")
+FILES: Final = ("paths", *_PART)
+COLUMN: Final = ("require", "max-fpp", "max-oversize", "off")
+_NEAR: Final = 0.6
+"""How much of a word must be a known one's for that to be offered."""
+
+_KINDS: Final = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+    dict: "a table",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong with a policy file."""
+
+    at: At
+    reason: str
+    hint: str | None = None
+
+
+class Keys:
+    """Reads tables; what is wrong with them gathers in `problems`, and is left out of what is given back."""
+
+    def __init__(self, base: str, *, readers: bool = False) -> None:
+        self.problems: list[Problem] = []
+        self._base = base
+        self._readers_known = readers
+        """Readers are named elsewhere, if not here."""
+        self._schemas: dict[str, TableSchema | None] = {}
+
+    def policy(self, table: object, *, path: str) -> Policy:
+        """The whole file."""
+        found = self._table(table, (), TOP)
+        files = []
+        elements = list(self._array(found, "files", ()))
+        for index, element in elements:
+            files.append(self._files(element, ("files", index)))
+        self._same_files(files, [index for index, _ in elements])
+        whole = self._part(found, ())
+        tables = [((), found), *((("files", index), element) for index, element in elements)]
+        self._for_readers([whole, *files], tables)
+        return Policy(
+            path=path,
+            base=self._base,
+            whole=whole,
+            files=tuple(files),
+            exclude=self._globs(found, "exclude", ()),
+        )
+
+    def _for_readers(self, parts: Sequence[Part], tables: Sequence[tuple[At, object]]) -> None:
+        """A table's schema says nothing where no part, and nobody else, names a reader."""
+        if self._readers_known or any(isinstance(table, dict) and table.get("readers") for _, table in tables):
+            return
+        for part, (at, _) in zip(parts, tables, strict=True):
+            if part.table is not None:
+                hint = 'readers = ["spark", "trino"], or --readers'
+                self._wrong((*at, "table-schema"), "a table's schema is for readers, and none is named", hint)
+
+    def _files(self, element: object, at: At) -> Part:
+        found = self._table(element, at, FILES)
+        if not isinstance(element, dict):
+            return Part()
+        if not element.get("paths", True):
+            self._wrong((*at, "paths"), "no glob: the part is about no file", "leave [[files]] out for all files")
+        elif "paths" not in element:
+            hint = 'paths = ["orders/**"]; what is asked of all files stands above the first [[files]]'
+            self._wrong(at, "a part without paths", hint)
+        elif len(element) == 1:
+            self._wrong(at, "nothing is asked of these files", f"its keys: {', '.join(_PART)}")
+        return self._part(found, at, self._globs(found, "paths", at))
+
+    def _same_files(self, files: list[Part], indexes: list[int]) -> None:
+        first: dict[frozenset[str], int] = {}
+        for index, part in zip(indexes, files, strict=True):
+            other = first.setdefault(frozenset(part.paths), index)
+            if part.paths and other != index:
+                reason = f"the same paths as files[{other}]"
+                self._wrong(("files", index, "paths"), reason, "put the two parts together")
+
+    def _part(self, found: Mapping[str, Any], at: At, paths: tuple[str, ...] = ()) -> Part:
+        require = self._names(found, "require", at, "column")
+        off = self._off(found, at)
+        return Part(
+            paths=paths,
+            require=require,
+            max_fpp=self._rate(found, at),
+            max_oversize=self._factor(found, at),
+            severity=self._severities(found, at, off),
+            off=off,
+            columns=tuple(self._columns(found, at, require)),
+            readers=self._readers(found, at),
+            table=self._schema(found, at),
+        )
+
+    def _columns(self, found: Mapping[str, Any], at: At, required: Collection[str]) -> Iterator[ColumnPart]:
+        columns = found.get("columns", {})
+        at = (*at, "columns")
+        if not isinstance(columns, dict):
+            self._wrong(at, f"{_kind(columns)} where a table is wanted", '[columns."user.*"]')
+            return
+        for name, value in columns.items():
+            here = (*at, name)
+            if not name.strip():
+                self._wrong(here, "the column's name is empty")
+                continue
+            if isinstance(value, dict) and not value:
+                self._wrong(here, "nothing is asked of the column", f"its keys: {', '.join(COLUMN)}")
+            part = self._table(value, here, COLUMN)
+            wanted = self._true(part, here)
+            if wanted and name in required:
+                self._wrong((*here, "require"), f"require has {name!r} already", "say it once")
+            yield ColumnPart(
+                names=(name,),
+                limits=Limits(require=wanted, max_fpp=self._rate(part, here), max_oversize=self._factor(part, here)),
+                off=self._off(part, here),
+            )
+
+    def _true(self, found: Mapping[str, Any], at: At) -> bool:
+        value = found.get("require")
+        if value is False:
+            hint = "leave it out; for columns that a glob requires too much of: off.filter-required, with a reason"
+            self._wrong((*at, "require"), "false takes nothing back: required columns add up", hint)
+        elif value is not None and value is not True:
+            self._wrong((*at, "require"), f"{_kind(value)} where true is wanted")
+        return value is True
+
+    def _rate(self, found: Mapping[str, Any], at: At) -> float | None:
+        value = self._number(found, "max-fpp", at)
+        if value is None or 0 < value < 1:
+            return value
+        hint = f"for {value:g} %: {value / 100:g}" if 1 <= value < 100 else None
+        self._wrong((*at, "max-fpp"), f"a false-positive rate lies between 0 and 1, not at {value:g}", hint)
+        return None
+
+    def _factor(self, found: Mapping[str, Any], at: At) -> float | None:
+        value = self._number(found, "max-oversize", at)
+        if value is None or 1 <= value < float("inf"):
+            return value
+        reason = f"a filter may be at least once as large as its values need, not {value:g} times"
+        hint = "leave it out for no limit" if value == float("inf") else None
+        self._wrong((*at, "max-oversize"), reason, hint)
+        return None
+
+    def _number(self, found: Mapping[str, Any], key: str, at: At) -> float | None:
+        value = found.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self._wrong((*at, key), f"{_kind(value)} where a number is wanted")
+            return None
+        try:
+            return float(value)
+        except OverflowError:
+            self._wrong((*at, key), "a number that is too large")
+            return None
+
+    def _off(self, found: Mapping[str, Any], at: At) -> dict[str, str]:
+        off = {}
+        for name, reason, here in self._rules(found, "off", at):
+            if not isinstance(reason, str):
+                self._wrong(here, f"{_kind(reason)} where the reason is wanted", "why it is right to switch it off")
+            elif not reason.strip():
+                self._wrong(here, "the reason is empty", "say why, for those who read it later")
+            else:
+                off[name] = reason
+        return off
+
+    def _severities(self, found: Mapping[str, Any], at: At, off: Collection[str]) -> dict[str, Severity]:
+        severities = {}
+        known = [severity.value for severity in Severity]
+        for name, value, here in self._rules(found, "severity", at):
+            if not isinstance(value, str):
+                self._wrong(here, f"{_kind(value)} where a severity is wanted", ", ".join(known))
+            elif value not in known:
+                hint = "a rule is switched off in [off], with a reason" if value == "off" else None
+                self._wrong(here, f"there is no severity {value!r}", hint or _near(value.lower(), known))
+            elif name in off:
+                self._wrong(here, "the rule is switched off beside: it has no severity", "take one of the two out")
+            else:
+                severities[name] = Severity(value)
+        return severities
+
+    def _rules(self, found: Mapping[str, Any], key: str, at: At) -> Iterator[tuple[str, object, At]]:
+        """The entries of a table whose keys are rules."""
+        table = found.get(key, {})
+        if not isinstance(table, dict):
+            self._wrong((*at, key), f"{_kind(table)} where a table of rules is wanted")
+            return
+        for name, value in table.items():
+            here = (*at, key, name)
+            try:
+                rule(name)
+            except UsageError as error:
+                self._wrong(here, error.reason, _elsewhere(name) or error.hint)
+            else:
+                yield name, value, here
+
+    def _readers(self, found: Mapping[str, Any], at: At) -> tuple[str, ...] | None:
+        if "readers" not in found:
+            return None
+        from bloomcli.rules.readers import reader
+
+        known: dict[str, str] = {}
+        for name in self._names(found, "readers", at, "reader"):
+            here = (*at, "readers", found["readers"].index(name))
+            try:
+                one = reader(name).name
+            except UsageError as error:
+                self._wrong(here, error.reason, error.hint)
+                continue
+            if one in known:
+                self._wrong(here, f"{name!r} is the same as {known[one]!r}", "say it once")
+            known.setdefault(one, name)
+        return tuple(known)
+
+    def _schema(self, found: Mapping[str, Any], at: At) -> TableSchema | None:
+        value = found.get("table-schema")
+        if value is None:
+            return None
+        at = (*at, "table-schema")
+        if not isinstance(value, str):
+            self._wrong(at, f"{_kind(value)} where a file's name is wanted")
+            return None
+        if not value.strip():
+            self._wrong(at, "the file's name is empty")
+            return None
+        if value not in self._schemas:
+            self._schemas[value] = self._read_schema(value, at)
+        return self._schemas[value]
+
+    def _read_schema(self, value: str, at: At) -> TableSchema | None:
+        from bloomcli.policy.table_schema import read
+
+        path = os.path.join(self._base, value)  # noqa: PTH118  the name is shown as it was typed
+        try:
+            return read(path)
+        except BloomError as error:
+            self._wrong(at, str(error), error.hint)
+            return None
+
+    def _globs(self, found: Mapping[str, Any], key: str, at: At) -> tuple[str, ...]:
+        kept: list[str] = []
+        for glob in self._names(found, key, at, "glob"):
+            here = (*at, key, found[key].index(glob))
+            reason = globs.problem(glob)
+            if reason is not None:
+                self._wrong(here, f"{glob!r} can't be meant: {reason}")
+            elif not kept and glob.startswith("!"):
+                self._wrong(
+                    here, f"{glob!r} makes an exception from nothing", "a glob that takes files in goes before"
+                )
+            else:
+                kept.append(glob)
+        return tuple(kept)
+
+    def _names(self, found: Mapping[str, Any], key: str, at: At, noun: str) -> tuple[str, ...]:
+        """An array of strings, each there once and none empty."""
+        names: dict[str, None] = {}
+        for index, name in self._array(found, key, at):
+            here = (*at, key, index)
+            if not isinstance(name, str):
+                self._wrong(here, f"{_kind(name)} where a {noun}'s name is wanted")
+            elif not name.strip():
+                self._wrong(here, f"an empty {noun}")
+            elif name in names:
+                self._wrong(here, f"{name!r} is there twice", "say it once")
+            else:
+                names[name] = None
+        return tuple(names)
+
+    def _array(self, found: Mapping[str, Any], key: str, at: At) -> Iterator[tuple[int, object]]:
+        value = found.get(key, [])
+        if not isinstance(value, list):
+            hint = f"{key} = [{value!r}]".replace("'", '"') if isinstance(value, str) else None
+            hint = "[[files]], with two brackets" if key == "files" else hint
+            self._wrong((*at, key), f"{_kind(value)} where an array is wanted", hint)
+            return
+        yield from enumerate(value)
+
+    def _table(self, value: object, at: At, known: Collection[str]) -> dict[str, Any]:
+        """The known keys of a table."""
+        if not isinstance(value, dict):
+            self._wrong(at, f"{_kind(value)} where a table is wanted")
+            return {}
+        for key in value:
+            if key not in known:
+                dotted = _dotted(key, value[key], at) if known is COLUMN else None
+                self._wrong((*at, key), f"there is no key {key!r} here", dotted or _meant(key, known))
+        return {key: item for key, item in value.items() if key in known}
+
+    def _wrong(self, at: At, reason: str, hint: str | None = None) -> None:
+        self.problems.append(Problem(at=at, reason=reason, hint=hint))
+
+
+def _kind(value: object) -> str:
+    return _KINDS.get(type(value), "a date or time")
+
+
+def _dotted(key: str, value: object, at: At) -> str | None:
+    """What ``[columns.user.email]`` was meant to be: TOML takes the dots of a column's name for tables in tables.
+
+    None where the table within isn't one of a column.
+    """
+    outer, name = [step for step in at if isinstance(step, str)], key
+    while isinstance(value, dict) and not value.keys() & set(COLUMN):
+        inner = next((inner for inner in value if isinstance(value[inner], dict)), None)
+        if inner is None:
+            break
+        name += f".{inner}"
+        value = value[inner]
+    if not isinstance(value, dict) or (value and not value.keys() & set(COLUMN)):
+        return None
+    *tables, first = outer
+    quoted = json.dumps(f"{first}.{name}", ensure_ascii=False)
+    return f"dots in a column's name need quotes: [{'.'.join(tables)}.{quoted}]"
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    near = near_names(name, known, n=3, cutoff=_NEAR)
+    return f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known)}"
+
+
+def _meant(key: str, known: Collection[str]) -> str:
+    """What a key that isn't known here is, elsewhere."""
+    if key in RULES:
+        return f'severity.{key} = "note", or off.{key} = "the reason"'
+    return _elsewhere(key) or _near(key.lower(), known)
+
+
+def _elsewhere(key: str) -> str | None:
+    """Where a key belongs that isn't known here: in TOML, what follows a table's header is of that table."""
+    if key == "tool":
+        return "[tool.bloom] is for pyproject.toml; here the keys stand alone"
+    if key in FILES[1:]:
+        return f"{key} stands above the tables, for all files, or directly below [[files]], for some"
+    if key in TOP:
+        return f"{key} stands above the tables, once for the whole policy"
+    return "paths are of [[files]]" if key == "paths" else None

@@ -1,0 +1,47 @@
+"""A table's schema, read from a file (`--table-schema FILE`): JSON of Spark or Iceberg, or columns as SQL."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from bloomcli import limits
+from bloomcli.errors import UsageError
+from bloomcli.policy import table_ddl, table_json
+from bloomcli.policy.table_types import TableSchema, TableType
+from bloomcli.storage.os_errors import read_file, unreadable
+
+__all__ = ["TableSchema", "TableType", "parse", "read"]
+
+_TEXT: Final = (
+    "a table's schema is text: JSON of Spark or Iceberg (not packed by gzip), or columns as in CREATE TABLE"
+)
+
+
+def read(path: str | os.PathLike[str]) -> TableSchema:
+    """Read a table's schema from a local file. Raises UsageError with the place in the file,
+    UnreadableError where it is there and can't be read."""
+    name = os.fspath(path)
+    try:
+        data = read_file(name, limits.TABLE_SCHEMA_MAX_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        told = unreadable(error, name, "the table's schema") if isinstance(error, OSError) else None
+        if told is not None:
+            raise told from None
+        why = getattr(error, "strerror", None) or "not a path"
+        raise UsageError(f"the table's schema can't be read: {why}", path=name, hint="name a local file") from None
+    if len(data) > limits.TABLE_SCHEMA_MAX_BYTES:
+        raise UsageError(
+            f"a table's schema of more than {limits.TABLE_SCHEMA_MAX_BYTES} bytes", path=name, hint=_TEXT
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError("not UTF-8 text", path=name, offset=error.start, hint=_TEXT) from None
+    return parse(text, name)
+
+
+def parse(text: str, path: str) -> TableSchema:
+    """Read a table's schema; `path` says in errors where the text is from. Raises UsageError."""
+    of_kind = table_json.parse if text.lstrip()[:1] in {"{", "["} else table_ddl.parse
+    return TableSchema(path=path, root=of_kind(text, path))

@@ -1,0 +1,1 @@
+"""Bytes, wherever they lie: read ranges, list files, replace a file."""

@@ -1,0 +1,1 @@
+"""The local file system: atomic replacement, temporary files, Hadoop checksum files."""

@@ -1,0 +1,184 @@
+"""Hadoop's checksum files: `.NAME.crc` beside NAME.
+
+Layout (hadoop-common, ChecksumFileSystem): "crc\\0", u32 BE bytes per checksum, then a u32 BE checksum of each chunk
+of that many bytes, the last of which may be shorter. CRC32, which is what Hadoop's local file system reads, or
+recognisably CRC32C. What doesn't begin so vouches for nothing; Hadoop passes over it too.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bloomcli import kernels
+from bloomcli.errors import CorruptFile, UnreadableError
+from bloomcli.storage.source import LocalSource
+
+MAGIC: Final = b"crc\0"
+_HEAD: Final = 8
+_SUM: Final = 4
+_CHUNK_BYTES: Final = 512
+"""Hadoop's default."""
+
+_READ_BYTES: Final = 4 << 20
+
+Algorithm = Callable[[bytes, int], bytes]
+"""The checksums of each chunk of so many bytes, one after the other."""
+
+
+def _crc32_chunks(data: bytes, size: int) -> bytes:
+    view = memoryview(data)  # slices of bytes would be copies: it takes four times as long with them
+    sums = [zlib.crc32(view[at : at + size]) for at in range(0, len(view), size)]
+    return struct.pack(f">{len(sums)}I", *sums)
+
+
+class Checksums(NamedTuple):
+    """The checksums of a file's chunks, in order."""
+
+    chunk: int
+    """Bytes per checksum."""
+    algorithm: Algorithm
+    sums: bytes
+
+    def pack(self) -> bytes:
+        """As they lie in the checksum file."""
+        return MAGIC + struct.pack(">I", self.chunk) + self.sums
+
+
+def sidecar_of(file: Path) -> Path:
+    """Where a file's checksums lie."""
+    return file.with_name(f".{file.name}.crc")
+
+
+def load(sidecar: Path) -> bytes | None:
+    """What a checksum file holds; None where there is none.
+
+    Raises:
+        UnreadableError: there is one, and it can't be read.
+    """
+    try:
+        fd = os.open(sidecar, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            parts, at = [], 0
+            while part := os.pread(fd, _READ_BYTES, at):  # Path.read_bytes takes EAGAIN for the end
+                parts.append(part)
+                at += len(part)
+        finally:
+            os.close(fd)
+        return b"".join(parts)
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+    except OSError as error:
+        if os.path.lexists(sidecar):
+            raise UnreadableError(
+                f"the checksums can't be read: {(error.strerror or str(error)).lower()}",
+                path=str(sidecar),
+                hint="a changed file has to get new ones; check who may read them",
+            ) from None
+        return None  # the name is too long for there to be one
+
+
+def parse(data: bytes, start: Callable[[int], bytes]) -> Checksums | None:
+    """A checksum file's content; None where it isn't one.
+
+    Args:
+        data: the content.
+        start: gives as many bytes of the start of the file that it is for, or all that there are: they tell the
+            algorithm.
+    """
+    if len(data) < _HEAD or not data.startswith(MAGIC):
+        return None
+    (chunk,) = struct.unpack(">I", data[len(MAGIC) : _HEAD])
+    if not 1 <= chunk <= _READ_BYTES:
+        return None
+    first, sums = start(chunk), data[_HEAD:]
+    castagnoli = bool(first) and sums[:_SUM] == kernels.crc32c_chunks(first, chunk)
+    return Checksums(chunk=chunk, algorithm=kernels.crc32c_chunks if castagnoli else _crc32_chunks, sums=sums)
+
+
+def _start(source: LocalSource) -> Callable[[int], bytes]:
+    return lambda count: source.read_at(0, min(count, source.size))
+
+
+def _first_difference(source: LocalSource, known: Checksums) -> int | None:
+    """Where the first chunk begins that isn't what its checksum says; the file's size if there are too many."""
+    step = max(_READ_BYTES // known.chunk, 1) * known.chunk
+    for at in range(0, source.size, step):
+        found = known.algorithm(source.read_at(at, min(step, source.size - at)), known.chunk)
+        index = at // known.chunk * _SUM
+        said = known.sums[index : index + len(found)]
+        if found != said:
+            wrong = next(i for i in range(0, len(found), _SUM) if found[i : i + _SUM] != said[i : i + _SUM])
+            return at + wrong // _SUM * known.chunk
+    return source.size if len(known.sums) > -(-source.size // known.chunk) * _SUM else None
+
+
+def verified(source: LocalSource) -> Checksums | None:
+    """A file's checksums, each compared with its chunk; None where it has none. Reads the whole file.
+
+    Without that, new checksums would vouch for damage that the old ones tell of.
+
+    Raises:
+        CorruptFile: a chunk isn't what its checksum says.
+        SourceChanged: the file was replaced or changed meanwhile.
+        UnreadableError: the checksums can't be read.
+    """
+    sidecar = sidecar_of(Path(os.path.realpath(source.local_path)))
+    data = load(sidecar)
+    known = None if data is None else parse(data, _start(source))
+    if known is None:
+        return None
+    wrong = _first_difference(source, known)
+    if wrong is not None:
+        source.check_unchanged()  # they may be those of another file, which has its name now
+        raise CorruptFile(
+            f"the file is not what its checksums say ({sidecar.name})",
+            path=source.path,
+            offset=wrong,
+            hint="get both from their source again; where the file is known to be right, remove the checksums",
+        )
+    return known
+
+
+def fits(source: LocalSource, data: bytes) -> bool:
+    """Whether a checksum file's content is for this file, as it is now."""
+    known = parse(data, _start(source))
+    return (
+        known is not None
+        and len(known.sums) == -(-source.size // known.chunk) * _SUM  # told without reading it
+        and _first_difference(source, known) is None
+    )
+
+
+def renewed(old: bytes, final: Path, new: Path, known: Checksums | None, same: int) -> bytes:
+    """The checksum file of a file's new content, of the kind that the old one was.
+
+    Args:
+        old: the checksum file of the content that goes.
+        final: the file with that content, if it is there.
+        new: the file with the new content.
+        known: verified checksums of the content that the new one is made from.
+        same: so many bytes at the start are the same in both; their checksums are taken over.
+    """
+
+    def start(count: int) -> bytes:
+        try:
+            with final.open("rb") as file:
+                return file.read(count)
+        except OSError:
+            return b""
+
+    kind = parse(old, start) or Checksums(chunk=_CHUNK_BYTES, algorithm=_crc32_chunks, sums=b"")
+    done = 0
+    if known is not None and (known.chunk, known.algorithm) == (kind.chunk, kind.algorithm):
+        done = same // kind.chunk
+    parts = [known.sums[: done * _SUM]] if known is not None else []
+    step = max(_READ_BYTES // kind.chunk, 1) * kind.chunk
+    with LocalSource(str(new), new) as file:
+        rest = range(done * kind.chunk, file.size, step)
+        parts += [kind.algorithm(file.read_at(at, min(step, file.size - at)), kind.chunk) for at in rest]
+    return Checksums(chunk=kind.chunk, algorithm=kind.algorithm, sums=b"".join(parts)).pack()

@@ -1,0 +1,99 @@
+"""Files that a pattern with wildcards matches, as a shell has it; ``**`` is any number of directories.
+
+The standard library's glob passes over a directory that can't be read as if it were empty. Here its reader is told:
+a gate that left out files without a word would let them pass.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from bloomcli.storage.os_errors import NO_FILE, is_directory, is_there
+
+_WILDCARDS: Final = frozenset("*?[")
+_ANY_DEPTH: Final = "**"
+
+Failed = Callable[[OSError], None]
+"""Takes what the system said of a directory that can't be read; its `filename` is the directory."""
+
+
+def has_wildcard(path: str) -> bool:
+    """Whether something in a path stands for other names."""
+    return not _WILDCARDS.isdisjoint(path)
+
+
+def matches(pattern: str, failed: Failed) -> Iterator[str]:
+    """What a pattern matches, in no order; spelled as the pattern begins. May give a name twice.
+
+    Hidden names are matched only where the pattern spells their dot.
+
+    Raises:
+        UnreadableError: the system can't tell whether there is a file of some name.
+    """
+    return (path for path in _matches(pattern, failed, directories=False) if path)
+
+
+def _matches(pattern: str, failed: Failed, *, directories: bool) -> Iterator[str]:
+    folder, name = os.path.split(pattern)
+    if not has_wildcard(pattern):
+        if is_there(pattern) if name else is_directory(folder):
+            yield pattern
+        return
+    within = iter((folder,))
+    if folder != pattern and has_wildcard(folder):
+        within = _matches(folder, failed, directories=True)
+    for each in within:
+        if name == _ANY_DEPTH:
+            yield from _below(each, failed, directories=directories)
+        elif has_wildcard(name):
+            found = {n for n, leads_on in _names(each, failed) if leads_on or not directories}
+            shown = found if _hidden(name) else (n for n in found if not _hidden(n))
+            yield from (_join(each, n) for n in fnmatch.filter(shown, name))
+        elif is_there(_join(each, name)) if name else is_directory(each):
+            yield _join(each, name)
+
+
+def _below(folder: str, failed: Failed, *, directories: bool) -> Iterator[str]:
+    """A directory, and everything below it that isn't hidden."""
+    if folder and not is_directory(folder):
+        return
+    yield _join(folder, "")
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        for name, leads_on in _names(here, failed):
+            if not _hidden(name):
+                if leads_on or not directories:
+                    yield _join(here, name)
+                if leads_on:
+                    waiting.append(_join(here, name))
+
+
+def _names(folder: str, failed: Failed) -> list[tuple[str, bool]]:
+    """What is in a directory, and whether it is one too; so are links to directories."""
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            return [(entry.name, _leads_on(entry)) for entry in entries]
+    except OSError as error:
+        if error.errno not in NO_FILE:  # nothing, or no directory: it was matched by a wildcard
+            error.filename = folder or os.curdir
+            failed(error)
+        return []
+
+
+def _leads_on(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return True  # what is wrong with it is told when it is read
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".")
+
+
+def _join(folder: str, name: str) -> str:
+    return os.path.join(folder, name) if folder else name  # noqa: PTH118  text in, text out

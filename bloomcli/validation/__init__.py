@@ -1,0 +1,1 @@
+"""Validation of many files against a policy and a baseline."""

@@ -1,0 +1,211 @@
+"""The baseline: findings that are known, kept in a file beside the policy; only new ones fail a gate.
+
+A finding is told from others by its rule, path, column and place (row group and stripe), not by byte offsets or
+words, which change when a file is written again. One about a whole column has all its row groups, and is known where
+it has no other ones. Paths are relative to the baseline's folder where they can be; links to folders don't matter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from bloomcli.checks import group_ranges
+from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.model.file import Finding
+from bloomcli.policy.globs import place
+from bloomcli.rules import RULES
+from bloomcli.storage.listing import is_uri, local_path, spelling
+from bloomcli.storage.os_errors import hint, read_file, reason
+
+_SCHEMA: Final = "bloom/baseline/2"
+_OLD: Final = "bloom/baseline/1"
+_MAX_BYTES: Final = 256 << 20
+
+
+class Entry(NamedTuple):
+    """What tells one finding from others."""
+
+    id: str
+    path: str
+    column: str | None
+    stripe: int | None
+    row_group: int | None
+    places: str | None = None
+    """All row groups or stripes, of a finding that is about several; it has no other place then."""
+
+
+_Key = tuple[str, str, str | None, int | None, int | None, bool]
+"""An entry but for its places, by the path that links lead to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A file of known findings."""
+
+    path: str
+    entries: frozenset[Entry] = frozenset()
+
+    def entry(self, finding: Finding) -> Entry:
+        """The finding's entry."""
+        path = self.spelled(finding.path or "")
+        if finding.places is not None:
+            return Entry(finding.id, path, finding.column, None, None, finding.places)
+        return Entry(finding.id, path, finding.column, finding.stripe, finding.row_group)
+
+    def spelled(self, path: str) -> str:
+        """A file's path as entries have it."""
+        return path if is_uri(path) else place(local_path(path), self._folder)[0]
+
+    @property
+    def _folder(self) -> str:
+        return os.path.dirname(os.path.abspath(self.path))  # noqa: PTH100, PTH120  there are thousands of files
+
+    def marked(self, findings: Iterable[Finding]) -> list[Finding]:
+        """The findings, those in the baseline as known."""
+        key = _keyed(self._whole())
+        accepted = _runs(self.entries, key)
+
+        def known(entry: Entry) -> bool:
+            runs = accepted.get(key(entry))
+            return runs is not None and (
+                entry.places is None or group_ranges.within(group_ranges.read(entry.places), runs)
+            )
+
+        return [replace(f, known=f.counts and known(self.entry(f))) for f in findings]
+
+    def gone(
+        self, findings: Iterable[Finding], looked_at: Collection[str], asked: Callable[[str, Entry], bool]
+    ) -> set[Entry]:
+        """Entries that would have been found again if they still held.
+
+        Args:
+            findings: of this run.
+            looked_at: paths of the files that it looked at.
+            asked: whether it looked at an entry's rule and column, too, in the file of this path.
+        """
+        whole = self._whole()
+        key = _keyed(whole)
+        paths = {whole(self.spelled(path)): path for path in looked_at}
+        there = {key(self.entry(f)) for f in findings}
+        return {
+            e
+            for e in self.entries
+            if key(e) not in there and (path := paths.get(key(e)[1])) is not None and asked(path, e)
+        }
+
+    def updated(self, findings: Iterable[Finding], gone: Collection[Entry], *, in_part: bool = False) -> Baseline:
+        """With today's findings that count, and without those that are gone.
+
+        Args:
+            findings: of this run.
+            gone: entries to leave out.
+            in_part: row groups were left out: places that an entry has stay beside those of today.
+        """
+        key = _keyed(self._whole())
+        kept = self.entries - set(gone)
+        today = {self.entry(f) for f in findings if f.counts or f.known}
+        keys = {key(e) for e in today}
+        runs = _runs((*today, *kept) if in_part else today, key)
+        new = {e if e.places is None else e._replace(places=group_ranges.text(runs[key(e)])) for e in today}
+        return replace(self, entries=frozenset({e for e in kept if key(e) not in keys} | new))
+
+    def _whole(self) -> Callable[[str], str]:
+        """Gives one path for all names of a file, as entries or findings have them."""
+        spell, folder = spelling(), self._folder
+        return lambda path: path if is_uri(path) else spell(os.path.join(folder, path))  # noqa: PTH118  as above
+
+
+def _keyed(whole: Callable[[str], str]) -> Callable[[Entry], _Key]:
+    def key(entry: Entry) -> _Key:
+        return entry.id, whole(entry.path), entry.column, entry.stripe, entry.row_group, entry.places is not None
+
+    return key
+
+
+def _runs(entries: Iterable[Entry], key: Callable[[Entry], _Key]) -> Mapping[_Key, list[group_ranges.Run]]:
+    """All places of the entries that are of one thing: none where it has but one."""
+    found: dict[_Key, list[group_ranges.Run]] = {}
+    for entry in entries:
+        runs = found.setdefault(key(entry), [])
+        if entry.places is not None:
+            runs += group_ranges.read(entry.places)
+    return found
+
+
+def load(path: str | os.PathLike[str]) -> Baseline:
+    """Read a baseline. Raises UnreadableError, UsageError for a file that isn't one."""
+    name = os.fspath(path)
+    try:
+        if Path(name).stat().st_size > _MAX_BYTES:
+            raise UsageError(f"it is larger than {_MAX_BYTES} bytes", path=name, hint="it isn't a baseline")
+        text = read_file(name).decode("utf-8")
+    except FileNotFoundError:
+        raise UsageError(
+            "there is no such baseline", path=name, hint="--update-baseline writes one of today's findings"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise UsageError("it isn't UTF-8", path=name, offset=error.start, hint=_HINT) from None
+    except OSError as error:
+        raise UnreadableError(
+            f"can't be read: {reason(error)}", path=name, hint=hint(error) or "check the path"
+        ) from None
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"it isn't JSON: {error}", path=name, hint=_HINT) from None
+    if isinstance(document, dict) and document.get("schema") == _OLD:
+        raise UsageError("it is of an older bloom, and doesn't say which row groups are known", path=name, hint=_HINT)
+    if not isinstance(document, dict) or document.get("schema") != _SCHEMA:
+        raise UsageError(f"it isn't a baseline: its schema isn't {_SCHEMA!r}", path=name, hint=_HINT)
+    found = document.get("findings")
+    if not isinstance(found, list):
+        raise UsageError("it has no list of findings", path=name, field="findings", hint=_HINT)
+    return Baseline(path=name, entries=frozenset(_entry(name, i, item) for i, item in enumerate(found)))
+
+
+_HINT: Final = "move it away; --update-baseline then writes it anew"
+
+
+def _entry(path: str, index: int, item: Any) -> Entry:
+    field = f"findings[{index}]"
+    if not isinstance(item, dict) or set(item) - set(Entry._fields):
+        raise UsageError("not an entry of a baseline", path=path, field=field, hint=_HINT)
+    fields: dict[str, Any] = {name: item.get(name) for name in Entry._fields}
+    entry = Entry(**fields)
+    texts = all(isinstance(text, str) for text in (entry.id, entry.path, entry.column or ""))
+    numbers = all(n is None or (isinstance(n, int) and n >= 0) for n in (entry.stripe, entry.row_group))
+    if not texts or not numbers or entry.id not in RULES or not _has_places(entry):
+        raise UsageError("not an entry of a baseline", path=path, field=field, hint=_HINT)
+    return entry
+
+
+def _has_places(entry: Entry) -> bool:
+    """Its places are none, or such as can be read and go with no other place."""
+    if entry.places is None:
+        return True
+    if not isinstance(entry.places, str) or entry.stripe is not None or entry.row_group is not None:
+        return False
+    try:
+        return bool(group_ranges.read(entry.places))
+    except ValueError:
+        return False
+
+
+def _order(entry: Entry) -> tuple[str, str, str, int, int, str]:
+    stripe, row_group = (-1 if n is None else n for n in (entry.stripe, entry.row_group))
+    return entry.id, entry.path, entry.column or "", stripe, row_group, entry.places or ""
+
+
+def text(baseline: Baseline) -> str:
+    """The file's text: an entry a line, sorted, so that it can be read and merged."""
+    lines = [
+        json.dumps({key: value for key, value in entry._asdict().items() if value is not None})
+        for entry in sorted(baseline.entries, key=_order)
+    ]
+    body = ",\n    ".join(lines)
+    return f'{{\n  "schema": "{_SCHEMA}",\n  "findings": [' + (f"\n    {body}\n  " if lines else "") + "]\n}\n"

@@ -1,0 +1,65 @@
+"""What a run of `validate` looked at: whether it would have found what an earlier run did, if it were still there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bloomcli.policy.policy import FilePolicy, Policy, matches
+from bloomcli.rules import RULES, When
+from bloomcli.rules.reader_types import INTERVAL, ISSUE, WIDENED
+from bloomcli.rules.readers import reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What was asked for."""
+
+    policy: Policy
+    columns: tuple[str, ...] = ()
+    """Columns whose filters were checked; none means all."""
+    exclude: tuple[str, ...] = ()
+    """Columns that weren't looked at, whatever else names them."""
+    require: tuple[str, ...] = ()
+    """Columns that must have filters, besides the policy's."""
+    values: bool
+    """The values of every row group were looked up."""
+
+    def covers(self, path: str, format: str | None, id: str, column: str | None) -> bool:  # noqa: A002  the file's, the rule's
+        """Whether a rule was looked at, in a column of a file."""
+        rules = self.policy.for_file(path)
+        if _among(column, self.exclude):
+            return False
+        if id == "filter-required":  # whatever columns the rest of the check was limited to
+            return _among(column, (*rules.required(), *self.require))
+        if self.columns and not _among(column, self.columns):
+            return False
+        match RULES[id].when:
+            case When.DEEP:
+                return self.values
+            case When.ASKED:
+                limits = rules.limits(column or "")
+                return (limits.max_fpp if id == "filter-fpp" else limits.max_oversize) is not None
+            case When.POLICY:
+                return rules.advice
+            case When.READERS:
+                if id == INTERVAL and not rules.readers:
+                    return self.values  # the file's own footer names the reader
+                return _by_readers(rules, format, id)
+        return True
+
+
+def _among(column: str | None, names: Iterable[str]) -> bool:
+    return column is not None and matches(names, column)
+
+
+def _by_readers(rules: FilePolicy, format: str | None, id: str) -> bool:  # noqa: A002  the file's, the rule's
+    """Whether one of the readers that were named could break the rule."""
+    named = [reader(name) for name in rules.readers]
+    if id == "profit-dictionary":
+        return rules.advice and bool(named) and all(who.dictionary for who in named)
+    if id == WIDENED and rules.table is None:
+        return False
+    if id == ISSUE:
+        return format == "parquet" and any(who.issues for who in named)
+    return any(id in who.wrong_about and format in who.probes for who in named)

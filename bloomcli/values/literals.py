@@ -1,0 +1,382 @@
+"""Text typed by a person, as the column's physical value; and back.
+
+`parse` reads a value by the column's logical type and gives the bytes that get hashed: PLAIN encoding, as
+the Apache Parquet specification (Encodings.md, LogicalTypes.md) defines it. A value that is of the type but
+that the column can't hold ("300" in an 8-bit integer) is not an error: it is absent, for a reason.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+import uuid
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
+from typing import Any, Final, NamedTuple
+
+from bloomcli.errors import LiteralError
+from bloomcli.model.file import Column
+from bloomcli.values import calendar
+
+_PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
+_JULIAN_EPOCH: Final = 2440588
+"""Julian day of 1970-01-01, as INT96 timestamps count."""
+_TEXTS: Final = ("STRING", "ENUM", "JSON")
+_WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
+"""More digits than any column holds; what has yet more of them is refused, never rounded."""
+_FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
+_INT: Final = {4: "<i", 8: "<q"}
+
+
+class Literal(NamedTuple):
+    """A typed value, ready to be looked up."""
+
+    text: str
+    encodings: tuple[bytes, ...] = ()
+    """PLAIN bytes to look up; several where each has to be (both zeros)."""
+    impossible: str | None = None
+    """Why the column can't hold it: then it is absent."""
+    unknowable: str | None = None
+    """Why no filter can tell."""
+    order_key: Any = None
+    """Comparable with what `decode_bound` gives; None where the type has no order."""
+
+
+class _Impossible(Exception):
+    """The column's type can't hold the value."""
+
+
+class _Malformed(Exception):
+    """The text isn't of the column's type. Arguments: an example that is; and, where that isn't clear, why not."""
+
+
+def type_name(column: Column) -> str:
+    """The type as a person knows it: its own name, else the logical one, else the physical one."""
+    return column.type_name or column.logical or column.physical
+
+
+def kind_of(column: Column) -> str:
+    """The logical type's name without its figures, else the physical type."""
+    return (column.logical or column.physical).partition("(")[0]
+
+
+def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
+    """Read `text` as a value of `column`.
+
+    Raises:
+        LiteralError: it isn't of the column's type at all.
+    """
+    if column.physical == "BOOLEAN":
+        return Literal(text=text, unknowable="BOOLEAN columns have no meaningful filter")
+    kind = kind_of(column)
+    try:
+        if column.physical in {"FLOAT", "DOUBLE"} or kind == "FLOAT16":
+            return _float(text, column)
+        encoded = _PARSERS.get(kind, _plain)(text, column)
+    except _Impossible as reason:
+        return Literal(text=text, impossible=str(reason))
+    except _Malformed as error:
+        example, *why = error.args
+        raise LiteralError(
+            ": ".join((f"{text!r} is not a value of column {column.path}, {type_name(column)}", *why)),
+            path=path,
+            hint=f"write it like {example}",
+        ) from None
+    return Literal(text=text, encodings=(encoded,), order_key=decode_bound(encoded, column))
+
+
+def _integer(text: str, column: Column) -> bytes:
+    match = re.fullmatch(r"\s*([+-]?)(0[xX][0-9a-fA-F]+)\s*", text)
+    if match is not None:
+        value = int(match[2], 16) * (-1 if match[1] == "-" else 1)
+    else:
+        number = _decimal_text(text, column, "42")
+        if number != number.to_integral_value(context=_WIDE):
+            raise _Impossible(f"{type_name(column)} holds whole numbers, not {text}")
+        if number.adjusted() > _WIDE.prec:
+            raise _Impossible(f"{type_name(column)} can't hold {text}")
+        value = int(number)
+    width = 4 if column.physical == "INT32" else 8
+    bits = column.bit_width or width * 8
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if column.signed else (0, (1 << bits) - 1)
+    if not low <= value <= high:
+        raise _Impossible(f"{type_name(column)} holds {low} to {high}, not {text.strip()}")
+    return (value & (1 << width * 8) - 1).to_bytes(width, "little")
+
+
+def _decimal_text(text: str, column: Column, example: str) -> Decimal:
+    try:
+        number = _WIDE.create_decimal(text.strip())
+    except InvalidOperation:
+        raise _Malformed(example) from None
+    except Inexact:
+        raise _Impossible(f"{type_name(column)} can't hold so many digits") from None
+    if not number.is_finite() or "_" in text:
+        raise _Malformed(example)
+    return number or Decimal(0)  # 0E+999 is a zero like any other
+
+
+def _decimal(text: str, column: Column) -> bytes:
+    number = _decimal_text(text, column, "12.34")
+    if abs(number.adjusted()) + column.scale > _WIDE.prec:
+        raise _Impossible(f"{type_name(column)} can't hold {text}")
+    scaled = number.scaleb(column.scale, context=_WIDE)
+    if scaled != scaled.to_integral_value(context=_WIDE):
+        raise _Impossible(f"{type_name(column)} can't hold {text}")
+    unscaled = int(scaled)
+    if column.precision and len(str(abs(unscaled))) > column.precision:
+        raise _Impossible(f"{type_name(column)} has {column.precision} digits, too few for {text}")
+    width = _fixed_width(column) or _signed_width(unscaled)
+    try:
+        return unscaled.to_bytes(width, "little" if column.physical in {"INT32", "INT64"} else "big", signed=True)
+    except OverflowError:
+        raise _Impossible(f"{type_name(column)} in {width} bytes can't hold {text}") from None
+
+
+def _signed_width(value: int) -> int:
+    """Bytes of the shortest two's complement form."""
+    return (value.bit_length() if value >= 0 else (-value - 1).bit_length()) // 8 + 1
+
+
+def _float(text: str, column: Column) -> Literal:
+    try:
+        value = float(text)
+        if "_" in text:
+            raise ValueError
+    except ValueError:
+        raise _Malformed("1.5") from None
+    if math.isnan(value):
+        return Literal(text=text, unknowable="NaN has many bit patterns, and each hashes differently")
+    width = {"FLOAT": 4, "DOUBLE": 8}.get(column.physical, 2)
+    if value == 0:
+        zeros = (struct.pack(_FLOATS[width], 0.0), struct.pack(_FLOATS[width], -0.0))
+        return Literal(text=text, encodings=zeros, order_key=0.0)
+    try:
+        encoded = struct.pack(_FLOATS[width], value)
+    except OverflowError:
+        return Literal(text=text, impossible=f"{type_name(column)} can't hold {text}")
+    (held,) = struct.unpack(_FLOATS[width], encoded)
+    if math.isinf(value) and "inf" not in text.lower():
+        return Literal(text=text, impossible=f"{type_name(column)} can't hold {text}")
+    if held == 0:  # rounds to a zero of the value's sign; the column may hold either
+        zeros = (struct.pack(_FLOATS[width], 0.0), struct.pack(_FLOATS[width], -0.0))
+        return Literal(text=text, encodings=zeros, order_key=0.0)
+    return Literal(text=text, encodings=(encoded,), order_key=held)
+
+
+def _date(text: str, column: Column) -> bytes:
+    try:
+        day = calendar.day(text.strip())
+    except ValueError:
+        raise _Malformed("2024-02-29") from None
+    except OverflowError:
+        raise _too_far(text, column) from None
+    if not -(1 << 31) <= day < 1 << 31:
+        raise _too_far(text, column)
+    return struct.pack("<i", day)
+
+
+def _too_far(text: str, column: Column) -> _Impossible:
+    return _Impossible(f"{type_name(column)} can't hold {text}")
+
+
+def _to_unit(nanos: int, column: Column, text: str) -> int:
+    step = 10**9 // _PER_SECOND[column.unit or "NANOS"]
+    if nanos % step:
+        raise _Impossible(f"{type_name(column)} can't hold {text}: it has no such fine fractions")
+    return nanos // step
+
+
+def _without_zone(text: str, column: Column, example: str) -> tuple[str, int]:
+    """The text without its zone, and the nanoseconds by which that is ahead of UTC."""
+    rest, ahead = calendar.zone(text.strip())
+    if ahead is not None and column.utc is False:
+        raise _Malformed(
+            f"{example}, without a zone",
+            "the column holds wall-clock time, of whichever zone: which time of the clock is meant isn't known",
+        )
+    return rest, ahead or 0
+
+
+def _time(text: str, column: Column) -> bytes:
+    example = "13:45:30.250" + ("" if column.utc is False else "Z")
+    try:
+        rest, ahead = _without_zone(text, column, example)
+        nanos = (calendar.clock(rest) - ahead) % calendar.DAY_NANOS
+    except ValueError:
+        raise _Malformed(example) from None
+    return struct.pack(_INT[4 if column.physical == "INT32" else 8], _to_unit(nanos, column, text))
+
+
+def _epoch_nanos(text: str, column: Column) -> int:
+    """Nanoseconds since 1970-01-01 00:00, UTC or wall clock as the column has it."""
+    example = "2024-02-29T13:45:30.250" + ("" if column.utc is False else "Z")
+    try:
+        rest, ahead = _without_zone(text, column, example)
+        return calendar.moment(rest) - ahead
+    except ValueError:
+        raise _Malformed(example) from None
+    except OverflowError:
+        raise _too_far(text, column) from None
+
+
+def _timestamp(text: str, column: Column) -> bytes:
+    value = _to_unit(_epoch_nanos(text, column), column, text)
+    try:
+        return value.to_bytes(_fixed_width(column) or 8, "little", signed=True)
+    except OverflowError:
+        raise _too_far(text, column) from None
+
+
+def _int96(text: str, column: Column) -> bytes:
+    """Nanoseconds of the day (i64 LE), Julian day (i32 LE), UTC: the form that Spark, Hive and Impala write."""
+    if text[:2].lower() == "0x":
+        return _hex(text, column, 12)
+    day, of_day = divmod(_epoch_nanos(text, column), calendar.DAY_NANOS)
+    if not -(1 << 31) <= day + _JULIAN_EPOCH < 1 << 31:
+        raise _too_far(text, column)
+    return struct.pack("<qi", of_day, day + _JULIAN_EPOCH)
+
+
+def _hex(text: str, column: Column, length: int | None) -> bytes:
+    try:
+        value = bytes.fromhex(text[2:])
+    except ValueError:
+        raise _Malformed("0x" + "0f" * min(length or 4, 16)) from None
+    if length is not None and len(value) != length:
+        raise _Impossible(f"{type_name(column)} holds {length} bytes, not {len(value)}")
+    return value
+
+
+def _uuid(text: str, column: Column) -> bytes:  # noqa: ARG001  one signature for all parsers
+    try:
+        return uuid.UUID(text.strip()).bytes
+    except ValueError:
+        raise _Malformed("123e4567-e89b-12d3-a456-426614174000") from None
+
+
+def _interval(text: str, column: Column) -> bytes:
+    if text[:2].lower() != "0x":
+        raise _Malformed("0x, then 24 hexadecimal digits: months, days, milliseconds, each u32 little-endian")
+    return _hex(text, column, column.type_length)
+
+
+def _text(text: str, column: Column) -> bytes:
+    try:
+        value = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a surrogate pair, as JSON can write it, is no character
+        raise _Malformed("text") from None
+    if column.type_length is not None and len(value) != column.type_length:
+        given = "1 byte" if len(value) == 1 else f"{len(value)} bytes"
+        raise _Impossible(f"{type_name(column)} of {column.type_length} bytes can't hold {given}")
+    return value
+
+
+def _plain(text: str, column: Column) -> bytes:
+    if column.physical in {"INT32", "INT64"}:
+        return _integer(text, column)
+    if column.physical == "INT96":
+        return _int96(text, column)
+    if text[:2].lower() == "0x":
+        return _hex(text, column, column.type_length)
+    return _text(text, column)
+
+
+_PARSERS: Final[dict[str, Callable[[str, Column], bytes]]] = {
+    "INTEGER": _integer,
+    "DECIMAL": _decimal,
+    "DATE": _date,
+    "TIME": _time,
+    "TIMESTAMP": _timestamp,
+    "UUID": _uuid,
+    "INTERVAL": _interval,
+    **dict.fromkeys(_TEXTS, _text),
+}
+
+
+def _fixed_width(column: Column) -> int | None:
+    widths = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8, "INT96": 12, "INT128": 16}
+    return widths.get(column.physical, column.type_length)
+
+
+def decode_bound(encoded: bytes, column: Column) -> Any:
+    """A PLAIN value as something that compares in the column's order.
+
+    None where the type has no defined order (INT96, INTERVAL, ...), the bytes aren't such a value, or it is
+    NaN. Keys of one column compare with each other only.
+    """
+    kind = kind_of(column)
+    width = _fixed_width(column)
+    if kind in {"INTERVAL", "INT96", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY"}:
+        return None
+    if column.physical in {"INT32", "INT64", "INT128"}:
+        return int.from_bytes(encoded, "little", signed=column.signed) if len(encoded) == width else None
+    if column.physical in {"FLOAT", "DOUBLE"} or kind == "FLOAT16":
+        if len(encoded) != width or width not in _FLOATS:
+            return None
+        (value,) = struct.unpack(_FLOATS[width], encoded)
+        return None if math.isnan(value) else value
+    if kind == "DECIMAL":
+        return int.from_bytes(encoded, "big", signed=True) if encoded else None
+    if column.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}:
+        return encoded
+    return None
+
+
+def excluded_by(literal: Literal, min_value: bytes | None, max_value: bytes | None, column: Column) -> bool | None:
+    """Whether min/max statistics alone rule the value out; None where they can't tell.
+
+    Bounds may be truncated: they are still bounds. Zeros compare equal whatever their sign, so a bound of
+    either zero keeps both in.
+    """
+    low = None if min_value is None else decode_bound(min_value, column)
+    high = None if max_value is None else decode_bound(max_value, column)
+    if low is None and high is None:
+        return None
+    if literal.impossible is not None:
+        return True
+    if literal.unknowable is not None or literal.order_key is None:
+        return None
+    return bool((low is not None and literal.order_key < low) or (high is not None and literal.order_key > high))
+
+
+def render(encoded: bytes, column: Column) -> str:
+    """A PLAIN value as text that `parse` reads as the same value again. Never raises: falls back to 0x..."""
+    try:
+        return _render(encoded, column)
+    except (ValueError, ArithmeticError, struct.error):
+        return "0x" + encoded.hex()
+
+
+def _render(encoded: bytes, column: Column) -> str:
+    kind = kind_of(column)
+    key = decode_bound(encoded, column)
+    if kind == "DECIMAL" and key is not None:
+        return f"{Decimal(key).scaleb(-column.scale, context=_WIDE):f}"
+    if kind in {"DATE", "TIME", "TIMESTAMP"} and key is None:
+        raise ValueError("not as wide as the type")
+    if kind == "DATE":
+        return calendar.day_text(key)
+    if kind == "TIME":
+        return calendar.clock_text(key * (10**9 // _PER_SECOND[column.unit or "NANOS"]))
+    if kind == "TIMESTAMP":
+        return calendar.moment_text(key * (10**9 // _PER_SECOND[column.unit or "NANOS"])) + (
+            "" if column.utc is False else "Z"
+        )
+    if kind == "INT96":
+        of_day, day = struct.unpack("<qi", encoded)
+        if not 0 <= of_day < calendar.DAY_NANOS:
+            raise ValueError("not the canonical form")
+        return calendar.moment_text((day - _JULIAN_EPOCH) * calendar.DAY_NANOS + of_day) + "Z"
+    if kind == "UUID":
+        return str(uuid.UUID(bytes=encoded))
+    if kind in _TEXTS:
+        return encoded.decode("utf-8", "surrogateescape")
+    if isinstance(key, int | float):
+        return repr(key)
+    if column.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"} and kind not in {"INTERVAL", "FLOAT16", "DECIMAL"}:
+        text = encoded.decode("utf-8")
+        if text.isprintable() and text[:2].lower() != "0x":
+            return text
+    raise ValueError("no text form")

@@ -1,0 +1,401 @@
+"""Datasets on this machine: the same rows and bytes with any number of jobs; bad files and killed workers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ROOT, need
+from support import datasets
+from support.processes import children, has_open
+
+from bloomcli.datasets import local, task, workers
+from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.storage.listing import expand
+
+pytestmark = pytest.mark.slow
+
+ID = {"columns": ("id",)}
+
+
+def run(
+    root: Path,
+    command: str,
+    options: dict[str, Any],
+    *,
+    output: Path | None = None,
+    in_place: bool = False,
+    **how: Any,
+) -> DatasetReport:
+    """A command over a directory."""
+    return local.run(task.plan(command, expand([str(root)]), options, output=output, in_place=in_place), **how)
+
+
+def brief(report: DatasetReport, *folders: Path) -> list[FileRow]:
+    """The rows without what differs from run to run: seconds, and the folders that they lie in."""
+
+    def named(text: str | None) -> str | None:
+        for folder in folders:
+            text = None if text is None else text.replace(str(folder), "")
+        return text
+
+    return [
+        replace(r, seconds=0.0, path=str(named(r.path)), output=named(r.output), error=named(r.error))
+        for r in report.rows
+    ]
+
+
+@pytest.mark.parametrize("command", ["inspect", "validate", "probe"])
+def test_any_number_of_jobs_reads_the_same_rows_in_the_order_of_the_files(tmp_path: Path, command: str) -> None:
+    lake = datasets.mixed(tmp_path)
+    options = {"inspect": {}, "validate": {"deep": True}, "probe": {"values": ["3", "-1"], "column": "id"}}[command]
+    reports = [run(lake, command, options, jobs=jobs) for jobs in (1, 2, 3)]
+    assert brief(reports[0]) == brief(reports[1]) == brief(reports[2])
+    assert [r.path for r in reports[1].rows] == [item.path for item in expand([str(lake)])]
+    assert [r.jobs for r in reports] == [1, 2, 3]
+    assert {r.exit_code for r in reports} == {3}
+    assert all(r.seconds > 0 and r.engine == "local" and r.command == command for r in reports)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_any_number_of_jobs_writes_the_same_bytes(tmp_path: Path, in_place: bool) -> None:
+    rows, bytes_ = [], []
+    for jobs in (1, 2, 3):
+        lake, out = datasets.mixed(tmp_path / f"lake{jobs}"), tmp_path / f"out{jobs}"
+        made = lake if in_place else out
+        report = run(lake, "add", ID, output=None if in_place else out, in_place=in_place, jobs=jobs)
+        rows.append(brief(report, lake, out))
+        bytes_.append(datasets.digests(made))
+        assert datasets.temporary(tmp_path) == []
+        again = run(lake, "add", ID, output=None if in_place else out, in_place=in_place, jobs=jobs)
+        assert again.done == 0
+        assert again.failed == report.failed == len(datasets.BROKEN)
+        assert datasets.digests(made) == bytes_[-1]
+    assert rows[0] == rows[1] == rows[2]
+    assert bytes_[0] == bytes_[1] == bytes_[2]
+    done = {r.path.lstrip("/") for r in rows[0] if r.status is Status.DONE}
+    assert done == set(datasets.GOOD)
+    if not in_place:
+        assert set(bytes_[0]) == {*datasets.GOOD, *datasets.FILTERED}
+        for name in datasets.GOOD:
+            assert datasets.read(tmp_path / "out1" / name).equals(datasets.read(tmp_path / "lake1" / name))
+
+
+def test_hidden_files_are_never_touched(tmp_path: Path) -> None:
+    lake = datasets.mixed(tmp_path / "lake")
+    before = {n: (lake / n).read_bytes() for n in (*datasets.HIDDEN, *datasets.OTHER, *datasets.BROKEN)}
+    run(lake, "add", ID, in_place=True, jobs=2)
+    assert {n: (lake / n).read_bytes() for n in before} == before
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_bad_file_never_stops_the_run_and_decides_the_exit_code(tmp_path: Path, jobs: int) -> None:
+    lake = datasets.plain(tmp_path / "lake", 12)
+    (lake / "part=0" / "bad.parquet").write_bytes(b"\0" * (1 << 20))  # the largest: it comes first
+    report = run(lake, "add", ID, in_place=True, jobs=jobs)
+    assert (report.files, report.done, report.failed, report.exit_code) == (13, 12, 1, 3)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_with_fail_fast_the_rest_is_not_run_and_what_was_done_has_its_row(tmp_path: Path, jobs: int) -> None:
+    lake = datasets.plain(tmp_path / "lake", 40)
+    (lake / "part=0" / "bad.parquet").write_bytes(b"\0" * (1 << 20))
+    before = datasets.digests(lake)
+    report = run(lake, "add", ID, in_place=True, jobs=jobs, fail_fast=True)
+    assert report.failed == 1
+    assert report.files < 41
+    changed = {name for name, digest in datasets.digests(lake).items() if before[name] != digest}
+    assert changed == {str(Path(r.path).relative_to(lake)) for r in report.rows if r.status is Status.DONE}
+    assert datasets.temporary(lake) == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_rows_are_told_as_they_come_largest_file_first(tmp_path: Path, jobs: int) -> None:
+    for i, rows in enumerate((10, 20_000, 100)):
+        datasets.write(tmp_path / f"{i}.parquet", rows)
+    told: list[FileRow] = []
+    report = run(tmp_path, "inspect", {}, jobs=jobs, on_row=told.append)
+    assert [Path(r.path).name for r in report.rows] == ["0.parquet", "1.parquet", "2.parquet"]
+    assert {r.path for r in told} == {r.path for r in report.rows}
+    if jobs == 1:
+        assert [Path(r.path).name for r in told] == ["1.parquet", "2.parquet", "0.parquet"]
+
+
+def test_fewer_files_than_jobs_leave_cores_for_the_inside_of_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int | None] = []
+    real = task.run
+
+    def spy(one: task.Task, progress: Any = None) -> FileRow:
+        seen.append(one.threads)
+        return real(one, progress)
+
+    monkeypatch.setattr(local.work, "run", spy)
+    datasets.write(tmp_path / "a.parquet")
+    assert run(tmp_path, "add", ID, in_place=True, jobs=6).jobs == 1
+    assert seen == [6]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "jobs", "threads"),
+    [
+        ([100], 6, [6]),
+        ([100, 100], 6, [3, 3]),
+        ([100] * 8, 4, [1] * 8),
+        ([900, *[10] * 10], 4, [4, *[1] * 10]),
+        ([450, 450, *[10] * 10], 4, [2, 2, *[1] * 10]),
+        ([-1, 0, 0], 2, [1, 1, 1]),
+    ],
+)
+def test_a_file_that_outweighs_the_others_gets_its_share_of_the_cores(
+    sizes: list[int], jobs: int, threads: list[int]
+) -> None:
+    assert local._threads(sizes, jobs, min(jobs, len(sizes))) == threads
+
+
+def test_nothing_to_do_is_an_empty_report() -> None:
+    report = local.run([])
+    assert (report.rows, report.exit_code) == ((), 0)
+
+
+def test_what_the_caller_does_with_a_row_may_fail_and_stops_the_run(tmp_path: Path) -> None:
+    datasets.plain(tmp_path, 30)
+
+    def broken(row: FileRow) -> None:
+        raise RuntimeError("the caller's own")
+
+    with pytest.raises(RuntimeError, match="the caller's own"):
+        run(tmp_path, "add", ID, in_place=True, jobs=2, on_row=broken)
+    assert datasets.temporary(tmp_path) == []
+    assert multiprocessing.active_children() == []
+
+
+# --- killed workers
+
+BIG = pa.table({"id": pa.array(range(4_000_000))})
+"""Takes long enough to be seen at work."""
+
+
+class Killer:
+    """Sends a signal to each process below this one that has a file open, as often as it sees one."""
+
+    def __init__(self, path: Path, number: signal.Signals, times: int = 1 << 30) -> None:
+        self.killed: set[int] = set()
+        self._path, self._number, self._left = path, number, times
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._hunt)
+
+    def _hunt(self) -> None:
+        while not self._stop.is_set() and self._left:
+            for pid in children(os.getpid()):
+                if pid not in self.killed and has_open(pid, self._path):
+                    os.kill(pid, self._number)
+                    self.killed.add(pid)
+                    self._left -= 1
+            time.sleep(0.001)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+@pytest.fixture
+def poisoned(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """A dataset of small files and a large one."""
+    need(Path("/proc/self/fd").is_dir(), "/proc, to see which files a process has open")
+    lake = datasets.plain(tmp_path / "lake", 12)
+    poison = lake / "part=1" / "poison.parquet"
+    pq.write_table(BIG, poison, use_dictionary=False, compression="none", row_group_size=100_000)
+    yield lake, poison
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_file_whose_worker_is_always_killed_is_a_row_and_the_rest_is_done(
+    poisoned: tuple[Path, Path], number: signal.Signals
+) -> None:
+    lake, poison = poisoned
+    before = poison.read_bytes()
+    with Killer(poison, number) as killer:
+        report = run(lake, "add", ID, in_place=True, jobs=2)
+    assert len(killer.killed) == 2
+    (failed,) = (r for r in report.rows if r.status is Status.FAILED)
+    assert failed.path == str(poison)
+    assert "was killed, twice" in str(failed.error)
+    # those that a killed worker had in hand, and had done, are found done
+    assert (report.files, report.done + report.skipped, report.exit_code) == (13, 12, 3)
+    assert poison.read_bytes() == before
+    assert datasets.temporary(lake) == []
+
+
+def test_a_worker_that_is_killed_once_costs_nothing_but_time(poisoned: tuple[Path, Path], tmp_path: Path) -> None:
+    lake, poison = poisoned
+    other = datasets.plain(tmp_path / "other", 12)
+    shutil.copy(poison, other / "part=1")
+    with Killer(poison, signal.SIGKILL, times=1) as killer:
+        report = run(lake, "add", ID, in_place=True, jobs=2)
+    assert len(killer.killed) == 1
+    assert (report.done + report.skipped, report.failed, report.exit_code) == (13, 0, 0)
+    run(other, "add", ID, in_place=True, jobs=1)
+    assert datasets.digests(lake) == datasets.digests(other)
+
+
+# --- what it costs
+
+
+def test_the_parent_stays_small_however_many_rows_there_are(tmp_path: Path) -> None:
+    need(Path("/proc/self/status").is_file(), "/proc, to see a process's memory")
+    path = datasets.write(tmp_path / "a.parquet", rows=20)
+    for i in range(3000):
+        (tmp_path / f"{i:04}.parquet").hardlink_to(path)
+    program = (
+        "import sys\n"
+        "from bloomcli.commands import task\n"
+        "from bloomcli.datasets import local\n"
+        "from bloomcli.storage.listing import expand\n"
+        "def kib():\n"
+        "    return int(open('/proc/self/status').read().split('VmRSS:')[1].split()[0])\n"
+        "local.run(task.plan('inspect', expand([sys.argv[1]])[:50], {}), jobs=2)\n"
+        "before = kib()\n"
+        "report = local.run(task.plan('inspect', expand([sys.argv[1]]), {}), jobs=2)\n"
+        "print(report.done, kib() - before)\n"
+        "assert not {'pyarrow', 'pyspark'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr == ""
+    files, grown = map(int, done.stdout.split())
+    assert files == 3001
+    assert grown < 16 << 10
+
+
+def test_what_the_files_need_is_imported_once_before_workers_are_forked(tmp_path: Path) -> None:
+    need(sys.platform == "linux", "fork")
+    for name in ("a.parquet", "b.PARQUET", "c.orc", "d.txt", "e"):
+        (tmp_path / name).write_bytes(b"no file of any format")
+    program = (
+        "import sys\n"
+        "from bloomcli.commands import task\n"
+        "from bloomcli.datasets import local\n"
+        "from bloomcli.storage.listing import expand\n"
+        "def loaded():\n"
+        "    return [m for m in ('mosaic', 'orc', 'parquet') if f'bloomcli.formats.{m}.file' in sys.modules]\n"
+        "tasks = task.plan('inspect', expand([sys.argv[1]]), {})\n"
+        "before = loaded()\n"
+        "local.run(tasks, jobs=2)\n"
+        "print(before, loaded())\n"
+        "assert not {'pyarrow', 'pyspark'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[] ['orc', 'parquet']\n", "")
+
+
+def test_what_cannot_be_imported_is_told_by_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.parquet", "b.parquet", "c.orc"):
+        datasets.write(tmp_path / name)
+    monkeypatch.setitem(sys.modules, "bloomcli.formats.parquet.file", None)
+    # Only forked workers find it so; other tests may have left a thread running, and then none are forked here.
+    monkeypatch.setattr(workers, "can_fork", lambda: True)
+    report = run(tmp_path, "inspect", {}, jobs=2)
+    assert [r.status for r in report.rows] == [Status.FAILED, Status.FAILED, Status.DONE]
+    assert all("import of bloomcli.formats.parquet.file" in str(r.error) for r in report.rows[:2])
+
+
+Below = Callable[[], list[int]]
+"""Gives the processes below this one that the test has started: a Spark session of other tests has some too."""
+
+
+@pytest.fixture
+def threaded() -> Iterator[Below]:
+    """This process can't be forked: another thread runs."""
+    before = set(children(os.getpid()))
+    release = threading.Event()
+    thread = threading.Thread(target=release.wait)
+    thread.start()
+    yield lambda: [pid for pid in children(os.getpid()) if pid not in before]
+    release.set()
+    thread.join()
+
+
+def test_where_threads_run_a_python_beside_this_one_does_the_same(tmp_path: Path, threaded: Below) -> None:
+    lake, other = (datasets.mixed(tmp_path / name) for name in ("lake", "other"))
+    told: list[FileRow] = []
+    report = run(lake, "add", ID, in_place=True, jobs=2, on_row=told.append)
+    assert brief(report, lake) == brief(run(other, "add", ID, in_place=True, jobs=1), other)
+    assert sorted(r.path for r in told) == sorted(r.path for r in report.rows)
+    assert datasets.digests(lake) == datasets.digests(other)
+    stopped = run(lake, "validate", {"require": ("nosuch",)}, jobs=2, fail_fast=True)
+    assert 1 <= stopped.failed <= stopped.files < report.files
+    assert threaded() == []
+
+
+def test_where_threads_run_a_run_that_is_given_up_leaves_no_process_and_no_file(
+    tmp_path: Path, threaded: Below
+) -> None:
+    need(Path("/proc/self/stat").is_file(), "/proc, to see processes")
+    datasets.plain(tmp_path, 30)
+
+    def broken(row: FileRow) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, "add", ID, in_place=True, jobs=2, on_row=broken)
+    assert datasets.temporary(tmp_path) == []
+    assert threaded() == []
+
+
+def test_where_threads_run_and_the_python_beside_is_killed_what_it_had_not_done_failed(
+    tmp_path: Path, threaded: Below
+) -> None:
+    need(Path("/proc/self/stat").is_file(), "/proc, to see processes")
+    lake = datasets.plain(tmp_path / "lake", 40)
+
+    def kill(row: FileRow) -> None:
+        parents = [pid for pid in threaded() if children(pid)]
+        if parents:
+            os.kill(parents[0], signal.SIGKILL)
+
+    report = run(lake, "add", ID, in_place=True, jobs=2, on_row=kill)
+    assert (report.files, report.exit_code) == (40, 3)
+    assert 1 <= report.failed < 40
+    assert all("was killed" in str(r.error) for r in report.rows if r.status is Status.FAILED)
+
+
+SCRIPT = """
+import sys, threading
+import bloomcli
+print("once")
+threading.Thread(target=lambda: threading.Event().wait(60), daemon=True).start()
+report = bloomcli.gate(sys.argv[1], jobs=2)
+print(report.exit_code, report.files, [r.error for r in report.rows if r.error])
+"""
+
+
+def test_a_script_without_a_guard_is_not_run_again_by_workers(tmp_path: Path) -> None:
+    datasets.plain(tmp_path / "lake", 5)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py", tmp_path / "lake"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("once\n0 5 []\n", "")

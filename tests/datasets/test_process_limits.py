@@ -1,0 +1,164 @@
+"""Few processes and threads, or none: the work is done by those that there are, says so, and never hangs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import need
+from pyarrow import orc
+from support import datasets
+from support.limited import bloom, refusing, run, ulimit
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="limits on processes as Linux has them"),
+]
+
+START = {
+    "no threads": refusing(threads=True, processes=False),
+    "no processes": refusing(threads=False, processes=True),
+    "neither": refusing(threads=True, processes=True),
+}
+
+
+def limited(count: int) -> str:
+    """The start of a program under `ulimit -u`."""
+    need(os.geteuid() == 0, "root, to become a user with a limit of its own")
+    return ulimit(count)
+
+
+@pytest.mark.parametrize("how", START)
+@pytest.mark.parametrize("what", ["parquet", "orc"])
+def test_one_file_is_done_without_threads_or_processes(tmp_path: Path, how: str, what: str) -> None:
+    path = tmp_path / f"in.{what}"
+    table = pa.table({"id": pa.array(range(50_000)), "s": [f"s{i}" for i in range(50_000)]})
+    if what == "parquet":
+        pq.write_table(table, path, compression="zstd", row_group_size=10_000)
+    else:
+        orc.write_table(table, path, compression="zstd")
+    outs = []
+    for start, name in ((START[how], "limited"), ("", "free")):
+        out = tmp_path / f"{name}.{what}"
+        done = bloom(start, "add", path, "-c", "id,s", "-o", out, "--threads", 3, "--format", "json")
+        assert (done.returncode, done.stderr) == (0, ""), (name, done)
+        told = json.loads(done.stdout)["remarks"]
+        assert bool(told) is (name == "limited" and how != "no processes")
+        assert not told or "fewer threads" in told[0]
+        outs.append(out.read_bytes())
+        deep = bloom(start, "validate", out, "--deep", "--jobs", 3)
+        assert deep.returncode == 0, deep
+    assert outs[0] == outs[1]
+
+
+@pytest.mark.parametrize("how", START)
+def test_reading_mosaic_needs_a_process_and_threads_and_it_is_said_where_it_gets_none(
+    fixtures: Path, tmp_path: Path, how: str
+) -> None:
+    path, out = next(fixtures.rglob("released_types.mosaic")), tmp_path / "out.mosaic"
+    done = bloom(START[how], "add", path, "-c", "*", "--mosaic-draft", "-o", out)
+    assert done.returncode == 4
+    starts_none = "paimon-mosaic can't start a thread", "in a process of its own, and that can't be started"
+    assert any(text in done.stderr for text in starts_none)
+    assert "`ulimit -u`, or the container's pids.max, says" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", START)
+@pytest.mark.parametrize("command", ["add", "validate"])
+def test_a_dataset_is_done_without_threads_or_processes(tmp_path: Path, how: str, command: str) -> None:
+    lake, out = datasets.plain(tmp_path / "lake", 6), tmp_path / "out"
+    arguments = [
+        *(("add", lake, "-c", "id", "-o", out) if command == "add" else ("validate", lake, "--deep")),
+        "--jobs",
+        2,
+    ]
+    done = bloom(START[how], *arguments, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert report["files"] == 6
+    refused = how != "no threads"
+    assert report["jobs"] == (1 if refused else 2)
+    assert ["0 of 2 worker processes" in text for text in report["remarks"]] == [True] * refused
+    shown = bloom(START[how], *arguments, *(["--overwrite"] if command == "add" else []))
+    assert shown.returncode == 0
+    assert ("0 of 2 worker processes could be started" in shown.stdout) is refused
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_under_any_ulimit_two_files_are_done_by_as_many_workers_as_there_may_be(tmp_path: Path, count: int) -> None:
+    lake, out = tmp_path / "lake", tmp_path / "out"
+    for name in ("a", "b"):
+        datasets.write(lake / f"{name}.parquet", 20_000)
+    done = bloom(limited(count), "add", lake, "-c", "id", "-o", out, "--jobs", 2, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert (report["files"], report["done"], report["failed"]) == (2, 2, 0)
+    workers = min(count - 1, 2)
+    assert report["jobs"] == max(workers, 1)
+    assert [text.split(" worker")[0] for text in report["remarks"]] == [f"{workers} of 2"] * (workers < 2)
+    for name in ("a", "b"):
+        assert bloom("", "validate", out / f"{name}.parquet", "--deep").returncode == 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_under_any_ulimit_one_file_is_done(tmp_path: Path, count: int) -> None:
+    path = datasets.write(tmp_path / "a.parquet", 100_000)
+    done = bloom(limited(count), "add", path, "-c", "id", "--in-place", "--threads", 4, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bloom("", "validate", path, "--deep").returncode == 0
+
+
+THREADED = """
+import threading
+release = threading.Event()
+if sys.argv[2] == "threaded":
+    threading.Thread(target=release.wait).start()
+{start}
+from bloomcli.commands import task
+from bloomcli.datasets import local
+from bloomcli.storage.listing import expand
+tasks = task.plan("inspect", expand([sys.argv[1]]), {{}})
+if sys.argv[3] == "apart":
+    print({{str(row.error).partition(": ")[2] for _, row in local.apart(dict(enumerate(tasks)))}})
+else:
+    report = local.run(tasks, jobs=2)
+    print(report.done, report.failed, report.jobs, len(report.remarks))
+release.set()
+"""
+
+
+@pytest.mark.parametrize("threaded", ["threaded", "single"])
+def test_a_program_with_threads_that_gets_no_process_does_the_work_itself(tmp_path: Path, threaded: str) -> None:
+    datasets.plain(tmp_path, 5)
+    done = run("", THREADED.format(start=START["no processes"]), tmp_path, threaded, "run")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5 0 1 1\n", "")
+
+
+@pytest.mark.parametrize("threaded", ["threaded", "single"])
+def test_a_file_that_took_its_process_down_is_not_tried_in_one_that_others_need(
+    tmp_path: Path, threaded: str
+) -> None:
+    datasets.plain(tmp_path, 2)
+    done = run("", THREADED.format(start=START["no processes"]), tmp_path, threaded, "apart")
+    assert done.stdout == "{'no process can be started to work on it'}\n", done
+
+
+def test_a_progress_bar_needs_no_thread(tmp_path: Path) -> None:
+    program = (
+        "import time\n"
+        "from bloomcli.cli import output\n"
+        "output._PATIENCE = 0\n"
+        "sys.stderr.isatty = lambda: True\n"
+        "with output.Bars() as bars:\n"
+        "    for done in range(5):\n"
+        "        bars('copy', done, 4)\n"
+        "print('done')\n"
+    )
+    done = run(START["no threads"], program)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done

@@ -1,0 +1,144 @@
+"""Two commands at one file: both filters are there, or one command failed and said so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+from conftest import ROOT
+from support import datasets
+from support.checksums import checksums
+
+import bloomcli
+from bloomcli.storage.local.hadoop_crc import sidecar_of
+
+pytestmark = pytest.mark.slow
+
+RACES: Final = 40
+
+RACER: Final = """
+import os, sys, time
+from pathlib import Path
+
+folder, column, place = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+file, meeting = folder / "part.parquet", folder.with_name("meeting")
+round = met = -1
+
+def meet(event, arguments):  # just before what both must not be in at a time, wait for the other
+    global met
+    named = os.path.basename(str(arguments[0])) if arguments else ""
+    critical = {
+        "checksums": event == "open" and named.startswith("..part.parquet.crc.bloom-"),
+        "rename": event == "os.rename" and named.startswith(".part.parquet.bloom-"),
+        "nowhere": False,
+    }
+    if critical[place] and met < round:
+        met = round
+        wait(f"{round}-critical", 0.1)
+
+def wait(name, seconds):
+    (meeting / f"{name}-{column}").touch()
+    end = time.monotonic() + seconds
+    while len(list(meeting.glob(f"{name}-*"))) < 2 and time.monotonic() < end:
+        time.sleep(0.0005)
+
+import bloomcli
+from bloomcli.errors import SourceChanged
+bloomcli.add  # what it needs is imported now
+sys.addaudithook(meet)
+for round in range(int(sys.argv[4])):
+    wait(f"{round}-begin", 60)
+    try:
+        bloomcli.add(file, [column], in_place=True)
+        code = 0
+    except SourceChanged as error:
+        assert str(file) == error.path
+        code = error.exit_code
+    print(code, flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("vouched", [True, False], ids=["checksums", "plain"])
+@pytest.mark.parametrize("place", ["checksums", "rename", "nowhere"])
+def test_no_filter_is_lost_when_two_add_one_at_a_time(tmp_path: Path, place: str, vouched: bool) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "meeting").mkdir()
+    file = folder / "part.parquet"
+    original = datasets.write(tmp_path / "original.parquet", rows=300).read_bytes()
+    columns = ["id", "name"]
+
+    def begin() -> None:
+        file.write_bytes(original)
+        if vouched:
+            sidecar_of(file).write_bytes(checksums(original, 512))
+
+    begin()
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, folder, column, place, str(RACES)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for column in columns
+    ]
+    outcomes = set()
+    try:
+        for number in range(RACES):
+            codes = []
+            for racer in racers:
+                assert racer.stdout is not None
+                codes.append(int(racer.stdout.readline()))
+            found = {f.column for f in bloomcli.inspect(file).filters}
+            assert found == {c for c, code in zip(columns, codes, strict=True) if code == 0}, (
+                f"race {number}: {codes}"
+            )
+            assert found, "nobody got through"
+            assert bloomcli.validate(file, deep=True).ok
+            if vouched:
+                assert sidecar_of(file).read_bytes() == checksums(file.read_bytes(), 512)
+            assert len(os.listdir(folder)) == 1 + vouched  # noqa: PTH208
+            outcomes.add(tuple(codes))
+            begin()
+            for racer in racers:
+                assert racer.stdin is not None
+                racer.stdin.write("\n")
+                racer.stdin.flush()
+        assert [racer.wait(30) for racer in racers] == [0, 0]
+    finally:
+        for racer in racers:
+            racer.kill()
+            racer.wait()
+            for stream in (racer.stdin, racer.stdout):
+                assert stream is not None
+                stream.close()
+    if place != "nowhere":
+        assert outcomes <= {(0, 3), (3, 0)}
+
+
+def test_a_command_that_came_too_late_says_so_and_works_when_it_is_given_again(tmp_path: Path) -> None:
+    file = datasets.write(tmp_path / "part.parquet", rows=300)
+    first, second = "id", "name"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests" / "support" / "hold"), "HOLDPAUSE": "1.5"}
+
+    def add(column: str) -> list[str]:
+        return [sys.executable, "-m", "bloomcli", "add", str(file), "-c", column, "--in-place"]
+
+    with subprocess.Popen(add(first), cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as slow:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".part.parquet.bloom-*")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        done = subprocess.run(add(second), cwd=ROOT, capture_output=True, text=True, check=False)
+        assert slow.wait(60) == 0
+    assert done.returncode == 3
+    assert "changed while it was being worked on" in done.stderr
+    subprocess.run(add(second), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    assert {f.column for f in bloomcli.inspect(file).filters} == {first, second}

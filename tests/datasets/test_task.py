@@ -1,0 +1,396 @@
+"""One file of a dataset: what is planned for it, and the row that comes of it whatever the file is."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import datasets
+
+import bloomcli
+from bloomcli.datasets import task
+from bloomcli.datasets.task import Task
+from bloomcli.errors import UsageError
+from bloomcli.model.dataset import FileRow, Status
+from bloomcli.model.file import Presence
+from bloomcli.storage.listing import Listed, expand
+from bloomcli.storage.source import LocalSource
+
+ID = {"columns": ("id",)}
+
+
+def planned(root: Path, command: str = "add", options: dict[str, Any] | None = None, **target: Any) -> list[Task]:
+    """Tasks for what a directory or file means."""
+    return task.plan(command, expand([str(root)]), ID if options is None else options, **target)
+
+
+def ran(root: Path, command: str = "add", options: dict[str, Any] | None = None, **target: Any) -> list[FileRow]:
+    """The rows of those tasks, the one task's after the other's."""
+    return [task.run(t) for t in planned(root, command, options, **target)]
+
+
+def one(path: Path, command: str, options: dict[str, Any], **target: Any) -> FileRow:
+    """The row of one file."""
+    (row,) = ran(path, command, options, **target)
+    return row
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A Parquet file of 400 rows without filters."""
+    return datasets.write(tmp_path / "a.parquet")
+
+
+# --- plan
+
+
+def test_outputs_mirror_the_tree(tmp_path: Path) -> None:
+    lake = datasets.plain(tmp_path / "lake", 3)
+    out = tmp_path / "out"
+    tasks = planned(lake, output=out)
+    assert [t.output for t in tasks] == [str(out / f"part={i}" / f"{i:03}.parquet") for i in range(3)]
+    assert not any(t.in_place for t in tasks)
+    assert [t.size for t in tasks] == [Path(t.path).stat().st_size for t in tasks]
+    assert pickle.loads(pickle.dumps(tasks)) == tasks
+
+
+def test_two_files_with_the_same_output_are_refused(tmp_path: Path) -> None:
+    for folder in "ab":
+        datasets.write(tmp_path / folder / "x.parquet")
+    listed = expand([str(tmp_path / "a"), str(tmp_path / "b")])
+    with pytest.raises(UsageError, match=r"a/x.parquet and .*b/x.parquet would both become .*out/x.parquet"):
+        task.plan("add", listed, ID, output=tmp_path / "out")
+    assert len(task.plan("add", listed, ID, in_place=True)) == len(task.plan("inspect", listed, {})) == 2
+
+
+@pytest.mark.parametrize("command", task.CHANGING)
+def test_a_command_that_writes_has_exactly_one_target(path: Path, command: str) -> None:
+    with pytest.raises(UsageError, match="nowhere to write to") as caught:
+        planned(path, command)
+    assert "-o DIRECTORY" in str(caught.value.hint)
+    with pytest.raises(UsageError, match="exclude each other"):
+        planned(path, command, output=path.parent / "out", in_place=True)
+    assert planned(path, command, {**ID, "dry_run": True})[0].output is None
+    assert planned(path, command, in_place=True)[0].in_place
+
+
+@pytest.mark.parametrize("command", ["inspect", "probe", "validate"])
+def test_a_command_that_reads_has_no_target(path: Path, command: str) -> None:
+    (planned_task,) = planned(path, command, {}, output="anywhere", in_place=True)
+    assert (planned_task.output, planned_task.in_place) == (None, False)
+
+
+def test_a_command_that_is_not_for_datasets_is_refused(path: Path) -> None:
+    with pytest.raises(UsageError, match="no command 'dump' for datasets"):
+        planned(path, "dump")
+
+
+@pytest.mark.parametrize("output", ["s3://bucket/out", "hdfs:/out", "file:///out"])
+def test_outputs_elsewhere_are_refused_and_make_no_directories(
+    path: Path, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    for spelled in (output, Path(output)):
+        with pytest.raises(UsageError, match="this machine only"):
+            planned(path, output=spelled)
+    assert [p.name for p in path.parent.iterdir()] == ["a.parquet"]
+
+
+def test_an_output_that_is_the_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets.plain(tmp_path, 2)
+    (tmp_path.parent / "link").symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for output in (tmp_path, ".", tmp_path / "part=0" / "..", tmp_path.parent / "link"):
+        with pytest.raises(UsageError, match="the output is the input") as caught:
+            planned(tmp_path, output=output)
+        assert "--in-place" in str(caught.value.hint)
+
+
+def test_outputs_below_the_directory_that_is_read_are_no_inputs_of_the_next_run(tmp_path: Path) -> None:
+    lake = datasets.plain(tmp_path / "lake", 3)
+    out = lake / "with filters"
+    first = ran(lake, output=out)
+    assert [r.status for r in first] == [Status.DONE] * 3
+    before = datasets.digests(tmp_path)
+    assert [(r.path, r.status) for r in ran(lake, output=out)] == [(r.path, Status.SKIPPED) for r in first]
+    assert datasets.digests(tmp_path) == before
+    pattern = [str(lake / "**" / "*.parquet")]
+    for _ in range(3):
+        tasks = task.plan("add", expand(pattern), ID, output=out)
+        assert [t.path for t in tasks] == [r.path for r in first]
+        assert {task.run(t).status for t in tasks} == {Status.SKIPPED}
+    assert datasets.digests(tmp_path) == before
+    inside = datasets.plain(tmp_path / "outer" / "raw", 2)
+    assert len(planned(inside, output=inside.parent)) == 2
+
+
+# --- run: commands that read
+
+
+def test_inspect_sums_a_file_up(path: Path) -> None:
+    bloomcli.add(path, ["id", "name"], in_place=True)
+    row = one(path, "inspect", {})
+    report = bloomcli.inspect(path)
+    assert row.status is Status.DONE
+    assert (row.format, row.row_groups, row.columns, row.filters) == ("parquet", 2, 2, 4)
+    assert row.filter_bytes == report.filter_bytes
+    assert row.bytes_before == path.stat().st_size
+    assert row.max_fpp == max(f.fpp or 0 for f in report.filters)
+    assert row.seconds > 0
+    assert one(path, "inspect", {"columns": ("id",)}).filters == 2
+
+
+def test_inspect_tells_of_filters_that_cannot_be_read(path: Path) -> None:
+    bloomcli.add(path, ["id", "name"], in_place=True)
+    facts = bloomcli.inspect(path).filters[0]
+    data = bytearray(path.read_bytes())
+    data[facts.offset : facts.offset + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    row = one(path, "inspect", {})
+    assert (row.status, row.exit_code, row.filters) == (Status.DONE, 0, 4)
+    assert str(row.reason).startswith("1 unreadable: ")
+
+
+def test_probe_says_by_its_code_whether_a_value_may_be_there(path: Path) -> None:
+    bloomcli.add(path, ["id"], in_place=True)
+    there = one(path, "probe", {"values": ["3", "-1"], "column": "id"})
+    assert (there.status, there.exit_code, there.row_groups) == (Status.DONE, 0, 2)
+    assert [t.presence for t in there.totals] == [Presence.MAYBE, Presence.ABSENT]
+    assert one(path, "probe", {"values": ["-1"], "column": "id"}).exit_code == 1
+
+
+def test_validate_carries_its_findings(path: Path) -> None:
+    fine = one(path, "validate", {})
+    assert (fine.status, fine.exit_code, fine.findings) == (Status.DONE, 0, ())
+    row = one(path, "validate", {"require": ("id",)})
+    assert (row.status, row.exit_code, row.error) == (Status.FOUND, 1, None)
+    assert [f.id for f in row.findings] == ["filter-required"]
+    bloomcli.add(path, ["id"], in_place=True)
+    assert one(path, "validate", {"deep": True, "require": ("id",)}).values_checked == 400
+
+
+# --- run: commands that write
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "orc"])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_add_gives_the_file_that_the_command_alone_gives(tmp_path: Path, suffix: str, in_place: bool) -> None:
+    path = datasets.write(tmp_path / f"a.{suffix}")
+    alone = tmp_path / "alone"
+    report = bloomcli.add(path, ["id"], output=alone, fpp=0.001)
+    target: dict[str, Any] = {"in_place": True} if in_place else {"output": tmp_path / "out" / "deep"}
+    row = one(path, "add", {**ID, "fpp": 0.001}, **target)
+    made = path if in_place else tmp_path / "out" / "deep" / path.name
+    assert made.read_bytes() == alone.read_bytes()
+    assert (row.status, row.output, row.columns) == (Status.DONE, str(made), 1)
+    assert (row.bytes_before, row.bytes_after) == (report.bytes_before, alone.stat().st_size)
+    assert row.filters == sum(c.filters for c in report.changes)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "orc"])
+def test_what_is_done_already_is_skipped_and_said_to_be(tmp_path: Path, suffix: str) -> None:
+    path = datasets.write(tmp_path / f"a.{suffix}", rows=4000)
+    add = {**ID, "fpp": 0.0001}
+    steps = [
+        ("remove", {}, Status.SKIPPED, "there are no filters"),
+        ("add", add, Status.DONE, None),
+        ("add", add, Status.SKIPPED, "the columns have filters already"),
+        ("add", {**add, "replace": True}, Status.DONE, None),
+        ("remove", {}, Status.DONE, None),
+        ("remove", {}, Status.SKIPPED, "there are no filters"),
+    ]
+    original = path.read_bytes()
+    for command, options, status, reason in steps:
+        before = path.read_bytes()
+        row = one(path, command, options, in_place=True)
+        assert (row.status, row.reason, row.exit_code) == (status, reason, 0)
+        assert (path.read_bytes() == before) == (status is Status.SKIPPED or bool(options.get("replace")))
+    assert suffix == "orc" or path.read_bytes() == original
+
+
+def test_fold_skips_filters_that_cannot_be_smaller(path: Path) -> None:
+    bloomcli.add(path, ["id"], in_place=True, ndv=100_000)
+    row = one(path, "fold", {}, in_place=True)
+    assert row.status is Status.DONE
+    assert (row.bytes_after or 0) < (row.bytes_before or 0)
+    row = one(path, "fold", {}, in_place=True)
+    assert (row.status, row.reason) == (Status.SKIPPED, "no filter can be smaller")
+
+
+@pytest.mark.parametrize(("command", "options"), [("remove", {}), ("fold", {}), ("add", ID)])
+def test_files_that_need_no_change_are_copied_as_they_are(path: Path, command: str, options: dict[str, Any]) -> None:
+    if command != "remove":
+        bloomcli.add(path, ["id"], in_place=True)
+    path.chmod(0o640)
+    row = one(path, command, options, output=path.parent / "out")
+    copy = path.parent / "out" / path.name
+    assert row.status is Status.SKIPPED
+    assert str(row.reason).endswith("; copied")
+    assert row.output == str(copy)
+    assert copy.read_bytes() == path.read_bytes()
+    assert copy.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize(
+    ("suffix", "command", "options"),
+    [
+        ("parquet", "add", ID),
+        ("parquet", "remove", {}),
+        ("parquet", "fold", {}),
+        ("orc", "add", ID),
+        ("orc", "remove", {}),
+    ],
+)
+def test_a_file_is_opened_once_whether_there_is_something_to_do_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, command: str, options: dict[str, Any], there: bool
+) -> None:
+    path = datasets.write(tmp_path / f"a.{suffix}", rows=4000)
+    if there is (command != "add"):
+        bloomcli.add(path, ["id"], in_place=True, **({"ndv": 100_000} if command == "fold" else {}))
+    opened: list[str] = []
+    real = LocalSource.__init__
+
+    def spy(self: LocalSource, name: str, local_path: Path) -> None:
+        opened.append(name)
+        real(self, name, local_path)
+
+    monkeypatch.setattr(LocalSource, "__init__", spy)
+    row = one(path, command, options, output=tmp_path / "out")
+    assert row.status is (Status.DONE if there else Status.SKIPPED), row.error
+    assert opened.count(str(path)) == 1
+
+
+def test_an_output_is_made_again_when_its_source_is_newer_or_on_request(path: Path) -> None:
+    out = path.parent / "out"
+    copy = out / path.name
+    assert one(path, "add", ID, output=out).status is Status.DONE
+    first = copy.stat().st_ino
+    row = one(path, "add", ID, output=out)
+    assert (row.status, row.reason) == (Status.SKIPPED, "the output is there already")
+    assert copy.stat().st_ino == first
+    assert one(path, "add", {**ID, "overwrite": True}, output=out).status is Status.DONE
+    assert copy.stat().st_ino != first
+    datasets.write(path, seed=7)
+    later = copy.stat().st_mtime_ns + 10**9
+    os.utime(path, ns=(later, later))
+    assert one(path, "add", ID, output=out).status is Status.DONE
+    assert datasets.read(copy).equals(datasets.without(datasets.table(seed=7)))
+    assert datasets.temporary(out) == []
+
+
+@pytest.mark.parametrize("command", task.CHANGING)
+def test_a_dry_run_makes_nothing(path: Path, command: str) -> None:
+    bloomcli.add(path, ["name"], in_place=True, ndv=100_000)
+    before = datasets.digests(path.parent)
+    row = one(path, command, {**({} if command != "add" else ID), "dry_run": True}, output=path.parent / "out")
+    assert (row.status, row.output) == (Status.DONE, None)
+    assert datasets.digests(path.parent) == before
+    assert not (path.parent / "out").exists()
+
+
+# --- run: whatever the file is
+
+
+@pytest.mark.parametrize(
+    ("command", "options"), [("inspect", {}), ("validate", {"deep": True}), ("add", ID), ("remove", {}), ("fold", {})]
+)
+def test_every_file_of_a_mixed_dataset_has_its_row(tmp_path: Path, command: str, options: dict[str, Any]) -> None:
+    lake = datasets.mixed(tmp_path / "lake")
+    rows = {str(Path(r.path).relative_to(lake)): r for r in ran(lake, command, options, output=tmp_path / "out")}
+    assert rows.keys() == {*datasets.GOOD, *datasets.FILTERED, *datasets.BROKEN, *datasets.OTHER}
+    assert {rows[n].status for n in datasets.OTHER} == {Status.SKIPPED}
+    assert {rows[n].reason for n in datasets.OTHER} == {"not a file of a known format"}
+    for name in datasets.BROKEN:
+        assert (rows[name].status, rows[name].exit_code) == (Status.FAILED, 3)
+        assert str(rows[name].error).startswith(str(lake / name))
+    able = {*datasets.GOOD, *datasets.FILTERED}
+    assert {rows[n].status for n in able} <= {Status.DONE, Status.SKIPPED}
+    if command in task.CHANGING:
+        assert set(datasets.digests(tmp_path / "out")) == able
+    if command == "fold":
+        reasons = {rows[n].reason for n in able if n.endswith(".orc")}
+        assert reasons == {"ORC's filters are sized by the row index stride and can't be folded; copied"}
+
+
+def test_a_file_of_another_kind_fails_where_it_is_named(tmp_path: Path) -> None:
+    for text in ("a,b\n", ""):
+        path = tmp_path / "notes.txt"
+        path.write_text(text)
+        row = one(path, "inspect", {})
+        assert (row.status, row.exit_code) == (Status.FAILED, 3)
+        assert one(tmp_path, "inspect", {}).status is Status.SKIPPED
+
+
+def test_marker_files_named_beside_others_are_skipped_as_in_directories(path: Path) -> None:
+    """A shell's pattern names them all."""
+    markers = [path.with_name("_SUCCESS"), path.with_name(f".{path.name}.crc"), path.with_name("_cut.parquet")]
+    markers[0].touch()
+    markers[1].write_bytes(b"crc\0\0\0\2\0" * 3)
+    markers[2].write_bytes(path.read_bytes()[:-1])
+    summary = path.with_name("_metadata")
+    shutil.copy(path, summary)
+    rows = [task.run(t) for t in task.plan("inspect", expand([str(p) for p in (path, *markers, summary)]), {})]
+    assert [r.status for r in rows] == [
+        Status.DONE, Status.SKIPPED, Status.SKIPPED, Status.FAILED, Status.DONE,
+    ]  # fmt: skip
+    assert one(markers[0], "inspect", {}).exit_code == 3
+
+
+def test_a_file_that_is_gone_or_is_none_is_a_row(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.parquet")
+    (tmp_path / "dead.parquet").symlink_to(tmp_path / "nowhere")
+    rows = [*ran(tmp_path, "inspect", {}), one(tmp_path / "nowhere", "inspect", {})]
+    assert {(r.status, r.exit_code) for r in rows} == {(Status.FAILED, 3)}
+    assert "no such file" in str(rows[-1].error)
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "code", "says"),
+    [
+        ("add", {"columns": ("nosuch",)}, 2, "nosuch"),
+        ("inspect", {"columns": ("nosuch",)}, 2, "nosuch"),
+        ("validate", {"max_fpp": 2.0}, 2, "between 0 and 1"),
+        ("probe", {"values": ["x"], "column": "id"}, 2, "x"),
+        ("inspect", {"nosuch": 1}, 70, "a bug: TypeError"),
+    ],
+)
+def test_what_is_wrong_with_the_request_is_a_row_too(
+    path: Path, command: str, options: dict[str, Any], code: int, says: str
+) -> None:
+    row = one(path, command, options, in_place=True)
+    assert (row.status, row.exit_code) == (Status.FAILED, code)
+    assert says in str(row.error)
+
+
+def test_encrypted_files_are_not_supported_and_say_so(fixtures: Path) -> None:
+    row = one(fixtures / "parquet" / "pyarrow_encrypted_footer.parquet", "inspect", {})
+    assert (row.status, row.exit_code) == (Status.FAILED, 4)
+
+
+def test_an_output_that_cannot_be_made_is_a_row(path: Path) -> None:
+    (path.parent / "out").write_text("a file where the directory should be")
+    row = one(path, "add", ID, output=path.parent / "out")
+    assert (row.status, row.exit_code) == (Status.FAILED, 3)
+    assert "the directory can't be made: file exists" in str(row.error)
+
+
+def test_a_remote_file_is_not_changed(tmp_path: Path) -> None:
+    listed = [Listed(path="gopher://x/y.parquet", size=-1, relative="y.parquet", walked=True)]
+    (row,) = (task.run(t) for t in task.plan("add", listed, ID, output=tmp_path / "out"))
+    assert (row.status, row.exit_code) == (Status.FAILED, 4)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_only_a_stop_from_outside_gets_through_and_leaves_nothing(path: Path, stop: type[BaseException]) -> None:
+    def progress(phase: str, done: int, total: int) -> None:
+        raise stop
+
+    before = datasets.digests(path.parent)
+    with pytest.raises(stop):
+        task.run(planned(path, in_place=True)[0], progress)
+    assert datasets.digests(path.parent) == before

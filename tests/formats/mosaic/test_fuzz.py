@@ -1,0 +1,127 @@
+"""Seeded mutations of Mosaic files: whatever the bytes, only BloomErrors come out and nothing is left behind."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.golden import MOSAIC
+from support.mosaicfiles import DRAFT, Blob, Bucket, Group, Parts
+
+import bloomcli
+from bloomcli.errors import BloomError
+from bloomcli.model.file import ValidateReport
+
+pytestmark = pytest.mark.slow
+
+CASES_EACH = 120
+INTERESTING = (0x00, 0x01, 0x0A, 0x12, 0x20, 0x7F, 0x80, 0xFF)
+NUMBERS = (0, 1, 2, 255, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
+LAYOUTS = ("draft_types", "released_paged", "released_plain")
+
+COMMANDS: tuple[Callable[[Path, Path, str], object], ...] = (
+    lambda path, _, __: bloomcli.inspect(path),
+    lambda path, _, __: bloomcli.validate(path, deep=True, require=["*"]),
+    lambda path, _, column: bloomcli.probe(path, ["3", "-1"], column=column, explain=True),
+    lambda path, out, column: bloomcli.add(path, [column], output=out, replace=True, threads=1, **DRAFT),
+    lambda path, out, _: bloomcli.remove(path, output=out),
+    lambda path, out, _: bloomcli.fold(path, output=out, fpp=0.5),
+)
+
+
+@pytest.fixture
+def whole(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, str, Path]:
+    """A file with filters, a column of it, a folder to work in; no waiting for the disk, thousands are written."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    path = MOSAIC / f"{request.param}.mosaic"
+    column = {"released_plain": "oil_temperature_celsius"}.get(request.param, "whole")
+    if request.param != "draft_types":
+        bloomcli.add(path, [column], output=tmp_path / "whole", **DRAFT)
+        path = tmp_path / "whole"
+    (tmp_path / "work").mkdir()
+    return path.read_bytes(), column, tmp_path / "work"
+
+
+def survives(folder: Path, column: str, cases: Iterator[bytes]) -> tuple[int, int]:
+    """Run the commands on each case. (cases, errors and failed validations)"""
+    path, out = folder / "f", folder / "out"
+    turns = told = 0
+    for data in cases:
+        path.write_bytes(data)
+        for command in COMMANDS:
+            try:
+                report = command(path, out, column)
+            except BloomError as error:
+                told += 1
+                assert error.path == str(path)
+                assert str(error)
+                assert not out.exists()
+            else:
+                out.unlink(missing_ok=True)
+                told += isinstance(report, ValidateReport) and not report.ok
+        assert list(folder.iterdir()) == [path]
+        turns += 1
+    return turns, told
+
+
+def flipped(random_: random.Random, data: bytes, start: int, end: int) -> bytes:
+    """One to three bytes between `start` and `end` become others."""
+    changed = bytearray(data)
+    for _ in range(random_.choice((1, 1, 2, 3))):
+        at = random_.randrange(start, end)
+        changed[at] = random_.choice(
+            (changed[at] ^ 1 << random_.randrange(8), random_.choice(INTERESTING), random_.randrange(256))
+        )
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("whole", LAYOUTS, indirect=True)
+@pytest.mark.parametrize("where", ["metadata", "data"])
+def test_only_bloom_errors_come_out_of_damaged_bytes(whole: tuple[bytes, str, Path], where: str) -> None:
+    data, column, folder = whole
+    schema_at = int.from_bytes(data[-24:-16], "big")
+    place = (schema_at, len(data)) if where == "metadata" else (0, schema_at)
+    random_ = random.Random(f"{where} {column}")
+    turns, told = survives(folder, column, (flipped(random_, data, *place) for _ in range(CASES_EACH)))
+    assert turns == CASES_EACH
+    assert told > CASES_EACH / 20
+
+
+def lied(random_: random.Random, whole: Parts) -> Parts:
+    """One number of the index or the footer becomes another."""
+    ordinal = random_.randrange(len(whole.groups))
+    group = whole.groups[ordinal]
+    what: Any = random_.choice((group, whole, *group.buckets, *group.blobs))
+    names = {
+        Bucket: [f.name for f in fields(Bucket)],
+        Blob: [f.name for f in fields(Blob)],
+        Group: ["rows", "bucket_count", "blob_count"],
+        Parts: ["buckets", "group_count", "schema_at", "index_at"],
+    }
+    name = random_.choice(names[type(what)])
+    old = getattr(what, name) or 0
+    value = random_.choice((max(old - 1, 0), old + 1, old * 2, old // 2, *NUMBERS, *range(20)))
+    if name == "rows":
+        value = min(value, 1 << 20)  # a constant column may really have as many rows as it says
+    value = min(value, (1 << 32) - 1)
+    if isinstance(what, Parts):
+        return replace(whole, **{name: value})
+    if isinstance(what, Group):
+        return whole.with_group(ordinal, **{name: value})
+    if isinstance(what, Bucket):
+        return whole.with_bucket(ordinal, group.buckets.index(what), **{name: value})
+    return whole.with_blob(ordinal, group.blobs.index(what), **{name: value})
+
+
+@pytest.mark.parametrize("whole", ["released_paged", "released_plain"], indirect=True)
+def test_only_bloom_errors_come_out_of_metadata_that_lies(whole: tuple[bytes, str, Path]) -> None:
+    data, column, folder = whole
+    random_ = random.Random(column)
+    parts = Parts.of(data)
+    turns, told = survives(folder, column, (lied(random_, parts).data() for _ in range(CASES_EACH * 2)))
+    assert turns == CASES_EACH * 2
+    assert told > CASES_EACH / 2

@@ -1,0 +1,244 @@
+"""Seeded mutations of small ORC files: whatever the bytes, only BloomErrors come out and nothing is left behind."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import orcfiles
+from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, ROW_INDEX, File
+
+import bloomcli
+from bloomcli.errors import BloomError
+from bloomcli.model.file import ValidateReport
+
+pytestmark = pytest.mark.slow
+
+CASES_EACH = 70
+INTERESTING = (0x00, 0x01, 0x08, 0x0A, 0x12, 0x1A, 0x7F, 0x80, 0xFF)
+LENGTHS = (0, 1, 2, 255, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 64) - 1)
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "uncompressed": {"stripe": 16, "stride": 7},
+    "zlib": {"compression": "zlib", "stride": 10},
+    "snappy": {"compression": "snappy", "stride": 40, "dictionary_key_size_threshold": 1.0},
+}
+
+
+def table() -> dict[str, list[Any]]:
+    """Types whose footers and statistics differ."""
+    return {
+        "i": [1, None, 3] * 10,
+        "s": [f"s{i % 11}" for i in range(30)],
+        "d": [0.0, None, 1.5] * 10,
+        "l": [[1, None], [], None] * 10,
+        "st": [{"x": "a"}, None, {"x": None}] * 10,
+    }
+
+
+ALWAYS: tuple[Callable[[Path, Path], object], ...] = (
+    lambda path, _: bloomcli.inspect(path),
+    lambda path, _: bloomcli.validate(path, deep=True, require=["*"]),
+    lambda path, _: bloomcli.probe(path, ["3", "-1"], column="i", explain=True),
+    lambda path, out: bloomcli.add(path, ["i", "s", "l._elem"], output=out, replace=True, threads=1),
+)
+IN_TURN: tuple[Callable[[Path, Path], object], ...] = (
+    lambda path, _: bloomcli.probe(path, ["0", "nan"], column="d"),
+    lambda path, _: bloomcli.dump(path, column="s"),
+    lambda path, out: bloomcli.remove(path, output=out),
+    lambda path, out: bloomcli.add(path, ["st.x"], output=out, kind="both"),
+)
+
+
+@pytest.fixture
+def whole(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with filters of both kinds; no waiting for the disk, as thousands of files are written."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    orcfiles.write(tmp_path / "plain", table(), **LAYOUTS[request.param])
+    bloomcli.add(tmp_path / "plain", ["i", "s", "d", "l._elem"], output=tmp_path / "whole", kind="both")
+    (tmp_path / "work").mkdir()
+    return tmp_path / "whole"
+
+
+def survives(folder: Path, cases: Iterable[bytes]) -> tuple[int, int]:
+    """Run the commands on each case. (cases, errors and failed validations)"""
+    path, out = folder / "f", folder / "out"
+    turns = told = 0
+    for turn, data in enumerate(cases):
+        path.write_bytes(data)
+        for command in (*ALWAYS, IN_TURN[turn % len(IN_TURN)]):
+            try:
+                report = command(path, out)
+            except BloomError as error:
+                told += 1
+                assert error.path == str(path)
+                assert str(error)
+                assert not out.exists()
+            else:
+                out.unlink(missing_ok=True)
+                told += isinstance(report, ValidateReport) and not report.ok
+        assert list(folder.iterdir()) == [path]
+        turns += 1
+    return turns, told
+
+
+def flip(random_: random.Random, data: bytearray, start: int, end: int) -> None:
+    """One to three bytes between `start` and `end` become others."""
+    for _ in range(random_.choice((1, 1, 2, 3))):
+        at = random_.randrange(start, end)
+        how = random_.randrange(3)
+        if how == 0:
+            data[at] ^= 1 << random_.randrange(8)
+        elif how == 1:
+            data[at] = random_.choice(INTERESTING)
+        else:
+            data[at] = random_.randrange(256)
+
+
+def areas(file: File, data: bytes) -> dict[str, list[tuple[int, int]]]:
+    """Where the file's parts lie."""
+    found: dict[str, list[tuple[int, int]]] = {"index": [], "data": [], "stripe footers": []}
+    for part in file.stripes:
+        info = part.info
+        at = info.offset
+        for content in part.streams:
+            area = "index" if at < info.offset + info.index_length else "data"
+            if content:
+                found[area].append((at, at + len(content)))
+            at += len(content)
+        found["stripe footers"].append((at, at + info.footer_length))
+    found["tail"] = [(len(data) - 1 - data[-1] - file.postscript.footer_length, len(data))]
+    return found
+
+
+@pytest.mark.parametrize("whole", LAYOUTS, indirect=True)
+@pytest.mark.parametrize("where", ["tail", "stripe footers", "index", "data"])
+def test_only_bloom_errors_come_out_of_damaged_bytes(whole: Path, where: str) -> None:
+    data = whole.read_bytes()
+    file = File.split(data)
+    random_ = random.Random(f"{where} {len(file.stripes)}")
+    places = areas(file, data)[where]
+
+    def cases() -> Iterable[bytes]:
+        for _ in range(CASES_EACH):
+            changed = bytearray(data)
+            flip(random_, changed, *random_.choice(places))
+            yield bytes(changed)
+
+    turns, told = survives(whole.parent / "work", cases())
+    assert turns == CASES_EACH
+    assert told > CASES_EACH / 20
+
+
+def fields(message: Any) -> list[tuple[Any, Any]]:
+    """(message, field) of every number below a message."""
+    found = []
+    for field, value in message.ListFields():
+        if field.cpp_type == field.CPPTYPE_MESSAGE:
+            for child in value if field.is_repeated else [value]:
+                found += fields(child)
+        elif field.cpp_type in (field.CPPTYPE_UINT32, field.CPPTYPE_UINT64):
+            found.append((message, field))
+    return found
+
+
+def scramble(random_: random.Random, message: Any) -> None:
+    """A number becomes another one; or an element of a list goes, or is there twice."""
+    owner, field = random_.choice(fields(message))
+    repeated = field.is_repeated
+    top = (1 << 32) - 1 if field.cpp_type == field.CPPTYPE_UINT32 else (1 << 64) - 1
+    old = getattr(owner, field.name)
+    if repeated:
+        values = list(old)
+        how = random_.randrange(3)
+        if how == 0:
+            values.pop(random_.randrange(len(values)))
+        elif how == 1:
+            values.append(random_.choice(values))
+        else:
+            values[random_.randrange(len(values))] = random_.choice(LENGTHS) & top
+        old[:] = values
+        return
+    near = [max(old - 1, 0), old + 1, old * 2, old // 2, *LENGTHS, *range(20)]
+    setattr(owner, field.name, min(random_.choice(near), top))
+
+
+def drop_or_double(random_: random.Random, message: Any) -> None:
+    """A message in a list goes, is there twice, or changes places."""
+    lists = [v for f, v in message.ListFields() if f.is_repeated and f.cpp_type == f.CPPTYPE_MESSAGE]
+    chosen = random_.choice(lists)
+    items = [type(i).FromString(i.SerializeToString()) for i in chosen]
+    how = random_.randrange(3)
+    if how == 0:
+        items.pop(random_.randrange(len(items)))
+    elif how == 1:
+        items.insert(random_.randrange(len(items)), random_.choice(items))
+    else:
+        random_.shuffle(items)
+    del chosen[:]
+    chosen.extend(items)
+
+
+@pytest.mark.parametrize("whole", LAYOUTS, indirect=True)
+@pytest.mark.parametrize("what", ["footer", "postscript", "stripe footer", "filters"])
+def test_only_bloom_errors_come_out_of_metadata_that_lies(whole: Path, what: str) -> None:
+    data = whole.read_bytes()
+    random_ = random.Random(what)
+
+    def case() -> bytes:
+        file = File.split(data)
+        stripe = random_.randrange(len(file.stripes))
+        part = file.stripes[stripe]
+        size = part.info.footer_length
+        if what == "filters":
+            kind = random_.choice((BLOOM_FILTER, BLOOM_FILTER_UTF8))
+            column = random_.choice((1, 2, 3))
+            index = file.filters(column, stripe, kind)
+            random_.choice((scramble, drop_or_double))(random_, index)
+            file.set_filters(column, index, stripe, kind)
+            return file.join()
+        message = {"footer": file.footer, "postscript": file.postscript, "stripe footer": part.footer}[what]
+        ways = [scramble] if what == "postscript" else [scramble, scramble, drop_or_double]
+        random_.choice(ways)(random_, message)
+        if what == "stripe footer":  # what follows moves
+            grown = len(file.packed(part.footer.SerializeToString())) - size
+            for info in file.footer.stripes[stripe + 1 :]:
+                info.offset += grown
+            part.info.footer_length += grown
+        if what == "postscript":
+            return file.join(lengths=False, tail=False)
+        return rejoined(file) if len(part.footer.streams) != len(part.streams) else file.join(lengths=False)
+
+    turns, told = survives(whole.parent / "work", (case() for _ in range(CASES_EACH)))
+    assert turns == CASES_EACH
+    assert told > CASES_EACH / 20
+
+
+def rejoined(file: File) -> bytes:
+    """The file, where the stripe footers no longer tell the streams apart: their bytes stay as they were."""
+    for part in file.stripes:
+        body = b"".join(part.streams)
+        part.streams = [body, *[b""] * (len(part.footer.streams) - 1)] if part.footer.streams else []
+        part.rest = b"" if part.footer.streams else body
+    return file.join(lengths=False)
+
+
+@pytest.mark.parametrize("whole", ["uncompressed"], indirect=True)
+def test_only_bloom_errors_come_out_of_row_indexes_that_lie(whole: Path) -> None:
+    from bloomcli.formats.orc import spec
+
+    random_ = random.Random(8)
+
+    def case() -> bytes:
+        file = orcfiles.split(whole)
+        place = file.place(ROW_INDEX, random_.choice((1, 2, 3)))
+        part = file.stripes[0]
+        index = spec.message("RowIndex").FromString(file.plain(part.streams[place]))
+        random_.choice((scramble, drop_or_double))(random_, index)
+        part.streams[place] = file.packed(index.SerializeToString())
+        return file.join()
+
+    turns, _ = survives(whole.parent / "work", (case() for _ in range(CASES_EACH // 2)))
+    assert turns == CASES_EACH // 2

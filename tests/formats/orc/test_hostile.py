@@ -1,0 +1,178 @@
+"""ORC files of some kilobytes that claim gigabytes: bounded memory and time, or a refusal that names the ceiling."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support import measured, orcfiles, orchostile
+from support.processes import wait_until
+
+import bloomcli
+
+HUGE_STRIDE: Final = Path(__file__).parents[1] / "hostile" / "rowindexstride-huge.orc"
+MEMORY_MAX: Final = 512 << 20
+SECONDS_MAX: Final = 5.0
+"""Of processor time: other processes run beside the tests."""
+STOPPED_MAX: Final = 1.0
+
+
+def ran(*arguments: object, code: int | None = None) -> measured.Done:
+    """Run a command by itself, and hold it to the figures."""
+    found = measured.run(*arguments)
+    assert "Traceback" not in found.text
+    assert found.memory < MEMORY_MAX, f"{found.memory >> 20} MiB"
+    assert found.cpu < SECONDS_MAX, f"{found.cpu:.1f} s"
+    assert code is None or found.code == code, found.text
+    return found
+
+
+@pytest.mark.parametrize("options", [[], ["--kind", "both"]], ids=["utf8", "both"])
+def test_filters_are_sized_by_the_rows_that_are_there_where_the_stride_is_huge(
+    tmp_path: Path, options: list[str]
+) -> None:
+    out = tmp_path / "out.orc"
+    ran("add", HUGE_STRIDE, "-c", "*", "--replace", "-o", out, *options, code=0)
+    assert out.stat().st_size < 4 << 10
+    report = bloomcli.validate(out, deep=True)
+    assert (report.findings, report.values_checked) == ((), 160 * (2 if options else 1))
+    assert {f.bitset_bytes for f in bloomcli.inspect(out).filters} == {48}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", orchostile.READ)
+def test_values_that_take_no_room_in_the_file_take_little_in_memory(tmp_path: Path, name: str) -> None:
+    path = orchostile.READ[name](tmp_path)
+    assert path.stat().st_size < 1 << 20
+    out = tmp_path / "out.orc"
+    ran("add", path, "-c", "c", "--max-bytes", "4KiB", "-o", out, "--threads", 2, code=0)
+    found = ran("validate", out, "--deep", "--no-policy")
+    assert found.code == 0 or "filter-all-zero" in found.text, "statistics are those of a file that claims less"
+    assert "value-missing" not in found.text
+
+
+@pytest.mark.parametrize("command", ["add", "validate", "inspect"])
+@pytest.mark.parametrize("name", orchostile.REFUSED)
+def test_what_claims_too_much_is_refused_by_a_ceiling(tmp_path: Path, name: str, command: str) -> None:
+    make, ceiling = orchostile.REFUSED[name]
+    path = make(tmp_path)
+    assert path.stat().st_size < 1 << 20
+    options = {
+        "add": ["-c", "*", "--replace", "--max-bytes", "4KiB", "-o", tmp_path / "out.orc"],
+        "validate": ["--deep", "--no-policy"],
+        "inspect": [],
+    }[command]
+    found = ran(command, path, *options)
+    data = name in {"too many values", "lists of lists", "many long strings", "too large a dictionary"}
+    if command == "add" or not data:  # without filters, nothing is read of them
+        filters = "filters" in name
+        assert found.code == (0 if filters and command != "validate" else 1 if filters else found.code)
+        assert found.code in ({0, 1} if filters else {3, 4}), found.text
+        assert (filters and command == "add") or ceiling in " ".join(found.text.split())
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_row_index_that_claims_too_much_is_none(tmp_path: Path) -> None:
+    path = orchostile.a_large_row_index(tmp_path)
+    ran("inspect", path, code=0)
+    ran("validate", path, "--deep", "--no-policy")
+
+
+def test_a_filter_of_120_mib_is_checked_within_the_memory(tmp_path: Path) -> None:
+    path = orchostile.one_large_filter(tmp_path)
+    ran("inspect", path, code=0)
+    found = ran("validate", path, "--deep", "--no-policy", code=1)
+    assert "2 of 2 values" in found.text
+
+
+def test_filters_larger_than_readers_take_are_refused_before_they_are_built(tmp_path: Path) -> None:
+    path = orchostile.equal_integers(tmp_path)
+    found = ran("add", path, "-c", "c", "-o", tmp_path / "out.orc", code=4)
+    assert "the filters of column c would take" in found.text
+    assert "--max-bytes" in found.text
+
+
+def big(folder: Path, make: Callable[[Path], Path], stripes: int) -> Path:
+    """The same stripe many times over."""
+    file = orcfiles.split(make(folder))
+    part = file.stripes[0]
+    for _ in range(stripes - 1):
+        again = type(part)(b"", file.footer.stripes.add(), part.footer, part.streams)
+        again.info.CopyFrom(part.info)
+        file.stripes.append(again)
+    file.footer.number_of_rows *= stripes
+    (folder / "big.orc").write_bytes(file.join())
+    return folder / "big.orc"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("name", ["decimals", "one long string", "equal strings", "growing integers"])
+@pytest.mark.parametrize("command", ["add", "validate"])
+def test_whatever_is_decoded_a_stop_is_obeyed_at_once(
+    tmp_path: Path, name: str, number: signal.Signals, command: str
+) -> None:
+    path = big(tmp_path, orchostile.READ[name], 40)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    options = ["-c", "c", "--max-bytes", "4KiB", "-o", str(folder / "out.orc")]
+    if command == "validate":
+        small = tmp_path / "small.orc"
+        shutil.copyfile(orcfiles.edited(path, tmp_path / "f", lambda _: None), small)
+        put_filters(path, small)
+        path, options = small, ["--deep", "--no-policy"]
+    before = set(tmp_path.iterdir())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bloomcli", command, str(path), *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert wait_until(lambda: decoding(process.pid))
+    asked = time.monotonic()
+    process.send_signal(number)
+    _, error = process.communicate(timeout=30)
+    took = time.monotonic() - asked
+    ended = 143 if command == "add" else -signal.SIGTERM  # what only reads has nothing to tidy up
+    assert process.returncode == (130 if number is signal.SIGINT else ended), error
+    assert took < STOPPED_MAX, f"{took:.2f} s"
+    assert b"Traceback" not in error
+    assert not list(folder.iterdir())
+    assert set(tmp_path.iterdir()) == before
+
+
+def decoding(pid: int) -> bool:
+    """Some thread has used half a second of the processor, in which a file of this size is opened many times."""
+    ticks = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        if int(task.name) != pid:
+            fields = (task / "stat").read_text().rpartition(")")[2].split()
+            ticks = max(ticks, int(fields[11]))
+    return ticks > os.sysconf("SC_CLK_TCK") // 2
+
+
+def put_filters(path: Path, target: Path) -> None:
+    """Write filters for a file without reading its values: full ones, so that none is missing."""
+
+    def edit(file: orcfiles.File) -> None:
+        index = orcfiles.spec.message("BloomFilterIndex")()
+        info = file.stripes[0].info
+        for _ in range(-(-info.number_of_rows // file.footer.row_index_stride)):
+            index.bloom_filter.add(num_hash_functions=3, utf8bitset=b"\xff" * 8)
+        packed = file.packed(index.SerializeToString())
+        for stripe, part in enumerate(file.stripes):
+            if len(part.footer.streams) == len(part.streams):  # they share one message
+                file.insert(
+                    file.place(orcfiles.ROW_INDEX, 1, stripe) + 1, orcfiles.BLOOM_FILTER_UTF8, 1, packed, stripe
+                )
+                part.footer.columns[1].bloom_encoding = 1
+
+    orcfiles.edited(path, target, edit)

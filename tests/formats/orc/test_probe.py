@@ -1,0 +1,374 @@
+"""probe and dump on ORC files: answers by type, what statistics say, what they are refused for."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import orcfiles
+from support.orcfiles import CASES, ROW_INDEX, File
+
+import bloomcli
+from bloomcli.errors import CorruptFile, LiteralError, UnknownColumn, UsageError
+from bloomcli.formats.orc import spec
+from bloomcli.model.file import Presence, Verdict
+
+SKIPPING = Presence.ABSENT
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Filters by bloom on every leaf that takes them, in 3 stripes of 2 row groups; by pyarrow on lists and maps."""
+    folder = tmp_path_factory.mktemp("probe")
+    table = orcfiles.everything(60)
+    lists = [table.schema.get_field_index(n) for n in ("li", "mp", "ls")]
+    ids = [at + 2 if at else 0 for at in lists]  # the struct before them has two fields
+    plain = orcfiles.write(folder / "plain", table, stripe=20, stride=13, blooms=[ids[0] + 1, ids[1] + 2, ids[2] + 4])
+    names = {f.column for f in bloomcli.inspect(plain).filters}
+    assert names == {"li", "mp", "ls"}
+    orcfiles.edited(plain, plain, java)  # those of ORC C++ aren't trusted
+    bloomcli.add(plain, [*CASES, *orcfiles.NESTED], output=folder / "f", fpp=0.0001)
+    return folder / "f"
+
+
+def java(file: File) -> None:
+    """The file says that it is by ORC Java."""
+    file.footer.writer = spec.ORC_JAVA
+
+
+def ask(path: Path, column: str, *values: str) -> list[Verdict]:
+    return list(bloomcli.probe(path, list(values), column=column).verdicts)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_value_that_is_there_may_be_there(path: Path, name: str) -> None:
+    case = CASES[name]
+    rows = case.array(60).to_pylist()
+    texts = {case.text(v): v for v in case.present}
+    if not texts:
+        assert {v.presence for v in ask(path, name, "x")} == {SKIPPING}
+        assert {v.reason for v in ask(path, name, "x")} == {"only nulls"}
+        return
+    for verdict in ask(path, name, *texts):
+        value = texts[verdict.value]
+        start = (verdict.stripe or 0) * 20 + verdict.row_group * 13
+        hashed = {case.hash(v) for v in rows[start : start + verdict.rows] if v is not None}
+        expected = Presence.MAYBE if case.hash(value) in hashed else SKIPPING
+        assert verdict.presence is expected, (name, verdict)
+        assert verdict.rows == (13, 7)[verdict.row_group]
+
+
+ABSENT: dict[str, Callable[[int], Any]] = {
+    "int8": lambda i: i % 30 + 50,
+    "int16": lambda i: i + 100,
+    "int32": lambda i: i + 100,
+    "int64": lambda i: -(2**60) + i,
+    "float32": lambda i: i + 2.5,
+    "float64": lambda i: i + 0.123,
+    "string": lambda i: f"other {i}",
+    "binary": lambda i: b"other %d" % i,
+    "decimal_9_2": lambda i: Decimal(i + 2000) / 100,
+    "decimal_38_10": lambda i: Decimal(i) + Decimal("0.0000000001"),
+    "date": lambda i: dt.date(2001, 1, 1) + dt.timedelta(i),
+    "timestamp": lambda i: dt.datetime(2001, 1, 1, 1, 2, 3, 4000) + dt.timedelta(milliseconds=i),
+    "timestamp_tz": lambda i: dt.datetime(2001, 1, 1) + dt.timedelta(hours=i),
+    "st.x": lambda i: i + 100,
+    "st.y": lambda i: f"y{i}",
+    "li._elem": lambda i: i + 100,
+    "mp._key": lambda i: f"k{i}",
+    "ls._elem.z": lambda i: f"z{i}",
+    "li": lambda i: i + 10,
+    "mp": lambda i: i + 10,
+}
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_values_that_are_not_there_are_mostly_absent(path: Path, name: str) -> None:
+    text = CASES[name].text if name in CASES else str
+    verdicts = ask(path, name, *{text(ABSENT[name](i)): 0 for i in range(60)})
+    assert sum(v.presence is SKIPPING for v in verdicts) >= 0.97 * len(verdicts)
+    assert {v.presence for v in verdicts} <= {SKIPPING, Presence.MAYBE}
+
+
+@pytest.mark.parametrize(
+    ("column", "there"),
+    [("st.x", "7"), ("st.y", "c"), ("li._elem", "3"), ("mp._key", "m"), ("mp._value", "2"), ("ls._elem.z", "p")],
+)
+def test_values_within_structs_lists_and_maps_are_found(path: Path, column: str, there: str) -> None:
+    assert {v.presence for v in ask(path, column, there)} == {Presence.MAYBE}
+
+
+@pytest.mark.parametrize(
+    ("column", "there", "absent"), [("li", ("0", "1", "3"), ("2", "4")), ("mp", ("0", "1", "2"), ("3", "7"))]
+)
+def test_a_lists_or_maps_own_filter_holds_lengths(
+    path: Path, column: str, there: tuple[str, ...], absent: tuple[str, ...]
+) -> None:
+    assert {v.presence for v in ask(path, column, *there)} == {Presence.MAYBE}
+    assert sum(v.presence is SKIPPING for v in ask(path, column, *absent)) >= 10
+    assert {v.stats_skip for v in ask(path, column, *there)} == {None}
+    assert bloomcli.validate(path, columns=[column], deep=True).findings == ()
+
+
+def one(folder: Path, values: list[Any], kind: pa.DataType, edit: Callable[[File], object] | None = None) -> Path:
+    """A column `c` with a filter by bloom; `edit` is done before."""
+    path = orcfiles.write(folder / "plain", {"c": pa.array(values, kind)})
+    if edit is not None:
+        orcfiles.edited(path, path, edit)
+    bloomcli.add(path, ["c"], output=folder / "f", overwrite=True, fpp=1e-6)
+    return folder / "f"
+
+
+@pytest.mark.parametrize("stored", [0.0, -0.0])
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+def test_zeros_are_found_by_either_sign_and_nan_cant_be_told(
+    tmp_path: Path, kind: pa.DataType, stored: float
+) -> None:
+    path = one(tmp_path, [stored, 1.5], kind)
+    found = [v.presence for v in ask(path, "c", "0", "-0.0", "nan", "1e-400")]
+    assert found == [Presence.MAYBE, Presence.MAYBE, Presence.UNKNOWN, Presence.MAYBE]
+    assert [v.presence for v in ask(one(tmp_path, [2.5], kind), "c", "0", "-0")] == [SKIPPING] * 2
+
+
+def test_a_float_is_looked_up_as_the_column_holds_it(tmp_path: Path) -> None:
+    path = one(tmp_path, [1.1], pa.float32())
+    assert [v.presence for v in ask(path, "c", "1.1", "1.2", "1e39")] == [Presence.MAYBE, SKIPPING, SKIPPING]
+
+
+@pytest.mark.parametrize("text", ["1.5", "1.50", "01.500", "1.5e0", "15e-1"])
+def test_a_decimal_is_found_however_it_is_spelled(tmp_path: Path, text: str) -> None:
+    path = one(tmp_path, [Decimal("1.50")], pa.decimal128(9, 2))
+    assert [v.presence for v in ask(path, "c", text, "15", "-1.5", "1.505")] == [Presence.MAYBE, *[SKIPPING] * 3]
+
+
+def char(length: int) -> Callable[[File], None]:
+    def edit(file: File) -> None:
+        file.footer.types[1].kind, file.footer.types[1].maximum_length = 17, length
+
+    return edit
+
+
+@pytest.mark.parametrize("stored", ["ab", "äö", "", "abcde"])
+def test_a_char_is_looked_up_padded(tmp_path: Path, stored: str) -> None:
+    path = one(tmp_path, [stored.ljust(5)], pa.string(), char(5))
+    assert bloomcli.inspect(path).filters[0].physical == "char(5)"
+    assert [v.presence for v in ask(path, "c", stored, stored.ljust(5), "zz")] == [
+        Presence.MAYBE,
+        Presence.MAYBE,
+        SKIPPING,
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["1969-12-31T23:59:59.9994", "1969-12-31 23:59:59.999", "1969-12-31T23:59:59.999999999"]
+)
+def test_a_timestamp_is_hashed_in_whole_milliseconds_rounded_down(tmp_path: Path, text: str) -> None:
+    path = one(tmp_path, [-1], pa.timestamp("ms"))
+    bits = bloomcli.dump(path).bitset
+    k = bloomcli.dump(path).facts.hash_functions or 0
+    assert bits == orcfiles.bits_of([orcfiles.long_hash(-1)], len(bits) * 8, k)
+    assert [v.presence for v in ask(path, "c", text, "1970-01-01")] == [Presence.MAYBE, SKIPPING]
+
+
+def test_a_timestamp_with_a_zone_is_looked_up_as_the_moment(tmp_path: Path) -> None:
+    path = one(tmp_path, [dt.datetime(2024, 2, 29, 12)], pa.timestamp("ns", "UTC"))
+    found = ask(path, "c", "2024-02-29T12:00Z", "2024-02-29T13:00+01:00", "2024-02-29T12:00+01:00")
+    assert [v.presence for v in found] == [Presence.MAYBE, Presence.MAYBE, SKIPPING]
+    path = one(tmp_path, [dt.datetime(2024, 2, 29, 12)], pa.timestamp("ns"))
+    with pytest.raises(LiteralError, match=r"of column c, timestamp") as caught:
+        ask(path, "c", "2024-02-29T12:00Z")
+    assert "wall-clock" in caught.value.reason
+    assert "without a zone" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "why"),
+    [
+        ("int8", "300", "tinyint"),
+        ("int64", "1.5", "whole"),
+        ("decimal_9_2", "0.001", "hold"),
+        ("int16", "40000", "-32768"),
+    ],
+)
+def test_what_the_type_cant_hold_is_absent_for_that_reason(path: Path, column: str, text: str, why: str) -> None:
+    verdicts = ask(path, column, text)
+    assert {v.presence for v in verdicts} == {SKIPPING}
+    assert all(why in (v.reason or "") for v in verdicts)
+
+
+def test_statistics_and_filters_are_told_apart(tmp_path: Path) -> None:
+    table = {"i": [i * 2 for i in range(40)], "s": [f"s{i:02}" for i in range(40)], "n": [None] * 20 + [1] * 20}
+    path = orcfiles.write(tmp_path / "plain", table, stride=10, stripe=20)
+    assert [(v.presence, v.stats_skip) for v in ask(path, "i", "4")] == [
+        (Presence.NO_FILTER, False),
+        *[(Presence.NO_FILTER, True)] * 3,
+    ]
+    bloomcli.add(path, ["*"], output=tmp_path / "f", fpp=1e-6)
+    report = bloomcli.probe(tmp_path / "f", ["4", "5", "999"], column="i")
+    assert [(v.stripe, v.row_group, v.rows) for v in report.verdicts[:4]] == [
+        (0, 0, 10),
+        (0, 1, 10),
+        (1, 0, 10),
+        (1, 1, 10),
+    ]
+    present, gap, beyond = report.totals
+    assert (present.presence, present.skipped_row_groups, present.stats_skipped_row_groups) == (Presence.MAYBE, 3, 3)
+    assert (gap.presence, gap.skipped_row_groups, gap.gain_row_groups) == (SKIPPING, 4, 1)
+    assert (beyond.stats_skipped_row_groups, beyond.gain_row_groups) == (4, 0)
+    data = sum(p.info.data_length for p in orcfiles.split(tmp_path / "f").stripes)
+    assert report.total_bytes == pytest.approx(data, abs=4)
+    assert [v.stats_skip for v in ask(tmp_path / "f", "s", "s05x")] == [False, True, True, True]
+    nulls = ask(tmp_path / "f", "n", "1")
+    assert [v.presence for v in nulls] == [SKIPPING, SKIPPING, Presence.MAYBE, Presence.MAYBE]
+    assert [v.reason for v in nulls] == ["only nulls"] * 2 + [None] * 2
+
+
+@pytest.mark.parametrize("text", ["10000000000.000000000000000001", "-99999999999999999999.999999999999999999", "0"])
+def test_statistics_of_long_decimals_are_not_rounded(tmp_path: Path, text: str) -> None:
+    path = one(tmp_path, [Decimal(text)], pa.decimal128(38, 18))
+    near = str(Decimal(text) + Decimal("1E-18")) if text == "0" else text[:-1] + "3"
+    assert [(v.presence, v.stats_skip) for v in ask(path, "c", text, f"{Decimal(near):f}")] == [
+        (Presence.MAYBE, False),
+        (SKIPPING, True),
+    ]
+
+
+@pytest.mark.parametrize("name", ["int32", "float64", "string", "decimal_9_2", "date", "timestamp", "timestamp_tz"])
+def test_no_statistics_rule_out_what_is_there(path: Path, name: str) -> None:
+    case = CASES[name]
+    for verdict in ask(path, name, *map(case.text, case.present)):
+        assert not (verdict.stats_skip and verdict.presence is Presence.MAYBE), verdict
+
+
+def test_a_filter_without_a_readable_row_index_still_answers(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "plain", {"c": range(10)}, blooms=[1])
+    for edit in (
+        lambda f: f.drop(f.place(ROW_INDEX, 1)),
+        lambda f: f.stripes[0].streams.__setitem__(f.place(ROW_INDEX, 1), b"\xff\xff"),
+    ):
+        orcfiles.edited(path, tmp_path / "f", edit)
+        found = [(v.presence, v.stats_skip) for v in ask(tmp_path / "f", "c", "3", "400")]
+        assert found == [(Presence.MAYBE, None), (SKIPPING, None)]
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_without_a_row_index_nothing_is_known_of_any_stripe(tmp_path: Path, filtered: bool) -> None:
+    table = {"i": range(40), "s": [f"s{i}" for i in range(40)]}
+    path = orcfiles.write(tmp_path / "plain", table, stripe=20, stride=10, blooms=[1] if filtered else None)
+    orcfiles.edited(path, tmp_path / "f", lambda f: f.footer.ClearField("row_index_stride"))
+    report = bloomcli.probe(tmp_path / "f", ["5", "-1"], column="i")
+    expected = Presence.UNKNOWN if filtered else Presence.NO_FILTER
+    assert [(v.stripe, v.row_group, v.rows, v.presence) for v in report.verdicts] == [
+        (0, 0, 20, expected),
+        (1, 0, 20, expected),
+    ] * 2
+    assert [t.presence for t in report.totals] == [expected] * 2
+    assert report.total_bytes == sum(p.info.data_length for p in orcfiles.split(path).stripes)
+
+
+def test_of_an_encrypted_column_nothing_is_known_whatever_its_mask_says(tmp_path: Path) -> None:
+    """The statistics beside the encrypted ones are of a column of nulls."""
+    masked = orcfiles.write(tmp_path / "f", {"c": pa.array([None] * 9, pa.string()), "i": range(9)})
+
+    def encrypt(file: File) -> None:
+        variant = spec.message("EncryptionVariant")(root=1)
+        file.footer.encryption = spec.message("Encryption")(variants=[variant]).SerializeToString()
+
+    assert {v.presence for v in ask(masked, "c", "x")} == {SKIPPING}
+    orcfiles.edited(masked, masked, encrypt)
+    assert [(v.presence, v.stats_skip, v.reason) for v in ask(masked, "c", "x")] == [
+        (Presence.UNKNOWN, None, "the column is encrypted")
+    ]
+    assert {v.stats_skip for v in ask(masked, "i", "77")} == {True}
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(0, 0), (39, 2), (60, 50), (18, 39), (2**32 - 1, 2**32 - 1)])
+def test_a_decimal_of_a_type_that_isnt_cant_be_told(tmp_path: Path, precision: int, scale: int) -> None:
+    """Hive before 0.12 wrote no precision: values of any scale may be there."""
+    path = orcfiles.write(tmp_path / "plain", {"c": pa.array([Decimal("1.5")], pa.decimal128(9, 2))}, blooms=[1])
+
+    def edit(file: File) -> None:
+        file.footer.types[1].precision, file.footer.types[1].scale = precision, scale
+
+    orcfiles.edited(path, tmp_path / "f", edit)
+    for verdict in ask(tmp_path / "f", "c", "1.5", "1e60", "7"):
+        assert (verdict.presence, verdict.stats_skip) == (Presence.UNKNOWN, None)
+        assert f"decimal({precision},{scale}) is no type" in (verdict.reason or "")
+    assert bloomcli.validate(tmp_path / "f").findings == ()
+    (finding,) = bloomcli.validate(tmp_path / "f", deep=True).findings
+    assert (finding.id, finding.column) == ("filter-not-checked", "c")
+
+
+def test_no_room_is_made_for_a_char_of_any_length(tmp_path: Path) -> None:
+    path = one(tmp_path, ["ab"], pa.string(), char(200))
+    orcfiles.edited(path, tmp_path / "long", char(4_000_000_000))
+    (verdict,) = ask(tmp_path / "long", "c", "ab")
+    assert verdict.presence is Presence.UNKNOWN
+    assert "char(4000000000) is padded" in (verdict.reason or "")
+    assert bloomcli.validate(tmp_path / "long", deep=True).values_checked == 1
+
+
+def test_blanks_at_a_chars_end_mean_nothing_also_beyond_its_length(tmp_path: Path) -> None:
+    path = one(tmp_path, ["ab "], pa.string(), char(3))
+    found = [v.presence for v in ask(path, "c", "ab     ", "ab", " ab", "abcd")]
+    assert found == [Presence.MAYBE, Presence.MAYBE, SKIPPING, SKIPPING]
+
+
+def test_a_filter_that_cant_be_read_cant_tell(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "plain", {"c": range(10)}, blooms=[1])
+    orcfiles.edited(path, tmp_path / "f", lambda f: f.set_filters(1, b"\x0a\x7f"))
+    (verdict,) = ask(tmp_path / "f", "c", "3")
+    assert verdict.presence is Presence.UNKNOWN
+    assert "can't be read" in (verdict.reason or "")
+    (fact,) = bloomcli.inspect(tmp_path / "f").filters
+    assert fact.problem == verdict.reason
+    with pytest.raises(CorruptFile, match="can't be read"):
+        bloomcli.dump(tmp_path / "f", column="c")
+
+
+def test_explain_tells_hash_and_bits(path: Path) -> None:
+    for verdict in bloomcli.probe(path, ["42", "77"], column="int32", explain=True).verdicts:
+        dumped = bloomcli.dump(path, column="int32", row_group=verdict.row_group, stripe=verdict.stripe or 0)
+        (trail,) = verdict.trail
+        assert (trail.hash, trail.block) == (orcfiles.long_hash(int(verdict.value)), None)
+        assert trail.hashed == int(verdict.value).to_bytes(4, "little")
+        bits, k = len(dumped.bitset) * 8, dumped.facts.hash_functions or 0
+        assert list(trail.bits) == orcfiles.places(trail.hash, bits, k)
+        assert trail.present == tuple(bool(dumped.bitset[b // 8] >> b % 8 & 1) for b in trail.bits)
+        assert (verdict.presence is Presence.MAYBE) == all(trail.present)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "columns have filters"),
+        ({"column": "flag"}, "column flag has no filters in stripe 0"),
+        ({"column": "int8", "row_group": 2}, "no row group 2 in stripe 0; it has 2"),
+        ({"column": "int8", "row_group": -1}, "no row group -1"),
+        ({"column": "int8", "stripe": 3}, "no stripe 3; the file has 3"),
+        ({"column": "int8", "stripe": -1}, "no stripe -1"),
+        ({"column": "int*"}, "means 4 columns"),
+    ],
+    ids=str,
+)
+def test_dump_of_what_is_not_one_filter_is_refused(path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        bloomcli.dump(path, **options)
+
+
+def test_the_only_filtered_column_needs_no_name_even_after_structs(tmp_path: Path) -> None:
+    table = {"st": [{"x": 1}], "a": [1], "b": [2]}
+    for column, value in (("st.x", "1"), ("a", "1"), ("b", "2")):
+        path = orcfiles.write(tmp_path / "plain", table)
+        bloomcli.add(path, [column], output=tmp_path / "f", overwrite=True)
+        assert bloomcli.dump(tmp_path / "f").facts.column == column
+        report = bloomcli.probe(tmp_path / "f", [value])
+        assert (report.column, report.totals[0].presence) == (column, Presence.MAYBE)
+    with pytest.raises(UnknownColumn, match="no column") as caught:
+        bloomcli.inspect(path, columns=["st"])
+    assert "st.x" in (caught.value.hint or "")

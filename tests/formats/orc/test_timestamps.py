@@ -1,0 +1,276 @@
+"""Timestamps of ORC files: seconds, nanoseconds and the writer's zone, to what readers look up."""
+
+from __future__ import annotations
+
+import datetime as dt
+import zoneinfo
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support import orcfiles, orcruns
+from support.orcfiles import File
+from support.orcvalues import Hashed, row_groups
+from support.reference import packed
+
+import bloomcli
+from bloomcli import kernels
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc import zones
+from bloomcli.formats.orc.file import OrcFile
+from bloomcli.model.file import Presence
+from bloomcli.storage.source import open_source
+
+DATA, SECONDARY = 1, 5
+STORED_FROM = 1_420_070_400
+"""2015-01-01 00:00 UTC, which stored seconds count from."""
+HOUR = 3600
+
+
+def utc(text: str) -> int:
+    """Seconds since 1970."""
+    return int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())
+
+
+def stored_nanos(nanos: int) -> int:
+    """As SECONDARY has them: zeros at the end cut off and counted."""
+    zeros = next((n for n in range(8, 1, -1) if nanos and nanos % 10**n == 0), 0)
+    return nanos // 10**zeros << 3 | max(zeros - 1, 0)
+
+
+def written(
+    path: Path, moments: list[tuple[int, int]], zone: str, base: int = STORED_FROM, kind: str = "TIMESTAMP"
+) -> Path:
+    """A file whose column `c` holds (seconds, nanoseconds), as stored, and `n` their numbers."""
+    arrow = pa.timestamp("ns", "UTC" if kind == "TIMESTAMP_INSTANT" else None)
+    table = {"c": pa.array([1] * len(moments), arrow), "n": list(range(len(moments)))}
+
+    def edit(file: File) -> None:
+        stripe = file.stripes[0]
+        seconds = orcruns.direct([second - base for second, _ in moments], signed=True)
+        nanos = orcruns.direct([stored_nanos(nanos) for _, nanos in moments], signed=False)
+        stripe.streams[file.place(DATA, 1)] = file.packed(seconds)
+        stripe.streams[file.place(SECONDARY, 1)] = file.packed(nanos)
+        stripe.footer.writer_timezone = zone
+
+    plain = orcfiles.write(path.with_name("plain"), table)
+    return orcfiles.edited(plain, path, edit)
+
+
+def hashed(path: Path) -> Hashed:
+    """Of column `c`."""
+    file = OrcFile(open_source(str(path)))
+    (group,) = row_groups(file.source, file.footer, file.footer.stripes[0], file.footer.types[1])
+    return group
+
+
+def longs(values: list[int]) -> bytes:
+    """The hashes of milliseconds."""
+    return packed([orcfiles.long_hash(value) for value in values])
+
+
+FAR = [
+    *((utc("9999-12-31T23:59:59"), 999_999_999), (utc("2262-04-12"), 0), (utc("1677-09-20"), 1)),
+    *((utc("0001-01-01"), 0), (utc("1969-12-31T00:00:01"), 1_000_000), (utc("1969-12-31"), 999_999), (0, 0)),
+    *((1, 10), (2, 100), (3, 123_456_789), (4, 100_000_000), (1 << 40, 5), (-(1 << 40), 0)),
+]
+
+
+def floor_millis(second: int, nanos: int) -> int:
+    """Of what is stored: a second before 1970 was rounded towards zero if there is a millisecond of a fraction."""
+    late = second * 1000 + nanos // 10**6 < 0 and nanos > 999_999
+    return second * 1000 + nanos // 10**6 - 1000 * late
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_INSTANT"])
+def test_moments_of_any_year_are_hashed_in_milliseconds_rounded_down(tmp_path: Path, kind: str) -> None:
+    found = hashed(written(tmp_path / "f", FAR, "UTC", kind=kind))
+    assert bytes(found.hashes) == longs([floor_millis(*moment) for moment in FAR])
+    assert not found.shifted
+
+
+def test_an_instant_has_no_zone(tmp_path: Path) -> None:
+    found = hashed(written(tmp_path / "f", FAR, "Mars/Olympus", kind="TIMESTAMP_INSTANT"))
+    assert bytes(found.hashes) == longs([floor_millis(*moment) for moment in FAR])
+
+
+def test_nanoseconds_below_0_count_back_as_arrow_writes_them(tmp_path: Path) -> None:
+    orcfiles.write(tmp_path / "f", {"c": pa.array([-1, -1500, -2_000_000, -999], pa.timestamp("us"))})
+    assert bytes(hashed(tmp_path / "f").hashes) == longs([-1, -2, -2000, -1])
+
+
+ZONED = [
+    ("GMT+05:30", "2023-07-01T12:00", 19_800),
+    ("GMT-8", "1850-01-01", -28_800),
+    ("JST", "2023-07-01", 32_400),
+    ("CST", "9999-07-01", -5 * HOUR),
+    ("CST", "9999-12-31", -6 * HOUR),
+    ("Europe/Berlin", "2023-07-01", 2 * HOUR),
+    ("Europe/Berlin", "2438-03-28T00:59:59", HOUR),
+    ("Europe/Berlin", "2438-03-28T01:00:00", 2 * HOUR),
+    ("Europe/Berlin", "1850-01-01", HOUR),
+    ("Asia/Kolkata", "1868-06-01", 19_800),
+    ("Etc/GMT+5", "2000-01-01", -5 * HOUR),
+]
+
+
+@pytest.mark.parametrize(("zone", "moment", "offset"), ZONED)
+def test_what_is_hashed_is_the_writers_wall_clock(tmp_path: Path, zone: str, moment: str, offset: int) -> None:
+    now = {"GMT+05:30": 19_800, "JST": 32_400, "Asia/Kolkata": 19_800, "Europe/Berlin": HOUR, "Etc/GMT+5": -18_000}
+    base = STORED_FROM - now.get(zone, {"GMT-8": -28_800, "CST": -21_600}.get(zone, 0))
+    found = hashed(written(tmp_path / "f", [(utc(moment), 0)], zone, base))
+    assert bytes(found.hashes) == longs([(utc(moment) + offset) * 1000])
+
+
+DISPUTED = [
+    ("Asia/Kolkata", "1868-06-01", {19_800, 21_208}),
+    ("Asia/Dubai", "1880-01-01", {14_400, 13_272}),
+    ("Europe/Oslo", "1940-06-01", {HOUR, 2 * HOUR}),
+    ("Europe/Moscow", "1850-01-01", {3 * HOUR, 4 * HOUR, 9017}),
+    ("EET", "1975-07-01", {2 * HOUR, 3 * HOUR}),
+    ("Asia/Tehran", "1978-12-01", {12_600, 14_400}),
+    ("America/New_York", "1950-07-01", {-4 * HOUR}),
+]
+
+
+@pytest.mark.parametrize(("zone", "moment", "offsets"), DISPUTED)
+def test_where_readers_data_differ_the_hashes_of_each_are_given(
+    tmp_path: Path, zone: str, moment: str, offsets: set[int]
+) -> None:
+    known = zones.intervals(zone)
+    assert known is not None
+    at = max(i for i, (start, _, _) in enumerate(known) if start <= STORED_FROM)
+    path = written(tmp_path / "f", [(utc(moment), 0), (utc("2023-01-01"), 0)], zone, STORED_FROM - known[at][1])
+    found = hashed(path)
+    all_of = [memoryview(h).cast("Q").tolist() for h in (found.hashes[:8], found.shifted)]
+    wanted = {orcfiles.long_hash((utc(moment) + offset) * 1000) for offset in offsets}
+    assert {*all_of[0], *all_of[1]} >= wanted
+    assert len(all_of[1]) == len({*all_of[0], *all_of[1]}) - 1  # each once
+    assert set(found.owners) <= {0}
+    bloomcli.add(path, ["c"], output=tmp_path / "out")
+    for offset in offsets:
+        wall = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=utc(moment) + offset)
+        (verdict,) = bloomcli.probe(tmp_path / "out", [wall.isoformat()], column="c").verdicts
+        assert verdict.presence is Presence.MAYBE
+
+
+@pytest.mark.parametrize(("zone", "base", "offset"), [("Asia/Kolkata", 19_800, 21_208), ("UTC", 0, 0)])
+def test_deep_accepts_any_reading_and_names_what_none_of_them_finds(
+    tmp_path: Path, zone: str, base: int, offset: int
+) -> None:
+    second = utc("1868-06-01")
+    path = written(tmp_path / "f", [(second, 0), (second + 1, 5)], zone, STORED_FROM - base)
+    other = written(tmp_path / "g", [(second + offset, 0)], "UTC")
+    bloomcli.add(path, ["c"], output=tmp_path / "ours", ndv=10_000)
+    bloomcli.add(other, ["c"], output=tmp_path / "theirs", ndv=10_000)
+    theirs = orcfiles.split(tmp_path / "theirs")
+    taken = theirs.stripes[0].streams[theirs.place(orcfiles.BLOOM_FILTER_UTF8, 1)]
+
+    def edit(file: File) -> None:
+        file.stripes[0].streams[file.place(orcfiles.BLOOM_FILTER_UTF8, 1)] = taken
+
+    orcfiles.edited(tmp_path / "ours", tmp_path / "mixed", edit)
+    (finding,) = (f for f in bloomcli.validate(tmp_path / "mixed", deep=True).findings if f.id == "value-missing")
+    wall = dt.datetime.fromtimestamp(second + 1 + base, dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    assert finding.missing == (f"{wall}.000000005",)
+    assert finding.message.startswith("1 of 2 values")
+
+
+@pytest.mark.parametrize(
+    ("zone", "match"),
+    [
+        ("SystemV/PST8PDT", "nothing is known here of its writer's time zone, SystemV/PST8PDT"),
+        ("../../../etc/passwd", "nothing is known here of its writer's time zone"),
+        ("", "doesn't name its writer's time zone"),
+    ],
+)
+def test_an_unknown_zone_is_not_supported_for_its_column_only(tmp_path: Path, zone: str, match: str) -> None:
+    known = written(tmp_path / "known", [(utc("2023-01-01"), 0)], "UTC")
+    bloomcli.add(known, ["c", "n"], output=tmp_path / "filters")
+
+    def edit(file: File) -> None:
+        file.stripes[0].footer.writer_timezone = zone
+
+    orcfiles.edited(known, tmp_path / "bare", edit)
+    with pytest.raises(UnsupportedError, match=f"column c is timestamp: .*{match}") as caught:
+        bloomcli.add(tmp_path / "bare", ["c", "n"], output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert caught.value.field == "types[1]"
+    (added, left) = bloomcli.add(tmp_path / "bare", ["*"], output=tmp_path / "glob").changes
+    assert (added.column, left.column, left.action) == ("n", "c", "keep")
+    assert match in (left.reason or "")
+    assert [c.column for c in bloomcli.add(tmp_path / "bare", ["n"], output=tmp_path / "out").changes] == ["n"]
+    orcfiles.edited(tmp_path / "filters", tmp_path / "unknown", edit)
+    report = bloomcli.validate(tmp_path / "unknown", deep=True)
+    assert [(f.id, f.column) for f in report.findings] == [("filter-not-checked", "c")]
+    assert match in report.findings[0].message
+    assert report.values_checked == 1
+
+
+def test_without_time_zone_data_utc_is_known_and_others_are_not_supported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zoneinfo, "TZPATH", (str(tmp_path / "none"),))
+    monkeypatch.setattr(zones, "_PACKAGE", "no_such_package")
+    zones.writer_zone.cache_clear()
+    for zone in ("UTC", "GMT", "GMT+05:30"):
+        assert zones.writer_zone(zone) is not None
+    path = written(tmp_path / "f", [(0, 0)], "Asia/Tokyo")
+    with pytest.raises(UnsupportedError, match="Asia/Tokyo") as caught:
+        bloomcli.add(path, ["c"], output=tmp_path / "out")
+    assert "pip install tzdata" in (caught.value.hint or "")
+    zones.writer_zone.cache_clear()
+
+
+def replaced(kind: int, data: bytes) -> Callable[[File], None]:
+    """Put other bytes in the place of a stream of `c`."""
+
+    def edit(file: File) -> None:
+        file.stripes[0].streams[file.place(kind, 1)] = file.packed(data)
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "match"),
+    [
+        (replaced(SECONDARY, orcruns.direct([10**9 << 3] * 3, signed=False)), "more nanoseconds than a second has"),
+        (replaced(SECONDARY, orcruns.direct([999 << 3 | 7] * 3, signed=False)), "more nanoseconds than a second"),
+        (replaced(SECONDARY, orcruns.direct([1 << 62] * 3, signed=False)), "more nanoseconds than a second has"),
+        (replaced(SECONDARY, orcruns.direct([0] * 2, signed=False)), "the stream ends before"),
+        (replaced(DATA, orcruns.direct([0] * 2, signed=True)), "the stream ends before"),
+    ],
+)
+def test_streams_that_are_no_timestamps_are_damage(tmp_path: Path, edit: Callable[[File], None], match: str) -> None:
+    path = written(tmp_path / "f", [(0, 0)] * 3, "UTC")
+    orcfiles.edited(path, tmp_path / "bad", edit)
+    with pytest.raises(CorruptFile, match=match):
+        bloomcli.add(tmp_path / "bad", ["c"], output=tmp_path / "out")
+
+
+def test_a_moment_beyond_nanoseconds_is_looked_up(tmp_path: Path) -> None:
+    """ORC holds seconds of 64 bits; nanoseconds of 64 bits end in 2262."""
+    path = written(tmp_path / "f", FAR, "UTC")
+    bloomcli.add(path, ["c"], output=tmp_path / "out", fpp=1e-6)
+    asked = ["9999-12-31T23:59:59.999999999", "9999-12-31T23:59:59.999", "1677-09-20", "9999-12-31", "1600-01-01"]
+    verdicts = bloomcli.probe(tmp_path / "out", asked, column="c").verdicts
+    maybe, absent = Presence.MAYBE, Presence.ABSENT
+    assert [v.presence for v in verdicts] == [maybe, maybe, maybe, absent, absent]
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "more", "match"),
+    [
+        ([], [], [], "as many"),
+        ([0], [0], [], "least int64"),
+        ([-(1 << 63)], [1], [], "aren't there"),
+        ([-(1 << 63)], [16], [0] * 16, "more than are asked for"),
+        ([-(1 << 63), 0], [1, 0], [0], "aren't there"),
+    ],
+)
+def test_a_zone_is_checked_before_it_is_used(starts: list[int], ends: list[int], more: list[int], match: str) -> None:
+    parts = [array("q", part).tobytes() for part in (starts, [0] * len(starts), ends, more)]
+    with pytest.raises(ValueError, match=match):
+        kernels.WriterZone(*parts, base=STORED_FROM, cycle=1 << 62, exact=False)

@@ -1,0 +1,246 @@
+"""Which of an ORC file's filters readers may use: every rule of orc-core and ORC C++, on files edited to break it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support import orcfiles
+from support.orcfiles import File
+
+import bloomcli
+from bloomcli.model.file import Presence, Severity
+
+COLUMNS = {
+    "int32": "42",
+    "float64": "1.5",
+    "string": "a",
+    "binary": "0x61",
+    "decimal_9_2": "1.5",
+    "date": "2024-02-29",
+    "timestamp": "1970-01-01",
+    "timestamp_tz": "1970-01-01",
+}
+IDS = {name: list(orcfiles.CASES).index(name) + 1 for name in orcfiles.CASES}
+TEXTS = ("string", "varchar", "char")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Filters by pyarrow on every case."""
+    folder = tmp_path_factory.mktemp("trust")
+    return orcfiles.write(folder / "f", orcfiles.everything(40), blooms=IDS.values(), fpp=0.001)
+
+
+def untrusted(path: Path) -> dict[str, str]:
+    """Column -> why its filters must not be used, by inspect; probe and validate have to agree."""
+    why = {s.column: s.untrusted for s in bloomcli.inspect(path, columns=list(COLUMNS)).summary}
+    found = {f.column: f.message for f in bloomcli.validate(path).findings if f.id == "filter-untrusted"}
+    for column, value in COLUMNS.items():
+        (verdict,) = bloomcli.probe(path, [value], column=column).verdicts
+        reason = why[column]
+        if reason is None:
+            assert column not in found
+            local_time = column == "timestamp" and verdict.reason is not None
+            assert verdict.presence is (Presence.UNKNOWN if local_time else Presence.MAYBE), column
+        else:
+            assert reason in found[column]
+            assert (verdict.presence, verdict.reason) == (Presence.UNKNOWN, reason)
+    return {column: reason for column, reason in why.items() if reason is not None}
+
+
+def software(version: str | None, writer: int = 1) -> Callable[[File], None]:
+    def edit(file: File) -> None:
+        file.footer.writer = writer
+        file.footer.ClearField("software_version")
+        if version is not None:
+            file.footer.software_version = version
+
+    return edit
+
+
+BAD = [None, "1.7.0", "1.6.0", "1.6.1", "1.6.9", "1.6.10", "1.6.11", "1.6.11-SNAPSHOT", "1.7.0-SNAPSHOT"]
+GOOD = ["1.6.12", "1.6.12-SNAPSHOT", "1.7.1", "1.8.0", "2.2.2", "1.6.100"]
+
+
+@pytest.mark.parametrize("version", BAD)
+def test_no_filter_of_a_bad_cpp_writer_is_used(path: Path, tmp_path: Path, version: str | None) -> None:
+    orcfiles.edited(path, tmp_path / "f", software(version))
+    found = untrusted(tmp_path / "f")
+    assert set(found) == set(COLUMNS)
+    assert all("ORC C++" in reason and (version or "unknown") in reason for reason in found.values())
+
+
+@pytest.mark.parametrize("version", GOOD)
+def test_filters_of_a_sound_cpp_writer_are_used(path: Path, tmp_path: Path, version: str) -> None:
+    orcfiles.edited(path, tmp_path / "f", software(version))
+    assert untrusted(tmp_path / "f") == {}
+
+
+@pytest.mark.parametrize("writer", [0, 2, 3, 4, 5, 77])
+@pytest.mark.parametrize("version", [None, "1.6.0"])
+def test_a_bad_version_of_cpp_is_none_of_another_writer(
+    path: Path, tmp_path: Path, writer: int, version: str | None
+) -> None:
+    orcfiles.edited(path, tmp_path / "f", software(version, writer))
+    assert untrusted(tmp_path / "f") == {}
+
+
+def old_kinds(writer_version: int, string: int = 7) -> Callable[[File], None]:
+    """BLOOM_FILTER streams by ORC Java; `string` is the type that the string column becomes."""
+
+    def edit(file: File) -> None:
+        software("1.9.0", 0)(file)
+        file.postscript.writer_version = writer_version
+        file.footer.types[IDS["string"]].kind = string
+        file.footer.types[IDS["string"]].maximum_length = 400
+        for column in IDS.values():
+            file.old_kind(column)
+
+    return edit
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5, 6, 9])
+def test_old_streams_are_used_by_the_writers_version(path: Path, tmp_path: Path, version: int) -> None:
+    orcfiles.edited(path, tmp_path / "f", old_kinds(version))
+    found = untrusted(tmp_path / "f")
+    assert "ORC-101" in found.pop("decimal_9_2")
+    if version < 3:
+        assert "HIVE-12055" in found.pop("string")
+    if version < 6:
+        assert "ORC-135" in found.pop("timestamp")
+    assert found == {}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(7, "string"), (16, "varchar(400)"), (17, "char(400)")])
+@pytest.mark.parametrize("version", [2, 3])
+def test_old_streams_of_any_text_are_from_hive_12055_on(
+    path: Path, tmp_path: Path, version: int, kind: int, name: str
+) -> None:
+    orcfiles.edited(path, tmp_path / "f", old_kinds(version, kind))
+    (summary,) = bloomcli.inspect(tmp_path / "f", columns=["string"]).summary
+    assert summary.physical == name
+    assert (summary.untrusted is None) == (version >= 3)
+    assert summary.encoding == "BLOOM_FILTER"
+
+
+def test_old_streams_hold_timestamps_in_local_time_so_no_answer_is_given(path: Path, tmp_path: Path) -> None:
+    orcfiles.edited(path, tmp_path / "f", old_kinds(6))
+    (verdict,) = bloomcli.probe(tmp_path / "f", ["2000-01-01"], column="timestamp").verdicts
+    assert verdict.presence is Presence.UNKNOWN
+    assert "local time" in (verdict.reason or "")
+    deep = bloomcli.validate(tmp_path / "f", columns=["timestamp"], deep=True)
+    assert (deep.values_checked, deep.findings) == (0, ())
+
+
+def versioned(*version: int) -> Callable[[File], None]:
+    """ORC Java's file of a version; its decimals of up to 18 digits are then numbers."""
+
+    def edit(file: File) -> None:
+        software("2.3.0", 0)(file)
+        file.postscript.version[:] = version
+
+    return edit
+
+
+def test_short_decimals_in_files_of_an_unreleased_version_are_not_looked_up(path: Path, tmp_path: Path) -> None:
+    """orc-core's Decimal64TreeWriter hashes them as numbers; its reader looks their texts up and loses them."""
+    orcfiles.edited(path, tmp_path / "f", versioned(1, 9999))
+    found = untrusted(tmp_path / "f")
+    assert "version 1.9999" in found.pop("decimal_9_2")
+    assert found == {}
+    columns = ["decimal_9_2", "decimal_38_10"]
+    report = bloomcli.validate(tmp_path / "f", columns=columns, deep=True)
+    assert [(f.id, f.column, f.severity) for f in report.findings] == [
+        ("filter-untrusted", "decimal_9_2", Severity.WARNING)
+    ]
+    assert "--replace" not in (report.findings[0].hint or ""), "add refuses the file"
+    orcfiles.edited(path, tmp_path / "f", versioned(0, 12))
+    assert untrusted(tmp_path / "f") == {}
+
+
+LENGTHS = {"l": [[1, 2]], "m": [[("k", 1), ("l", 2)]]}
+
+
+@pytest.mark.parametrize("column", [*LENGTHS, "u"])
+def test_what_cpp_leaves_out_of_filters_of_lists_maps_and_unions_is_never_absent(tmp_path: Path, column: str) -> None:
+    types = {"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.int64())}
+    table = {name: pa.array(LENGTHS[name] * 9, types[name]) for name in types}
+    table["u"] = pa.UnionArray.from_sparse(pa.array([0] * 9, pa.int8()), [pa.array(range(9))])
+    path = orcfiles.write(tmp_path / "f", {column: table[column]}, blooms=[1])
+    bits = bloomcli.dump(path, column=column).bitset
+    assert not any(bits), "ORC C++ inserts these by now: trust its filters from that version on"
+    (verdict,) = bloomcli.probe(path, ["2" if column in LENGTHS else "0"], column=column).verdicts
+    assert verdict.presence is Presence.UNKNOWN
+    assert "leaves lengths" in (verdict.reason or "")
+    findings = bloomcli.validate(path, deep=True).findings
+    values = "value-missing" if column in LENGTHS else "filter-not-checked"
+    assert {f.id for f in findings} == {"filter-all-zero", values}
+    for finding in findings:
+        assert finding.severity is Severity.NOTE
+        if finding.id != "filter-not-checked":
+            assert "no reader asks for them" in finding.message
+            assert "readers lose" not in finding.message
+            assert finding.hint == f"`bloom remove --columns {column}` saves their bytes"
+    orcfiles.edited(path, path, software(None, 0))
+    (finding,) = bloomcli.validate(path).findings
+    assert (finding.id, finding.severity) == ("filter-all-zero", Severity.ERROR)
+
+
+def encoding(column: str, value: int | None) -> Callable[[File], None]:
+    def edit(file: File) -> None:
+        for part in file.stripes:
+            part.footer.columns[IDS[column]].ClearField("bloom_encoding")
+            if value is not None:
+                part.footer.columns[IDS[column]].bloom_encoding = value
+
+    return edit
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_an_encoding_of_the_future_is_not_used(path: Path, tmp_path: Path, column: str) -> None:
+    orcfiles.edited(path, tmp_path / "f", encoding(column, 2))
+    assert untrusted(tmp_path / "f") == {column: "bloomEncoding 2 is not known"}
+
+
+@pytest.mark.parametrize("value", [None, 0])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_without_an_encoding_timestamps_are_in_local_time_and_cpp_ignores_the_rest(
+    path: Path, tmp_path: Path, column: str, value: int | None
+) -> None:
+    orcfiles.edited(path, tmp_path / "f", encoding(column, value))
+    found = untrusted(tmp_path / "f")
+    assert list(found) == (["timestamp"] if column == "timestamp" else [])
+    findings = {f.id: f for f in bloomcli.validate(tmp_path / "f", columns=[column]).findings}
+    assert findings["filter-encoding"].severity is Severity.WARNING
+    assert findings["filter-encoding"].column == column
+
+
+def test_of_two_streams_the_newer_one_is_used(path: Path, tmp_path: Path) -> None:
+    """The old one holds nothing: if it were asked, every value would be absent."""
+
+    def edit(file: File) -> None:
+        index = file.filters(IDS["int32"])
+        for item in index.bloom_filter:
+            item.bitset.extend([0] * (len(item.utf8bitset) // 8))
+            item.ClearField("utf8bitset")
+        place = file.place(orcfiles.BLOOM_FILTER_UTF8, IDS["int32"])
+        file.insert(place, orcfiles.BLOOM_FILTER, IDS["int32"], index.SerializeToString())
+
+    orcfiles.edited(path, tmp_path / "f", edit)
+    assert {s.encoding for s in bloomcli.inspect(tmp_path / "f", columns=["int32"]).summary} == {
+        "BLOOM_FILTER",
+        "BLOOM_FILTER_UTF8",
+    }
+    (verdict,) = bloomcli.probe(tmp_path / "f", ["42"], column="int32").verdicts
+    assert verdict.presence is Presence.MAYBE
+    found = {(f.id, f.severity) for f in bloomcli.validate(tmp_path / "f", columns=["int32"], deep=True).findings}
+    assert found == {("filter-all-zero", Severity.ERROR), ("value-missing", Severity.ERROR)}
+
+
+def test_the_corpus_file_of_cpp_1_6_is_not_trusted(corpus: Path) -> None:
+    path = corpus / "bad_bloom_filter_1.6.0.orc"
+    assert all(s.untrusted and "ORC C++" in s.untrusted for s in bloomcli.inspect(path).summary)
+    assert {f.id for f in bloomcli.validate(path, deep=True).findings} >= {"filter-untrusted"}

@@ -1,0 +1,370 @@
+"""validate on ORC files: what can be wrong with filters, with and without reading the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import orcfiles
+from support.orcfiles import BLOOM_FILTER_UTF8, CASES, ROW_INDEX, File
+
+import bloomcli
+from bloomcli.errors import UnsupportedError
+from bloomcli.formats.orc import spec
+from bloomcli.model.file import Finding, Presence, Severity, ValidateReport
+
+ID, TEXT = 1, 2
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """40 rows in 2 stripes of 2 row groups, filters by bloom on both columns."""
+    table = {"id": range(40), "text": [f"t{i}" if i % 4 else None for i in range(40)]}
+    orcfiles.write(tmp_path / "plain", table, stripe=20, stride=10)
+    bloomcli.add(tmp_path / "plain", ["*"], output=tmp_path / "f", fpp=0.001)
+    return tmp_path / "f"
+
+
+def check(path: Path, edit: Callable[[File], object], **options: Any) -> ValidateReport:
+    """The report about the edited file."""
+    orcfiles.edited(path, path.with_name("edited"), edit)
+    return bloomcli.validate(path.with_name("edited"), **options)
+
+
+def only(report: ValidateReport, id: str) -> Finding:  # noqa: A002
+    (finding,) = report.findings
+    assert finding.id == id, finding
+    return finding
+
+
+def test_a_file_by_bloom_has_nothing_wrong_and_every_value_is_looked_up(path: Path) -> None:
+    report = bloomcli.validate(path, deep=True, require=["*"], max_fpp=0.002)
+    assert report.findings == ()
+    assert (report.filters_checked, report.values_checked, report.ok) == (8, 40 + 30, True)
+    some = bloomcli.validate(path, columns=["text"], deep=True)
+    assert (some.filters_checked, some.values_checked) == (4, 30)
+    assert bloomcli.validate(path).values_checked == 0
+
+
+def changed(column: int, stripe: int, change: Callable[[Any], object]) -> Callable[[File], None]:
+    """An edit of a column's BloomFilterIndex."""
+
+    def edit(file: File) -> None:
+        index = file.filters(column, stripe)
+        change(index)
+        file.set_filters(column, index, stripe)
+
+    return edit
+
+
+def bitset(group: int, bits: bytes) -> Callable[[Any], object]:
+    return lambda index: setattr(index.bloom_filter[group], "utf8bitset", bits)
+
+
+def functions(group: int, count: int) -> Callable[[Any], object]:
+    return lambda index: setattr(index.bloom_filter[group], "num_hash_functions", count)
+
+
+BROKEN: dict[str, tuple[str, str, Callable[[Any], object]]] = {
+    "no bits": ("filter-num-bytes", "a bitset of 0 bytes", bitset(1, b"")),
+    "odd bits": ("filter-num-bytes", "a bitset of 13 bytes", bitset(0, bytes(13))),
+    "no functions": ("filter-hash-functions", "0 hash functions", functions(1, 0)),
+    "functions not told": (
+        "filter-hash-functions",
+        "0 hash functions",
+        lambda i: i.bloom_filter[0].ClearField("num_hash_functions"),
+    ),
+    "too many functions": ("filter-hash-functions", "4294967295 hash functions", functions(0, (1 << 32) - 1)),
+    "too few filters": ("filter-count", "1 filters for 2 row groups", lambda i: i.bloom_filter.pop()),
+    "no filters": ("filter-count", "0 filters for 2 row groups", lambda i: i.ClearField("bloom_filter")),
+    "too many filters": ("filter-count", "3 filters for 2", lambda i: i.bloom_filter.append(i.bloom_filter[0])),
+    "bits of the other kind": (
+        "filter-num-bytes",
+        "a bitset of 0 bytes",
+        lambda i: (i.bloom_filter[0].bitset.append(7), i.bloom_filter[0].ClearField("utf8bitset")),
+    ),
+}
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("name", BROKEN)
+def test_filters_that_readers_cant_use_are_errors(path: Path, name: str, deep: bool) -> None:
+    id_, message, change = BROKEN[name]
+    report = check(path, changed(TEXT, 1, change), deep=deep)
+    finding = only(report, id_)
+    assert message in finding.message
+    assert (finding.severity, finding.column, finding.stripe) == (Severity.ERROR, "text", 1)
+    assert "--replace" in (finding.hint or "")
+    assert finding.offset is not None
+    assert report.values_checked == (40 + 15 if deep else 0), "the other filters are checked nevertheless"
+
+
+def test_a_stream_that_is_no_filter_index_is_an_error(path: Path) -> None:
+    for data in (b"\xff", b"\x0a\x05\x08", b"\x0b"):
+        finding = only(check(path, lambda f, d=data: f.set_filters(ID, d)), "filter-header")
+        assert (finding.severity, finding.column, finding.stripe) == (Severity.ERROR, "id", 0)
+
+
+def test_a_broken_filter_is_put_right_by_replace(path: Path) -> None:
+    check(path, changed(TEXT, 1, bitset(0, b"")))
+    bloomcli.add(path.with_name("edited"), ["text"], in_place=True, replace=True, fpp=0.001)
+    assert path.with_name("edited").read_bytes() == path.read_bytes()
+
+
+def test_a_filter_without_a_bit_loses_every_row(path: Path) -> None:
+    edit = changed(ID, 1, lambda i: bitset(1, bytes(len(i.bloom_filter[1].utf8bitset)))(i))
+    finding = only(check(path, edit), "filter-all-zero")
+    assert (finding.severity, finding.stripe, finding.row_group, finding.column) == (Severity.ERROR, 1, 1, "id")
+    assert "10 values" in finding.message
+    report = check(path, edit, deep=True)
+    assert [f.id for f in report.findings] == ["filter-all-zero", "value-missing"]
+
+
+def test_a_row_group_of_nulls_has_a_filter_without_a_bit(tmp_path: Path) -> None:
+    orcfiles.write(tmp_path / "plain", {"c": [None] * 10 + [1, 2]}, stride=10)
+    bloomcli.add(tmp_path / "plain", ["c"], output=tmp_path / "f")
+    assert not any(bloomcli.dump(tmp_path / "f").bitset)
+    assert bloomcli.validate(tmp_path / "f", deep=True).findings == ()
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
+def test_a_value_whose_bit_is_cleared_is_named(tmp_path: Path, compression: str) -> None:
+    table = {"n": range(30), "text": [f"t{i}" if i % 5 else None for i in range(30)]}
+    orcfiles.write(tmp_path / "plain", table, stride=10, compression=compression)
+    bloomcli.add(tmp_path / "plain", ["text"], output=tmp_path / "f", fpp=0.001)
+    group, lost = 1, "t13"
+
+    def clear(index: Any) -> None:
+        item = index.bloom_filter[group]
+        bits = bytearray(item.utf8bitset)
+        place = orcfiles.places(orcfiles.text_hash(lost), len(bits) * 8, item.num_hash_functions)[0]
+        bits[place // 8] &= ~(1 << place % 8)
+        item.utf8bitset = bytes(bits)
+
+    report = check(tmp_path / "f", changed(2, 0, clear), deep=True)
+    finding = only(report, "value-missing")
+    assert lost in finding.missing
+    assert (finding.stripe, finding.row_group, finding.column) == (0, group, "text")
+    assert f"{len(finding.missing)} of 8 values" in finding.message
+    (verdict,) = [
+        v for v in bloomcli.probe(tmp_path / "edited", [lost], column="text").verdicts if v.row_group == group
+    ]
+    assert verdict.presence is Presence.ABSENT, "a reader would lose its row"
+    assert check(tmp_path / "f", changed(2, 0, clear)).findings == ()
+
+
+def test_only_the_first_missing_values_are_named_each_once(path: Path) -> None:
+    bits = (1).to_bytes(16, "little")
+    report = check(path, changed(TEXT, 0, bitset(0, bits)), deep=True)
+    finding = only(report, "value-missing")
+    assert finding.missing == ("t1", "t2", "t3", "t5", "t6")
+    assert "7 of 7 values" in finding.message
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_deep_looks_up_every_value_of_every_type(tmp_path: Path, name: str) -> None:
+    """Filters of zero bits are wrong for every value."""
+    case = CASES[name]
+    table = {"c": case.array(33)}
+    orcfiles.write(tmp_path / "plain", table, stride=10)
+    bloomcli.add(tmp_path / "plain", ["c"], output=tmp_path / "f", fpp=1e-6)
+    values = case.array(33).to_pylist()
+    assert bloomcli.validate(tmp_path / "f", deep=True).values_checked == sum(v is not None for v in values)
+
+    def empty(index: Any) -> None:
+        for item in index.bloom_filter:
+            item.utf8bitset = bytes(len(item.utf8bitset))
+
+    report = check(tmp_path / "f", changed(1, 0, empty), deep=True)
+    ids = [f.id for f in report.findings]
+    groups = sum(any(v is not None for v in values[g : g + 10]) for g in range(0, 33, 10))
+    assert ids.count("value-missing") == ids.count("filter-all-zero") == groups
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "text"),
+    [
+        ([1_000_000_001], pa.timestamp("ns"), "1970-01-01 00:00:01.000000001"),
+        ([1_000_000_001], pa.timestamp("ns", "UTC"), "1970-01-01 00:00:01.000000001Z"),
+        ([b"\xff\x00a"], pa.binary(), "b'\\xff\\x00a'"),
+        ([9_999_999], pa.date32(), "29349-01-25"),
+    ],
+    ids=str,
+)
+def test_a_missing_value_is_named_though_python_has_no_such_value(
+    tmp_path: Path, values: list[Any], kind: pa.DataType, text: str
+) -> None:
+    orcfiles.write(tmp_path / "plain", {"c": pa.array(values, kind)})
+    bloomcli.add(tmp_path / "plain", ["c"], output=tmp_path / "f")
+    report = check(tmp_path / "f", changed(1, 0, bitset(0, bytes(8))), deep=True)
+    (missing,) = (f.missing for f in report.findings if f.id == "value-missing")
+    assert [text in m for m in missing] == [True], missing
+
+
+def test_a_string_that_is_no_utf8_is_hashed_and_named(tmp_path: Path) -> None:
+    """Hive's strings hold any bytes."""
+    orcfiles.write(tmp_path / "binary", {"c": [b"\xff\xfe", b"ok"]})
+    orcfiles.edited(tmp_path / "binary", tmp_path / "plain", lambda f: setattr(f.footer.types[1], "kind", 7))
+    bloomcli.add(tmp_path / "plain", ["c"], output=tmp_path / "f")
+    assert bloomcli.validate(tmp_path / "f", deep=True).findings == ()
+    report = check(tmp_path / "f", changed(1, 0, bitset(0, bytes(8))), deep=True)
+    assert report.findings[-1].missing == ("\\xff\\xfe", "ok")
+
+
+def unencoded(file: File) -> None:
+    for part in file.stripes:
+        part.footer.columns[ID].ClearField("bloom_encoding")
+
+
+def test_a_stream_without_its_encoding_is_a_warning(path: Path) -> None:
+    report = check(path, unencoded)
+    assert [(f.id, f.severity, f.stripe) for f in report.findings] == [
+        ("filter-encoding", Severity.WARNING, 0),
+        ("filter-encoding", Severity.WARNING, 1),
+    ]
+    assert not report.ok
+
+
+def test_a_stream_without_a_row_index_is_a_warning(path: Path) -> None:
+    finding = only(check(path, lambda f: f.drop(f.place(ROW_INDEX, TEXT))), "filter-no-row-index")
+    assert (finding.severity, finding.stripe, finding.column) == (Severity.WARNING, 0, "text")
+
+
+def test_a_stream_of_a_column_that_isnt_there_is_an_error(path: Path) -> None:
+    def foreign(file: File) -> None:
+        file.stripes[1].footer.streams[file.place(BLOOM_FILTER_UTF8, TEXT, 1)].column = 9
+
+    finding = only(check(path, foreign, deep=True), "filter-column")
+    assert (finding.column, finding.severity) == ("column 9", Severity.ERROR)
+    assert "the stream is of column 9, the file has 3" in finding.message
+    summary = bloomcli.inspect(path.with_name("edited")).summary
+    assert [(s.column, s.unreadable) for s in summary] == [("id", 0), ("text", 0), ("column 9", 1)]
+    report = bloomcli.remove(path.with_name("edited"), in_place=True)
+    assert "column 9" in {c.column for c in report.changes}
+    assert bloomcli.inspect(path.with_name("edited")).filters == ()
+
+
+def test_filters_of_encrypted_columns_are_a_warning_and_never_read(path: Path) -> None:
+    def encrypt(file: File) -> None:
+        variant = spec.message("EncryptionVariant")(root=TEXT)
+        file.footer.encryption = spec.message("Encryption")(variants=[variant]).SerializeToString()
+
+    report = check(path, encrypt, deep=True)
+    assert [(f.id, f.severity, f.column) for f in report.findings] == [
+        ("filter-encrypted", Severity.WARNING, "text"),
+        ("filter-encrypted", Severity.WARNING, "text"),
+    ]
+    assert report.values_checked == 40
+    facts = bloomcli.inspect(path.with_name("edited")).filters
+    assert {f.problem for f in facts if f.column == "text"} == {"the filters are encrypted with their column"}
+    assert {f.problem for f in facts if f.column == "id"} == {None}
+
+
+def money(rows: int) -> pa.Array:
+    return CASES["decimal_9_2"].array(rows)
+
+
+def not_checked(report: ValidateReport) -> dict[str, str]:
+    """Column -> why, of the notes; nothing else is found."""
+    assert {(f.id, f.severity) for f in report.findings} == {("filter-not-checked", Severity.NOTE)}
+    assert report.ok
+    return {f.column or "": f.message.rpartition(": ")[2] for f in report.findings}
+
+
+def test_filters_in_a_union_are_told_and_the_others_checked(tmp_path: Path) -> None:
+    union = pa.UnionArray.from_sparse(pa.array([0, 1] * 5, pa.int8()), [pa.array(range(10)), money(10)])
+    path = orcfiles.write(tmp_path / "f", {"id": range(10), "u": union}, blooms=range(5))
+    orcfiles.edited(path, path, lambda f: setattr(f.footer, "writer", spec.ORC_JAVA))
+    report = bloomcli.validate(path, columns=["id", "u.*"], deep=True)
+    assert report.values_checked == 10
+    assert not_checked(report) == dict.fromkeys(("u.0", "u.1"), "it lies within a union")
+    assert bloomcli.validate(path, columns=["id"], deep=True).findings == ()
+    assert bloomcli.validate(path, columns=["u.*"]).findings == (), "without --deep nobody expects it"
+
+
+def test_columns_of_the_same_name_are_checked(tmp_path: Path) -> None:
+    table = {"a": [{"b": i, "c": i} for i in range(9)], "a.b": range(9), "a.c": money(9)}
+    path = orcfiles.write(tmp_path / "f", table, blooms=[2, 3, 4, 5])
+    report = bloomcli.validate(path, deep=True)
+    assert (report.findings, report.values_checked) == ((), 27 + sum(v.is_valid for v in money(9)))
+
+
+def test_a_column_without_a_name_is_checked_and_not_taken_for_the_root(tmp_path: Path) -> None:
+    table = pa.Table.from_arrays([pa.array(range(9)), money(9)], names=["", "d"])
+    path = orcfiles.write(tmp_path / "f", table, blooms=[0, 1, 2])
+    report = bloomcli.validate(path, deep=True)
+    assert (report.findings, report.values_checked) == ((), 9 + sum(v.is_valid for v in money(9)))
+    assert [(s.column, s.filters) for s in bloomcli.inspect(path).summary] == [
+        ("(root)", 1),
+        ("(no name)", 1),
+        ("d", 1),
+    ]
+    assert bloomcli.probe(path, ["3"], column="(no name)").totals[0].presence is Presence.MAYBE
+
+
+def test_a_decimal_of_more_digits_than_there_are_is_told_and_the_others_checked(tmp_path: Path) -> None:
+    table = {"wide": money(9), "d": money(9), "i": range(9)}
+    path = orcfiles.write(tmp_path / "f", table, blooms=[1, 2, 3])
+    orcfiles.edited(path, path, lambda f: setattr(f.footer.types[1], "precision", 60))
+    report = bloomcli.validate(path, deep=True)
+    assert report.values_checked == 9 + sum(v.is_valid for v in money(9))
+    assert not_checked(report).keys() == {"wide"}
+    with pytest.raises(UnsupportedError, match=r"column wide is decimal\(60,2\)"):
+        bloomcli.add(path, ["wide"], output=tmp_path / "out", replace=True)
+    changes = bloomcli.add(path, ["*"], output=tmp_path / "out", replace=True).changes
+    assert {c.column: c.action for c in changes} == {"wide": "keep", "d": "replace", "i": "replace"}
+
+
+def test_an_encrypted_columns_statistics_are_its_masks_and_say_nothing_of_profit(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", {"id": range(9), "text": ["xxx"] * 9}, blooms=[TEXT])
+    advice = tmp_path / "bloom.toml"
+    advice.write_text("max-fpp = 0.9")
+    assert [f.id for f in bloomcli.validate(path, policy=advice).findings] == ["profit-constant"]
+
+    def encrypt(file: File) -> None:
+        variant = spec.message("EncryptionVariant")(root=TEXT)
+        file.footer.encryption = spec.message("Encryption")(variants=[variant]).SerializeToString()
+
+    orcfiles.edited(path, path, encrypt)
+    assert [f.id for f in bloomcli.validate(path, policy=advice).findings] == ["filter-encrypted"]
+
+
+def test_a_required_filter_is_missed_by_stripe(path: Path) -> None:
+    def without(file: File) -> None:
+        file.drop(file.place(BLOOM_FILTER_UTF8, TEXT, 1), 1)
+
+    finding = only(check(path, without, require=["id", "text"]), "filter-required")
+    assert (finding.column, finding.severity) == ("text", Severity.ERROR)
+    assert "1 of" in finding.message
+    assert finding.message.endswith(": 1")
+
+
+def test_a_rate_above_what_is_allowed_is_an_error(tmp_path: Path) -> None:
+    orcfiles.write(tmp_path / "plain", {"c": range(1000)}, stride=1000)
+    bloomcli.add(tmp_path / "plain", ["c"], output=tmp_path / "f", fpp=0.05)
+    assert bloomcli.validate(tmp_path / "f", max_fpp=0.06).ok
+    finding = only(bloomcli.validate(tmp_path / "f", max_fpp=0.01), "filter-fpp")
+    assert "above 0.01" in finding.message
+
+
+def test_filters_of_structs_by_arrows_writer_hold_nothing_and_are_no_error(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", {"st": [{"x": 1}, {"x": 2}]}, blooms=[0, 1, 2])
+    report = bloomcli.validate(path, deep=True)
+    assert report.findings == ()  # it sets no bloomEncoding beside its structs' streams: no reader asks those
+    assert report.values_checked == 2
+
+
+def test_data_that_cant_be_decoded_is_an_unreadable_file(path: Path) -> None:
+    from bloomcli.errors import CorruptFile
+
+    def damage(file: File) -> None:
+        place = file.place(2, TEXT)
+        file.stripes[0].streams[place] = b"\xff" * len(file.stripes[0].streams[place])
+
+    orcfiles.edited(path, path.with_name("edited"), damage)
+    assert bloomcli.validate(path.with_name("edited")).ok
+    with pytest.raises(CorruptFile, match="the stream ends before the stripe's last value"):
+        bloomcli.validate(path.with_name("edited"), deep=True)

@@ -1,0 +1,122 @@
+"""Seeded mutations of small files: whatever the bytes, only BloomErrors come out and nothing is left behind.
+
+What is written with success passes the deep check. `test_fuzz` holds it against what Arrow reads, too, in a process
+of its own: Arrow may be ended by such files.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import cache
+from glob import escape
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support import footers
+from support.tables import write
+
+import bloomcli
+from bloomcli.errors import BloomError
+from bloomcli.model.file import ChangeReport
+
+pytestmark = pytest.mark.slow
+
+CASES_EACH = 170
+INTERESTING = (0x00, 0x01, 0x0F, 0x10, 0x15, 0x19, 0x1C, 0x7F, 0x80, 0xFF)
+
+
+@cache
+def table() -> pa.Table:
+    """Types whose footers differ: statistics, nesting, zeros."""
+    return pa.table(
+        {
+            "i": pa.array([1, None, 3] * 20, pa.int64()),
+            "s": [f"s{i % 11}" for i in range(60)],
+            "l": pa.array([[0.0, None], [], None] * 20, pa.list_(pa.float64())),
+        }
+    )
+
+
+LAYOUTS: dict[str, dict[str, object]] = {
+    "dictionary": {},
+    "plain_v1": {"dictionary": False, "compression": "snappy"},
+    "delta_v2": {
+        "encoding": {"i": "DELTA_BINARY_PACKED", "s": "DELTA_BYTE_ARRAY", "l.list.element": "BYTE_STREAM_SPLIT"},
+        "page_version": 2,
+        "compression": "zstd",
+    },
+    "indexed": {"write_page_index": True, "store_schema": False},
+}
+
+
+def flip(random_: random.Random, data: bytearray, start: int, end: int) -> None:
+    """One to three bytes between `start` and `end` become others."""
+    for _ in range(random_.choice((1, 1, 2, 3))):
+        at = random_.randrange(start, end)
+        how = random_.randrange(3)
+        if how == 0:
+            data[at] ^= 1 << random_.randrange(8)
+        elif how == 1:
+            data[at] = random_.choice(INTERESTING)
+        else:
+            data[at] = random_.randrange(256)
+
+
+Command = Callable[[Path, Path], object]
+ADD: Command = lambda path, out: bloomcli.add(path, ["*"], output=out, replace=True, threads=1)  # noqa: E731
+ALWAYS: tuple[Command, ...] = (
+    lambda path, _: bloomcli.inspect(path),
+    lambda path, _: bloomcli.validate(path, deep=True, require=["*"]),
+    ADD,
+)
+IN_TURN: tuple[Command, ...] = (
+    lambda path, _: bloomcli.probe(path, ["3", "nan", "-1"], column="i", explain=True),
+    lambda path, _: bloomcli.dump(path, column="s"),
+    lambda path, out: bloomcli.remove(path, output=out),
+    lambda path, out: bloomcli.fold(path, output=out),
+)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting for the disk: thousands of files are written."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("where", ["footer", "pages", "filters"])
+def test_only_bloom_errors_come_out_of_damaged_files(tmp_path: Path, quick: None, layout: str, where: str) -> None:
+    write(tmp_path / "plain", table(), rows=30, **LAYOUTS[layout])  # type: ignore[arg-type]
+    bloomcli.add(tmp_path / "plain", ["*"], output=tmp_path / "whole")
+    body = len(footers.split((tmp_path / "plain").read_bytes())[0])
+    whole = (tmp_path / "whole").read_bytes()
+    footer = len(footers.split(whole)[0])
+    start, end = {"footer": (footer, len(whole)), "pages": (4, body), "filters": (body, footer)}[where]
+    folder = tmp_path / "work"
+    folder.mkdir()
+    path, out = folder / "f", folder / "out"
+    random_ = random.Random(f"{layout} {where}")
+    errors = added = 0
+    for turn in range(CASES_EACH):
+        data = bytearray(whole)
+        flip(random_, data, start, end)
+        path.write_bytes(data)
+        for command in (*ALWAYS, IN_TURN[turn % len(IN_TURN)]):
+            try:
+                report = command(path, out)
+            except BloomError as error:
+                errors += 1
+                assert error.path == str(path)
+                assert str(error)
+                assert not out.exists()
+            else:
+                if command is ADD and isinstance(report, ChangeReport):
+                    added += 1
+                    columns = sorted({escape(c.column) for c in report.changes if c.reason is None})
+                    assert not columns or bloomcli.validate(out, columns=columns, deep=True).ok
+                out.unlink(missing_ok=True)
+        assert list(folder.iterdir()) == [path]
+    assert errors > CASES_EACH / 10
+    assert added > CASES_EACH / 20

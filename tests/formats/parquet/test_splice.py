@@ -1,0 +1,312 @@
+"""Splices touch nothing but filters: all other bytes stay, and what was added comes out again."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import footers, thrift
+from support.footers import claims, places, stripped
+from support.tables import CASES, write
+
+import bloomcli
+from bloomcli.errors import FilterExists, UsageError
+from bloomcli.formats.parquet import layout, splice
+from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
+from bloomcli.storage.source import open_source
+
+
+def table(rows: int = 300) -> pa.Table:
+    """Five columns, one of them nested, one BOOLEAN."""
+    return pa.table(
+        {
+            "id": pa.array(range(rows), pa.int64()),
+            "name": [f"n{i % 37}" if i % 5 else None for i in range(rows)],
+            "tags": [[f"t{i}", None] for i in range(rows)],
+            "price": [i / 4 for i in range(rows)],
+            "flag": [i % 2 == 0 for i in range(rows)],
+        }
+    )
+
+
+ALL = ["id", "name", "tags.*", "price"]
+
+
+def original(folder: Path, **options: Any) -> Path:
+    options.setdefault("rows", 100)
+    return write(folder / "in", table(), **options)
+
+
+LAYOUTS = {
+    "plain": {},
+    "page_index": {"write_page_index": True},
+    "one_group": {"rows": 1000},
+    "v2_zstd": {"page_version": 2, "compression": "zstd", "write_page_index": True, "store_schema": False},
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("columns", [ALL, ["id"], ["price"], ["name", "tags.*"]], ids=" ".join)
+def test_add_keeps_the_body_and_all_of_the_footer_but_two_fields(
+    tmp_path: Path, layout: str, columns: list[str]
+) -> None:
+    before = original(tmp_path, **LAYOUTS[layout]).read_bytes()
+    bloomcli.add(tmp_path / "in", columns, output=tmp_path / "out")
+    after = (tmp_path / "out").read_bytes()
+    body, footer = footers.split(before)
+    assert after.startswith(body)
+    assert stripped(after) == footer
+    assert footers.tree(after) != footers.tree(before)
+    assert pq.read_table(tmp_path / "out").equals(pq.read_table(tmp_path / "in"))
+
+
+def test_filters_lie_back_to_back_in_row_group_then_schema_order_with_their_length(tmp_path: Path) -> None:
+    before = original(tmp_path).read_bytes()
+    bloomcli.add(tmp_path / "in", ["price", "name", "id"], output=tmp_path / "out", ndv=500)
+    after = (tmp_path / "out").read_bytes()
+    found = claims(after)
+    assert [(g, c) for g, c, _, _ in found] == [(g, c) for g in range(3) for c in (0, 1, 3)]
+    end = len(footers.split(before)[0])
+    for _, _, offset, length in found:
+        header, header_end = thrift.parse(after, offset)
+        assert (offset, length) == (end, header_end - offset + header[1][1])
+        assert {n: set(header[n][1]) for n in (2, 3, 4)} == {2: {1}, 3: {1}, 4: {1}}
+        end += length
+    assert end == len(footers.split(after)[0])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("in_place", [False, True], ids=["output", "in_place"])
+def test_add_then_remove_gives_the_original_back_bit_for_bit(tmp_path: Path, layout: str, in_place: bool) -> None:
+    path = original(tmp_path, **LAYOUTS[layout])
+    before = path.read_bytes()
+    if in_place:
+        bloomcli.add(path, ALL, in_place=True)
+        assert claims(path.read_bytes())
+        bloomcli.remove(path, in_place=True)
+        assert path.read_bytes() == before
+    else:
+        bloomcli.add(path, ALL, output=tmp_path / "out")
+        bloomcli.remove(tmp_path / "out", output=tmp_path / "back")
+        assert (tmp_path / "back").read_bytes() == before == path.read_bytes()
+        assert claims((tmp_path / "out").read_bytes())
+
+
+@pytest.mark.parametrize(("offset", "length"), [(0, None), (-1, None), (0, 0), (None, 77)])
+def test_fields_for_no_filter_are_all_that_does_not_come_back(
+    tmp_path: Path, offset: int | None, length: int | None
+) -> None:
+    """So the help of `remove` says: what names no filter is replaced by `add`, and then taken out."""
+    before = original(tmp_path).read_bytes()
+    with open_source(tmp_path / "in") as source:
+        footer = read_footer(source)
+    fields = {splice.OFFSET: offset, splice.LENGTH: length}
+    edits = [e for p in footer.chunk_places({0}) for e in splice.set_fields(splice.meta_struct(footer, p), fields)]
+    raw = splice.apply_edits(footer.raw, edits)
+    (tmp_path / "old").write_bytes(before[: footer.start] + raw + len(raw).to_bytes(4, "little") + b"PAR1")
+    bloomcli.add(tmp_path / "old", ["id", "price"], output=tmp_path / "added")
+    bloomcli.remove(tmp_path / "added", output=tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == before != (tmp_path / "old").read_bytes()
+    help_of_remove = import_module("bloomcli.cli.remove").command.help
+    assert "an offset of 0 or -1, a length alone" in " ".join(help_of_remove.split())
+
+
+@pytest.mark.parametrize("order", [["id", "name", "price"], ["price", "id", "name"]], ids=" ".join)
+def test_several_rounds_of_adds_come_out_in_any_order(tmp_path: Path, order: list[str]) -> None:
+    path = original(tmp_path, write_page_index=True)
+    before = path.read_bytes()
+    for column in ("name", "price", "id"):
+        bloomcli.add(path, [column], in_place=True)
+    assert bloomcli.validate(path, deep=True).ok
+    for left, column in enumerate(order, 1):
+        bloomcli.remove(path, columns=[column], in_place=True)
+        assert len(claims(path.read_bytes())) == 3 * (3 - left)
+        report = bloomcli.validate(path, deep=True)
+        assert report.findings == ()
+    assert path.read_bytes() == before
+
+
+def test_replace_leaves_no_byte_of_the_filters_it_replaces(tmp_path: Path) -> None:
+    path = original(tmp_path)
+    bloomcli.add(path, ["id", "name"], output=tmp_path / "once", fpp=0.02)
+    bloomcli.add(path, ["id", "name"], output=tmp_path / "large", ndv=5000)
+    bloomcli.add(tmp_path / "large", ["id", "name"], output=tmp_path / "twice", replace=True, fpp=0.02)
+    assert (tmp_path / "twice").read_bytes() == (tmp_path / "once").read_bytes()
+
+
+def test_replace_of_some_columns_keeps_the_bits_of_the_others(tmp_path: Path) -> None:
+    path = original(tmp_path)
+    bloomcli.add(path, ALL, output=tmp_path / "a", ndv=100)
+    report = bloomcli.add(tmp_path / "a", ["name"], output=tmp_path / "b", replace=True, ndv=1000)
+    assert {c.action for c in report.changes} == {"replace"}
+    for column in ("id", "price", "tags.list.element"):
+        for group in range(3):
+            old = bloomcli.dump(tmp_path / "a", column=column, row_group=group)
+            new = bloomcli.dump(tmp_path / "b", column=column, row_group=group)
+            assert (old.header, old.bitset) == (new.header, new.bitset)
+    bloomcli.remove(tmp_path / "b", output=tmp_path / "c")
+    assert (tmp_path / "c").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("page_index", [False, True], ids=["no_index", "page_index"])
+@pytest.mark.parametrize("columns", [["id"], ["name"], ["id", "price"], []], ids=lambda c: " ".join(c) or "all")
+@pytest.mark.parametrize("command", ["remove", "fold"])
+def test_filters_that_pyarrow_wrote_go_and_the_page_indexes_move_along(
+    tmp_path: Path, command: str, columns: list[str], page_index: bool
+) -> None:
+    blooms = {name: {"ndv": 2000, "fpp": 1e-6} for name in ("id", "name", "price")}
+    path = original(tmp_path, write_page_index=page_index, blooms=blooms, compression="zstd")
+    assert len(claims(path.read_bytes())) == 9
+    report = getattr(bloomcli, command)(path, columns=columns, output=tmp_path / "out")
+    after = (tmp_path / "out").read_bytes()
+    assert len(claims(after)) == (9 if command == "fold" else 9 - 3 * (len(columns) or 3))
+    assert {c.action for c in report.changes} == {command}
+    sizes = [sum(length for *_, length in claims(data)) for data in (path.read_bytes(), after)]
+    footer_sizes = [len(footers.split(data)[1]) for data in (path.read_bytes(), after)]
+    assert sizes[0] > sizes[1]
+    assert len(path.read_bytes()) - len(after) == sizes[0] - sizes[1] + footer_sizes[0] - footer_sizes[1]
+    assert bloomcli.validate(tmp_path / "out", deep=True).findings == ()
+    if page_index:
+        assert indexes(after) == indexes(path.read_bytes()) != []
+    found = pq.read_table(tmp_path / "out", filters=[("id", ">=", 130), ("price", "<", 60.0)])
+    assert found["id"].to_pylist() == list(range(130, 240))
+    assert pq.read_table(tmp_path / "out", page_checksum_verification=False).equals(table())
+
+
+def indexes(data: bytes) -> list[tuple[Any, Any]]:
+    """Every chunk's column and offset index, parsed where the footer says they lie; offset indexes name pages."""
+    metadata = footers.tree(data)
+    found = []
+    for group, column in places(data):
+        chunk = footers.chunk(metadata, group, column)
+        assert footers.OFFSET_INDEX_OFFSET in chunk
+        parsed = []
+        for field in (footers.OFFSET_INDEX_OFFSET, footers.COLUMN_INDEX_OFFSET):
+            offset, length = chunk[field][1], chunk[field + 1][1]
+            tree, end = thrift.parse(data, offset)
+            assert end == offset + length
+            parsed.append(tree)
+        found.append(tuple(parsed))
+    return found
+
+
+def test_filters_in_front_of_bytes_of_unknown_meaning_are_forgotten_but_nothing_moves(tmp_path: Path) -> None:
+    path = original(tmp_path, blooms={"id": {"ndv": 100}})
+    data = path.read_bytes()
+    offset, length = claims(data)[0][2:]
+    body, _ = footers.split(data)
+    path.write_bytes(footers.join(body + b"unclaimed", footers.split(data)[1]))
+    bloomcli.remove(path, output=tmp_path / "out")
+    after = (tmp_path / "out").read_bytes()
+    assert after.startswith(body + b"unclaimed")
+    assert data[offset : offset + length] in after
+    assert not claims(after)
+
+
+class Counted(int):
+    """A number that counts how often one like it is compared."""
+
+    compared = 0
+
+    def __lt__(self, other: int) -> bool:
+        Counted.compared += 1
+        return int(self) < int(other)
+
+    def __le__(self, other: int) -> bool:
+        Counted.compared += 1
+        return int(self) <= int(other)
+
+    def __gt__(self, other: int) -> bool:
+        Counted.compared += 1
+        return int(self) > int(other)
+
+
+@pytest.mark.parametrize("kept", [0, 2], ids=["all go", "every second goes"])
+def test_work_grows_with_the_filters_not_with_their_square(kept: int) -> None:
+    count = 4000
+    claims = [
+        layout.Region(Counted(10 * i), Counted(10 * i + 9), layout.FILTER, ChunkPlace(0, i, i)) for i in range(count)
+    ]
+    everything = {region.place for region in claims}
+    gone = {region.place for region in claims if not kept or region.place.column % kept}
+    Counted.compared = 0
+    cuts, unreclaimed = splice._cuts(claims, gone, 0)
+    splice._moves(cast("Any", None), claims, cuts, everything)
+    assert (len(cuts), unreclaimed) == (len(gone), 0)
+    assert Counted.compared < 40 * count  # log2(4000) is 12; of all pairs there are 16 million
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_a_filter_is_cut_out_where_it_can_be_and_shares_no_byte_with_what_stays(seed: int) -> None:
+    of = random.Random(seed)
+    kinds = [layout.PAGES, layout.COLUMN_INDEX, layout.FILTER, layout.FILTER]
+    starts = [of.randrange(40) for _ in range(of.randrange(1, 9))]
+    claims = sorted(
+        layout.Region(start, start + of.randrange(9), of.choice(kinds), ChunkPlace(0, i, i))
+        for i, start in enumerate(starts)
+    )
+    going = [r for r in claims if r.kind == layout.FILTER and of.random() < 0.6]
+    movable = of.randrange(30)
+    stay = [r for r in claims if r not in going]
+    free = [r for r in going if r.start >= movable and not any(s.start < r.end and r.start < s.end for s in stay)]
+    cuts, unreclaimed = splice._cuts(claims, {r.place for r in going}, movable)
+    assert {at for a, b in cuts for at in range(a, b)} == {at for r in free for at in range(r.start, r.end)}
+    assert unreclaimed == sum(r.end - r.start for r in going if r not in free)
+    assert all(a[1] < b[0] for a, b in itertools.pairwise(cuts))
+
+
+def test_a_filter_that_is_there_is_not_replaced_unasked(tmp_path: Path) -> None:
+    path = original(tmp_path, blooms={"name": {"ndv": 100}})
+    with pytest.raises(FilterExists, match=r"column name has a filter in row group 0") as caught:
+        bloomcli.add(path, ["id", "name"], output=tmp_path / "out")
+    assert caught.value.offset == claims(path.read_bytes())[0][2]
+    assert caught.value.field == "row_groups[0].columns[1].meta_data.bloom_filter_offset"
+    assert "--replace" in (caught.value.hint or "")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("columns", "added"), [(["*"], ["id", "name", "tags.list.element", "price"]), (["fl*", "id"], ["id"])], ids=str
+)
+def test_globs_leave_out_a_boolean_column_and_the_report_says_so(
+    tmp_path: Path, columns: list[str], added: list[str]
+) -> None:
+    path = original(tmp_path)
+    for options in ({"dry_run": True}, {"output": tmp_path / "out"}):
+        report = bloomcli.add(path, columns, **options)  # type: ignore[arg-type]
+        *done, left_out = report.changes
+        assert [c.column for c in done if c.row_group == 0] == added
+        assert all(c.reason is None for c in done)
+        assert (left_out.column, left_out.action, left_out.filters) == ("flag", "keep", 0)
+        assert (left_out.reason or "").startswith("BOOLEAN: it has two values")
+    assert {f.column for f in bloomcli.inspect(tmp_path / "out").filters} == set(added)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["flag"], "column flag is BOOLEAN"),
+        (["*", "flag"], "column flag is BOOLEAN"),
+        (["fl*"], "none of the columns that are meant gets a filter"),
+    ],
+    ids=str,
+)
+def test_a_boolean_column_is_refused(tmp_path: Path, columns: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        bloomcli.add(original(tmp_path), columns, output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_type_comes_back_after_add_and_remove(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "in", {"c": CASES[name].array(2)}, rows=7)
+    bloomcli.add(path, ["*"], output=tmp_path / "out", readers="spark")
+    assert bloomcli.validate(tmp_path / "out", deep=True, require=["*"]).findings == ()
+    bloomcli.remove(tmp_path / "out", output=tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == path.read_bytes()

@@ -1,0 +1,136 @@
+"""Filters are built ahead under a ceiling and written in order, none waits for ever; threads may be refused."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from support.processes import wait_until
+
+from bloomcli.concurrency.threads import Threads
+from bloomcli.formats.filters_in_flight import Ahead, Job
+
+MIB = 1 << 20
+
+
+class Memory:
+    """Counts what jobs hold, as if they held it."""
+
+    def __init__(self) -> None:
+        self.now = self.peak = 0
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> None:
+        with self._lock:
+            self.now += size
+            self.peak = max(self.peak, self.now)
+
+
+def run(sizes: list[int], threads: int, ceiling: int, *, shrink: Callable[[int], int] = lambda size: size) -> int:
+    """Build and write jobs of these sizes; the most that was held at once."""
+    memory = Memory()
+
+    def build(number: int) -> tuple[int, int]:
+        memory.take(sizes[number])
+        time.sleep(random.random() / 2000)  # mixes the order up
+        left = shrink(sizes[number])
+        memory.take(left - sizes[number])
+        return number, left
+
+    jobs = [Job(size, partial(build, number)) for number, size in enumerate(sizes)]
+    order = []
+    with Ahead(jobs, threads, lambda built: built[1], ceiling=ceiling) as ahead:
+        ahead.begin()
+        while ahead:
+            number, left = ahead.take()
+            order.append(number)
+            memory.take(-left)
+            ahead.begin()
+    assert order == list(range(len(sizes)))
+    assert memory.now == 0
+    return memory.peak
+
+
+@pytest.mark.parametrize("threads", [1, 2, 16])
+def test_what_is_in_flight_stays_under_the_ceiling_whatever_the_sizes(threads: int) -> None:
+    mixed = random.Random(3)
+    sizes = [mixed.choice((1, 5, 30, 60)) for _ in range(300)]
+    assert run(sizes, threads, 100) <= 100
+    assert run(sizes, threads, 100, shrink=lambda size: size // 2) <= 100
+
+
+def test_one_that_needs_more_than_the_ceiling_is_built_alone() -> None:
+    assert run([10, 500, 10, 700, 10, 10], 4, 100) == 700
+
+
+def test_all_threads_work_as_long_as_there_is_room() -> None:
+    together = threading.Barrier(8)
+    jobs = [Job(10, partial(together.wait, 20)) for _ in range(8)]
+    with Ahead(jobs, 8, lambda _: 0, ceiling=80) as ahead:
+        ahead.begin()
+        assert sorted(ahead.take() for _ in range(8)) == list(range(8))
+
+
+def test_what_waits_to_be_written_counts_and_the_next_one_waits_for_it() -> None:
+    begun: list[int] = []
+    jobs = [Job(40, partial(begun.append, number)) for number in range(5)]
+    with Ahead(jobs, 2, lambda _: 40, ceiling=100) as ahead:
+        ahead.begin()
+        ahead.take()
+        assert wait_until(lambda: ahead.ready)
+        assert ahead.full
+        assert begun == [0, 1]
+        ahead.begin()  # the first has been written
+        ahead.take()
+        ahead.take()
+        assert begun == [0, 1, 2]
+
+
+def test_an_error_is_told_at_once_and_raised_in_its_turn() -> None:
+    def broken() -> int:
+        raise ValueError("this one")
+
+    with Ahead([Job(1, lambda: 7), Job(1, broken), Job(1, lambda: 9)], 2, lambda _: 1) as ahead:
+        ahead.begin()
+        assert ahead.take() == 7
+        with pytest.raises(ValueError, match="this one"):
+            ahead.take()
+        assert ahead.failed()
+
+
+def test_what_was_not_begun_when_it_ends_is_given_up() -> None:
+    release, done = threading.Event(), []
+    with Threads(1, "test") as threads:
+        threads.submit(release.wait)
+        waiting = threads.submit(lambda: done.append(1))
+        threading.Timer(0.05, release.set).start()
+    assert waiting.cancelled()
+    assert done == []
+    assert not [t for t in threading.enumerate() if t.name.startswith("test-")]
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 3])
+def test_fewer_threads_do_all_the_work_and_without_any_it_is_done_where_it_is_waited_for(
+    allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, started = threading.Thread.start, []
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name.startswith("test-"):
+            if len(started) >= allowed:
+                raise RuntimeError("can't start new thread")
+            started.append(thread)
+        real(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with Threads(5, "test") as threads:
+        futures = [threads.submit(lambda n=n: (n, threading.current_thread())) for n in range(50)]  # type: ignore[misc]
+        results = [threads.result(future) for future in futures]
+    assert [number for number, _ in results] == list(range(50))
+    workers = {thread for _, thread in results}
+    assert workers <= set(started) if allowed else workers == {threading.current_thread()}
+    assert threads.refused

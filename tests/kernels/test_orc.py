@@ -1,0 +1,292 @@
+"""The ORC kernels against the scalar definitions and plain Python: hashes, decimals' text, filters, bounds."""
+
+from __future__ import annotations
+
+import math
+import random
+import struct
+from collections.abc import Callable, Iterator
+from decimal import Context, Decimal
+from mmap import mmap
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import orcfiles
+from support.reference import packed, unpacked
+
+from bloomcli import kernels
+from bloomcli.filters import hashes
+
+Bits = bytes | None
+FORMS = {1: "b", 2: "h", 4: "i", 8: "q"}
+
+
+def edges(width: int) -> list[int]:
+    top = 1 << width * 8 - 1
+    rng = random.Random(width)
+    return [-top, top - 1, -top + 1, 0, 1, -1, *(rng.randrange(-top, top) for _ in range(60))]
+
+
+def bitmap(valid: list[bool]) -> bytes:
+    out = bytearray(-(-len(valid) // 8))
+    for at, there in enumerate(valid):
+        out[at // 8] |= there << at % 8
+    return bytes(out)
+
+
+def test_bytes_of_every_length_are_hashed_as_the_reference_does() -> None:
+    for length in range(80):
+        data = random.Random(length).randbytes(length)
+        assert kernels.orc_hash_bytes(data) == hashes.orc_bytes(data)
+
+
+@given(st.lists(st.binary(max_size=30), max_size=8))
+def test_bytes_in_pieces_are_hashed_as_the_whole(pieces: list[bytes]) -> None:
+    value = kernels.OrcMurmur()
+    for piece in pieces:
+        value.update(piece)
+    assert value.digest() == hashes.orc_bytes(b"".join(pieces))
+
+
+def test_equal_neighbours_have_the_same_hash_and_others_their_own() -> None:
+    values = [0, 0, 7, 7, 7, 0, -1, -1, 7]
+    out = bytearray(8 * len(values))
+    kernels.orc_hash_long(struct.pack(f"<{len(values)}q", *values), 8, 1, 0, len(values), None, out)
+    assert unpacked(out, len(values)) == [hashes.orc_long(v) for v in values]
+    kernels.orc_hash_double(struct.pack(f"<{len(values)}d", *values), 8, 0, len(values), None, out)
+    assert unpacked(out, len(values)) == [orcfiles.double_hash(float(v)) for v in values]
+    texts = [b"", b"", b"ab", b"ab", b"ba", b"ab", b"abc", b""]
+    lengths = struct.pack(f"<{len(texts)}q", *map(len, texts))
+    kernels.orc_hash_lengths(b"".join(texts), 0, lengths, 0, len(texts), out)
+    assert unpacked(out, len(texts)) == [hashes.orc_bytes(t) for t in texts]
+    bitset = bytearray(8)
+    kernels.km_insert(bitset, packed([5, 5, 9, 5]), 4, 3)
+    assert bitset == orcfiles.bits_of([5, 9], 64, 3)
+
+
+@pytest.mark.parametrize("width", FORMS)
+def test_integers_of_every_width_are_sign_extended_and_mixed(width: int) -> None:
+    values = edges(width)
+    out = bytearray(8 * len(values))
+    data = struct.pack(f"<{len(values)}{FORMS[width]}", *values)
+    assert kernels.orc_hash_long(data, width, 1, 0, len(values), None, out) == len(values)
+    assert unpacked(out, len(values)) == [hashes.orc_long(v) for v in values]
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 1000, 1_000_000, (1 << 63) - 1])
+def test_a_divisor_rounds_towards_minus_infinity(divisor: int) -> None:
+    values = [*edges(8), divisor, -divisor, divisor - 1, 1 - divisor]
+    out = bytearray(8 * len(values))
+    kernels.orc_hash_long(struct.pack(f"<{len(values)}q", *values), 8, divisor, 0, len(values), None, out)
+    assert unpacked(out, len(values)) == [hashes.orc_long(v // divisor) for v in values]
+
+
+@pytest.mark.parametrize("offset", [0, 1, 7, 8, 13])
+def test_nulls_are_left_out_whatever_the_slice(offset: int) -> None:
+    values = edges(8)
+    rng = random.Random(offset)
+    valid = [rng.random() < 0.6 for _ in values]
+    length = len(values) - offset - 3
+    kept = [v for v, there in zip(values[offset:][:length], valid[offset:][:length], strict=True) if there]
+    out = bytearray(8 * length)
+    data, nulls = struct.pack(f"<{len(values)}q", *values), bitmap(valid)
+    assert kernels.orc_hash_long(data, 8, 1, offset, length, nulls, out) == len(kept)
+    assert unpacked(out, len(kept)) == [hashes.orc_long(v) for v in kept]
+    doubles = struct.pack(f"<{len(values)}d", *values)
+    assert kernels.orc_hash_double(doubles, 8, offset, length, nulls, out) == len(kept)
+    assert unpacked(out, len(kept)) == [orcfiles.double_hash(float(v)) for v in kept]
+
+
+DOUBLES = [0.0, -0.0, 1.1, -1.1, 5e-324, -2.2e-308, 1.7e308, math.inf, -math.inf, 1e15, 0.1]
+
+
+@pytest.mark.parametrize("width", [4, 8])
+def test_floats_are_widened_and_their_bits_are_hashed_as_a_long(width: int) -> None:
+    form = "f" if width == 4 else "d"
+    values = [v for v in DOUBLES if width == 8 or v == 0 or math.isinf(v) or 1e-30 < abs(v) < 1e30]
+    data = struct.pack(f"<{len(values)}{form}", *values)
+    out = bytearray(8 * len(values))
+    assert kernels.orc_hash_double(data, width, 0, len(values), None, out) == len(values)
+    held = struct.unpack(f"<{len(values)}{form}", data)
+    expected = [hashes.orc_long(struct.unpack("<q", struct.pack("<d", v))[0]) for v in held]
+    assert unpacked(out, len(values)) == expected
+    assert len(set(expected)) == len(values), "each zero has a hash of its own"
+
+
+@pytest.mark.parametrize(
+    ("width", "patterns"),
+    [
+        (8, [0x7FF8000000000000, 0xFFF8000000000000, 0x7FF0000000000001, 0x7FFFFFFFFFFFFFFF]),
+        (4, [0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FFFFFFF]),
+    ],
+)
+def test_every_nan_is_hashed_as_the_canonical_one(width: int, patterns: list[int]) -> None:
+    data = b"".join(p.to_bytes(width, "little") for p in patterns)
+    out = bytearray(8 * len(patterns))
+    kernels.orc_hash_double(data, width, 0, len(patterns), None, out)
+    assert set(unpacked(out, len(patterns))) == {hashes.orc_long(0x7FF8000000000000)}
+
+
+def decimals() -> list[int]:
+    rng = random.Random(38)
+    powers = [s * 10**p for p in range(39) for s in (1, -1)]
+    near = [p + d for p in powers for d in (-1, 1)]
+    some = [rng.randrange(-(10 ** rng.randrange(1, 39)), 10**38) for _ in range(200)]
+    limbs = [1 << 32, (1 << 64) - 1, 1 << 64, 1 << 96, (1 << 96) - 1, 10**9, 10**18 * 7, 10**27]
+    return [0, *powers, *near, *some, *limbs, (1 << 127) - 1, -(1 << 127)]
+
+
+@pytest.mark.parametrize("scale", [0, 1, 2, 9, 10, 18, 37, 38])
+def test_a_decimals_text_is_python_decimals_with_the_zeros_trimmed(scale: int) -> None:
+    context = Context(prec=60)
+    for value in decimals():
+        text = kernels.orc_decimal_text(value.to_bytes(16, "little", signed=True), scale)
+        number = Decimal(value).scaleb(-scale, context=context)
+        assert text.decode() == orcfiles.decimal_text(number)
+        assert Decimal(text.decode()) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "text"),
+    [
+        (0, 0, b"0"),
+        (0, 38, b"0"),
+        (150, 2, b"1.5"),
+        (-150, 2, b"-1.5"),
+        (100, 2, b"1"),
+        (100, 0, b"100"),
+        (1, 38, b"0." + b"0" * 37 + b"1"),
+        (-1, 1, b"-0.1"),
+        (10, 1, b"1"),
+        (1000, 5, b"0.01"),
+        ((1 << 127) - 1, 0, b"170141183460469231731687303715884105727"),
+        (-(1 << 127), 38, b"-1.70141183460469231731687303715884105728"),
+    ],
+)
+def test_a_decimals_text_is_what_hive_prints(value: int, scale: int, text: bytes) -> None:
+    assert kernels.orc_decimal_text(value.to_bytes(16, "little", signed=True), scale) == text
+
+
+@pytest.mark.parametrize("k", [1, 4, 7, 30, 1024])
+@pytest.mark.parametrize("bits", [64, 128, 9600, 95_872])
+def test_inserted_hashes_set_the_bits_that_java_would_and_are_found(bits: int, k: int) -> None:
+    rng = random.Random(bits * k)
+    hashed = [0, (1 << 64) - 1, 1 << 63, 1 << 31, 1 << 32, *(rng.getrandbits(64) for _ in range(40))]
+    bitset = bytearray(bits // 8)
+    kernels.km_insert(bitset, packed(hashed), len(hashed), k)
+    assert bitset == orcfiles.bits_of(hashed, bits, k)
+    out = bytearray(b"\x05" * len(hashed))
+    assert kernels.km_check(bitset, packed(hashed), len(hashed), k, out) == 0
+    assert set(out) == {1}
+    others = [rng.getrandbits(64) for _ in range(200)]
+    held = [all(bitset[p // 8] >> p % 8 & 1 for p in orcfiles.places(h, bits, k)) for h in others]
+    out = bytearray(200)
+    assert kernels.km_check(bitset, packed(others), 200, k, out) == held.count(False)
+    assert [bool(b) for b in out] == held
+
+
+BITS_MAX = 1 << 30
+
+
+@pytest.fixture(scope="module")
+def room() -> Iterator[memoryview]:
+    """Zeros for the largest filter there is, in memory that isn't taken until it is written to."""
+    with mmap(-1, BITS_MAX // 8) as zeros, memoryview(zeros) as view:
+        yield view
+
+
+def placed(room: memoryview, value: int, bits: int, k: int) -> bool:
+    """Whether the kernel sets exactly the bits of a division; leaves zeros behind."""
+    expected = set(orcfiles.places(value, bits, k))
+    with room[: bits // 8] as bitset:
+        kernels.km_insert(bitset, packed([value]), 1, k)
+        found = all(bitset[p >> 3] >> (p & 7) & 1 for p in expected)
+        absent = kernels.km_check(bitset, packed([value]), 1, k, bytearray(1))
+        ones = sum(bitset[at].bit_count() for at in {p >> 3 for p in expected})
+        for place in expected:
+            bitset[place >> 3] = 0
+    return found and not absent and ones == len(expected)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.integers(0, (1 << 64) - 1), st.integers(1, BITS_MAX // 64).map(lambda n: n * 64), st.integers(1, 40))
+def test_the_bits_of_a_hash_are_those_of_a_division(room: memoryview, value: int, bits: int, k: int) -> None:
+    assert placed(room, value, bits, k)
+
+
+@pytest.mark.parametrize("bits", [64, 128, 192, 95_872, (1 << 29) + 64, BITS_MAX - 64, BITS_MAX])
+def test_the_division_is_exact_where_a_reciprocal_is_nearest_to_failing(room: memoryview, bits: int) -> None:
+    most = (1 << 31) // bits
+    for quotient in {0, 1, *range(most, 0, -max(most // 50, 1))}:
+        for combined in range(quotient * bits - 1, quotient * bits + 2):
+            if 0 <= combined < 1 << 31:
+                assert placed(room, combined, bits, 1)  # h2 is 0: the low half alone is divided
+
+
+def test_an_empty_filter_has_nothing() -> None:
+    bitset, out = bytearray(8), bytearray(3)
+    kernels.km_insert(bitset, b"", 0, 3)
+    assert bitset == bytes(8)
+    assert kernels.km_check(bitset, packed([0, 1, 2]), 3, 3, out) == 3
+    assert out == bytes(3)
+    assert kernels.km_check(bitset, b"", 0, 3, bytearray()) == 0
+
+
+@pytest.mark.parametrize("length", [*range(12), 1000])
+def test_bits_are_counted_whatever_the_length(length: int) -> None:
+    data = random.Random(length).randbytes(length)
+    assert kernels.count_bits(data) == int.from_bytes(data, "little").bit_count()
+    assert kernels.count_bits(b"\xff" * length) == 8 * length
+
+
+OUT = 8 * 4
+LONGS = bytes(32)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda o: kernels.orc_hash_long(LONGS, 8, 1, 1, 4, None, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, 1, -1, 4, None, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, 1, 0, -1, None, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, 0, 0, 4, None, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, -5, 0, 4, None, o),
+        lambda o: kernels.orc_hash_long(LONGS, 3, 1, 0, 4, None, o),
+        lambda o: kernels.orc_hash_long(LONGS, 0, 1, 0, 4, None, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, 1, 0, 4, b"", o),
+        lambda o: kernels.orc_hash_long(LONGS, 4, 1, 0, 8, None, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, 1, (1 << 63) - 4, 4, None, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, 1, 0, 1 << 61, None, o),
+        lambda o: kernels.orc_hash_double(LONGS, 8, (1 << 63) - 4, 4, None, o),
+        lambda o: kernels.orc_hash_double(LONGS, 8, 1, 4, None, o),
+        lambda o: kernels.orc_hash_double(LONGS, 2, 0, 4, None, o),
+        lambda o: kernels.orc_hash_double(LONGS, 4, 0, 8, None, o),
+        lambda o: kernels.orc_hash_double(LONGS, 8, 0, 4, b"", o),
+        lambda _: kernels.orc_decimal_text(bytes(15), 0),
+        lambda _: kernels.orc_decimal_text(bytes(17), 0),
+        lambda _: kernels.orc_decimal_text(bytes(16), 39),
+        lambda _: kernels.orc_decimal_text(bytes(16), -1),
+        lambda _: kernels.km_insert(bytearray(), LONGS, 4, 1),
+        lambda _: kernels.km_insert(bytearray(12), LONGS, 4, 1),
+        lambda _: kernels.km_insert(bytearray(8), LONGS, 5, 1),
+        lambda _: kernels.km_insert(bytearray(8), LONGS, -1, 1),
+        lambda _: kernels.km_insert(bytearray(8), LONGS, 4, 0),
+        lambda _: kernels.km_insert(bytearray(8), LONGS, 4, 1025),
+        lambda o: kernels.km_check(b"", LONGS, 4, 1, o),
+        lambda o: kernels.km_check(bytes(7), LONGS, 4, 1, o),
+        lambda o: kernels.km_check(bytes(8), LONGS, 5, 1, o),
+        lambda _: kernels.km_check(bytes(8), LONGS, 4, 1, bytearray(3)),
+        lambda o: kernels.km_check(bytes(8), LONGS, 4, 0, o),
+    ],
+)
+def test_ranges_and_figures_out_of_bounds_are_refused(call: Callable[[bytearray], Any]) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        call(bytearray(OUT))
+
+
+@pytest.mark.parametrize("nulls", [None, b"\0"])
+def test_nothing_asked_for_is_nothing_done(nulls: Bits) -> None:
+    assert kernels.orc_hash_long(b"", 8, 1, 0, 0, nulls, bytearray()) == 0
+    assert kernels.orc_hash_double(b"", 8, 0, 0, nulls, bytearray()) == 0

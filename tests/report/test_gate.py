@@ -1,0 +1,295 @@
+"""What `validate` prints for people: the worst first, nothing said twice, and no claim that wasn't earned."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from support.gates import (
+    FAILED,
+    FOUND,
+    KNOWN,
+    LAKE,
+    MISSING,
+    NOTE,
+    ODD_SIZE,
+    OFF,
+    PARTIAL,
+    SKIPPED,
+    SOUND,
+    gate,
+    reports,
+)
+
+from bloomcli.model.file import Severity
+from bloomcli.model.gate import GateReport, Sample
+from bloomcli.report import json, render, schema, text_gate, verdict
+from bloomcli.report.layout import Line, Style
+from bloomcli.rules import RULES
+
+
+def shown(report: GateReport, *, per_rule: int = 5) -> str:
+    """The report as plain text."""
+    return "\n".join(render.plain(text_gate.gate(report, per_rule=per_rule)))
+
+
+def last(report: GateReport) -> Line:
+    """The last line that is printed."""
+    *_, block = text_gate.gate(report)
+    assert isinstance(block, Line)
+    return block
+
+
+def test_each_rule_is_a_group_that_says_severity_id_title_and_how_many_in_how_many_files() -> None:
+    elsewhere = replace(MISSING, path="lake/b.parquet", row_group=0)
+    text = shown(gate(MISSING, elsewhere, replace(MISSING, row_group=1), rows=(FOUND, SOUND)))
+    assert text.startswith("error value-missing: a value is not in its filter: 3 findings in 2 files\n")
+    assert "\n  lake/a.parquet: 2 of 5,000 values are missing (row group 3, user.id, byte 7001)\n" in text
+    assert "\n    missing: 4, 5\n" in text
+
+
+def test_the_worst_comes_first_and_the_verdict_last() -> None:
+    text = shown(LAKE)
+    marks = [
+        "error value-missing",
+        "warning filter-not-power-of-two",
+        "note filter-no-length",
+        "1 file could not be checked",
+        "switched off: filter-fpp",
+        "1 known finding",
+        "looked at",
+        "not ok",
+    ]
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert text.splitlines()[-1].startswith("not ok: 1 error and 1 warning in 1 file; 1 file could not be checked")
+
+
+def test_a_rule_that_a_policy_makes_graver_for_some_files_is_two_groups() -> None:
+    text = shown(gate(ODD_SIZE, replace(ODD_SIZE, severity=Severity.ERROR), rows=(FOUND, SOUND)))
+    assert text.index("error filter-not-power-of-two: ") < text.index("warning filter-not-power-of-two: ")
+
+
+def test_at_most_so_many_of_a_rule_are_shown_and_the_rest_is_counted() -> None:
+    many = gate(*(replace(MISSING, row_group=n) for n in range(12)), rows=(FOUND, SOUND))
+    assert shown(many).count("values are missing") == 5
+    assert "  ... and 7 more (all: --max-per-rule 0, --format json)\n" in shown(many)
+    assert shown(many, per_rule=0).count("values are missing") == 12
+    assert "..." not in shown(many, per_rule=0)
+    assert "..." not in shown(many, per_rule=12)
+
+
+def test_a_hint_is_said_once_a_group_where_it_is_the_same() -> None:
+    same = shown(gate(MISSING, replace(MISSING, row_group=4), rows=(FOUND, SOUND)))
+    assert same.count("hint: build it again") == 1
+    other = shown(gate(MISSING, replace(MISSING, hint="do that"), rows=(FOUND, SOUND)))
+    assert other.count("\n    hint: build it again\n") == other.count("\n    hint: do that\n") == 1
+    assert "hint" not in shown(gate(ODD_SIZE))
+
+
+def test_a_single_file_is_named_once() -> None:
+    text = shown(gate(replace(MISSING, path=SOUND.path), replace(MISSING, path=SOUND.path, row_group=4)))
+    assert text.count("orders.parquet") == 1
+    assert text.startswith("error value-missing: a value is not in its filter: 2 findings\n  2 of 5,000 values")
+    assert text.splitlines()[-1] == "orders.parquet: not ok: 2 errors"
+
+
+def test_files_that_failed_are_told_with_their_hints_up_to_the_limit() -> None:
+    failed = [replace(FAILED, error=f"{n}: it is torn") for n in range(8)]
+    text = shown(gate(rows=(SOUND, *failed)))
+    assert "8 files could not be checked\n  0: it is torn\n    hint: copy it again\n" in text
+    assert text.count("it is torn") == 5
+    assert "... and 3 more" in text
+    assert text.splitlines()[-1] == "not ok: 8 files could not be checked"
+    assert shown(gate(rows=(replace(FAILED, error=None),))).endswith(
+        "lake/torn.parquet: not ok: could not be checked"
+    )
+    assert "  lake/torn.parquet: it could not be checked\n" in shown(gate(rows=(replace(FAILED, error=None),)))
+
+
+def test_switched_off_findings_are_one_line_a_rule_with_their_reasons() -> None:
+    off = [replace(OFF, off=f"reason {n % 5}") for n in range(10)]
+    text = shown(gate(*off, OFF, rows=(SOUND, FOUND)))
+    assert "switched off: filter-fpp: 11 findings: reason 0; reason 1; reason 2; and 3 reasons more\n" in text
+    assert "the rate is 0.3" not in text
+
+
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [(0, ""), (1, "; 1 entry of it is gone, --update-baseline drops it"), (3, "; 3 entries of it are gone")],
+)
+def test_known_findings_are_counted_and_a_stale_baseline_is_told_of(gone: int, told: str) -> None:
+    text = shown(gate(KNOWN, baseline="known.json", gone=gone))
+    assert f"1 known finding in the baseline known.json{told}" in text
+    assert ("gone" in text) == bool(gone)
+    assert "a filter on a BOOLEAN column" not in text
+
+
+def test_a_baseline_that_held_nothing_back_and_is_up_to_date_is_no_news() -> None:
+    assert "known.json" not in shown(gate(baseline="known.json"))
+    assert "0 known findings in the baseline known.json; 1 entry" in shown(gate(baseline="known.json", gone=1))
+
+
+def test_what_was_looked_at_is_told_in_figures() -> None:
+    report = gate(
+        rows=(SOUND, SKIPPED, SKIPPED),
+        files_found=300,
+        policy="bloom.toml",
+        sample=Sample(seed=7, files="1%", row_groups="50%"),
+    )
+    lines = shown(report).splitlines()
+    assert lines[:6] == [
+        "looked at  1 of 300 files: 4 row groups, 8 filters",
+        "sample     1% of the files, 50% of each file's row groups; seed 7, which takes the same part again",
+        "skipped    2 files: not a file of a known format",
+        "values     5,000 values looked up in 4 row groups",
+        "policy     bloom.toml",
+        "took       2.00 s (local, 2 jobs)",
+    ]
+    assert "took       2.00 s (1 files/s, local, 2 jobs)" in shown(gate(rows=(SOUND, FOUND)))
+    few = gate(files_found=300, sample=Sample(seed=7, files="10", row_groups="2"))
+    assert "sample     files: 10, row groups a file: 2; seed 7" in shown(few)
+    assert "sample     everything; seed 7" in shown(gate(sample=Sample(seed=7)))
+
+
+@pytest.mark.parametrize(("findings", "styled"), [(20, True), (render.RICH_ROWS_MAX, False)])
+def test_a_terminal_gets_colours_unless_there_is_too_much_to_lay_out(
+    findings: int, styled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = Terminal()
+    many = gate(*(replace(MISSING, row_group=n) for n in range(findings)), rows=(FOUND, SOUND))
+    render.write(text_gate.gate(many, per_rule=0), stream)
+    assert ("\x1b[" in stream.getvalue()) == styled
+    assert stream.getvalue().count("values are missing") == findings
+
+
+# --- the verdict
+
+
+@pytest.mark.parametrize(
+    ("report", "said", "style"),
+    [
+        (gate(), "orders.parquet: ok: nothing found in 8 filters, 5,000 values looked up", Style.GOOD),
+        (
+            gate(deep=False),
+            "orders.parquet: ok: nothing found in 8 filters; not checked: that no value is missing (--deep)",
+            Style.GOOD,
+        ),
+        (
+            gate(rows=(SOUND, SOUND)),
+            "ok: nothing found in 16 filters in 2 files, 10,000 values looked up",
+            Style.GOOD,
+        ),
+        (
+            gate(NOTE, OFF, KNOWN),
+            "orders.parquet: ok: nothing found that counts (1 note, 1 switched-off finding, 1 known finding)"
+            " in 8 filters, 5,000 values looked up",
+            Style.GOOD,
+        ),
+        (
+            PARTIAL,
+            "nothing found in what was looked at (8 filters in 1 file); not looked at: 19 of 20 files",
+            Style.WARN,
+        ),
+        (
+            gate(rows=(replace(SOUND, row_groups_read=1),), sample=Sample(seed=1, row_groups="25%")),
+            "orders.parquet: nothing found in what was looked at (8 filters);"
+            " not looked at: the values of 3 of 4 row groups",
+            Style.WARN,
+        ),
+        (gate(rows=(replace(SOUND, filters=0),)), "orders.parquet: no filters to check", Style.WARN),
+        (gate(NOTE, rows=(replace(SOUND, filters=0),)), "orders.parquet: no filters to check (1 note)", Style.WARN),
+        (gate(rows=(SKIPPED, SKIPPED)), "no filters to check", Style.WARN),
+        (gate(rows=()), "no filters to check", Style.WARN),
+        (
+            gate(rows=(replace(SOUND, filters=0),), files_found=9),
+            "no filters to check in 1 file; not looked at: 8 of 9 files",
+            Style.WARN,
+        ),
+        (
+            gate(MISSING, files_found=9),
+            "not ok: 1 error in 1 file; not looked at: 8 of 9 files",
+            Style.BAD,
+        ),
+    ],
+)
+def test_the_last_line_says_no_more_than_was_looked_at(report: GateReport, said: str, style: Style) -> None:
+    assert last(report).cell.text == said
+    assert last(report).cell.style is style
+
+
+@given(reports())
+def test_only_a_complete_look_at_filters_with_nothing_found_is_called_ok(report: GateReport) -> None:
+    said = verdict.verdict(report)
+    called_ok = said.startswith("ok: ") or (verdict.alone(report) and said.startswith(f"{report.rows[0].path}: ok: "))
+    assert called_ok == verdict.is_clean(report)
+    assert bool(verdict.left_out(report)) != report.complete
+    assert ("not looked at" in said) >= (not report.complete)
+
+
+@given(reports())
+def test_any_report_is_lines_without_control_characters(report: GateReport) -> None:
+    stream = io.StringIO()
+    render.write(text_gate.gate(report), stream)
+    assert all(line.isprintable() or not line.isascii() for line in stream.getvalue().split("\n"))
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_files_that_the_policy_excludes_are_told_and_dont_make_a_look_partial() -> None:
+    text = shown(gate(excluded=2, policy="bloom.toml"))
+    assert "excluded   2 files, by the policy\n" in text
+    assert text.splitlines()[-1] == "orders.parquet: ok: nothing found in 8 filters, 5,000 values looked up"
+    assert "excluded" not in shown(gate())
+    nothing = gate(rows=(), excluded=1, policy="bloom.toml")
+    assert last(nothing).cell.text == "nothing to check: 1 file excluded by the policy"
+    assert last(nothing).cell.style is Style.WARN
+    assert json.document("validate", nothing)["excluded"] == 1
+
+
+def test_every_rule_can_be_printed() -> None:
+    text = shown(gate(*(replace(MISSING, id=id_) for id_ in RULES), rows=(FOUND, SOUND)))
+    assert all(f"error {id_}: {rule.title}: 1 finding in 1 file\n" in text for id_, rule in RULES.items())
+
+
+# --- JSON
+
+
+def test_the_json_document_has_one_object_a_finding_each_with_its_path() -> None:
+    document = json.document("validate", LAKE)
+    assert document["schema"] == "bloom/validate/1"
+    findings = document["findings"]
+    assert isinstance(findings, list)
+    assert [f["path"] for f in findings if isinstance(f, dict)] == [f.path for f in LAKE.findings]
+    assert findings[1] == {
+        "id": "filter-fpp",
+        "severity": "error",
+        "message": "the rate is 0.3",
+        "row_group": None,
+        "column": "id",
+        "offset": None,
+        "hint": None,
+        "missing": [],
+        "stripe": None,
+        "path": "lake/old.parquet",
+        "off": "nobody probes it",
+        "known": False,
+        "places": None,
+        "counts": False,
+    }
+    assert document["complete"] is True
+    assert document["exit_code"] == 3
+    assert set(document) == {"schema", *schema.keys(GateReport)}
+
+
+def test_figures_have_the_names_that_the_json_document_has() -> None:
+    names = set(schema.keys(GateReport)) | {"seed", "sample_files", "sample_row_groups"}
+    assert set(verdict.figures(LAKE)) <= names
+    assert verdict.figures(PARTIAL)["seed"] == 42

@@ -1,0 +1,267 @@
+"""Reports as text: every fact is there, nothing is invented, and tables stay tables."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+
+from bloomcli import model
+from bloomcli.model.file import FilterChange, Presence
+from bloomcli.report import csv, json, render, schema, text
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Pairs, Style, line
+
+FILTER = model.FilterFacts(
+    row_group=0,
+    column="id",
+    physical="INT64",
+    logical=None,
+    offset=100,
+    length=1040,
+    header_bytes=16,
+    bitset_bytes=1024,
+    blocks=32,
+    algorithm="BLOCK",
+    hash="XXHASH",
+    compression="UNCOMPRESSED",
+    values=500,
+    ndv_estimate=498.2,
+    fill=0.4,
+    fpp=0.005,
+    bits_per_value=16.4,
+)
+BROKEN = replace(
+    FILTER, row_group=1, length=None, blocks=None, ndv_estimate=None, fill=None, fpp=None, problem="it is torn"
+)
+INSPECT = model.InspectReport(
+    path="a\tb.parquet",
+    format="parquet",
+    file_bytes=10_000,
+    rows=1000,
+    row_groups=2,
+    columns=3,
+    created_by=None,
+    filters=(FILTER, BROKEN),
+)
+CHANGE = FilterChange(
+    row_group=0, column="id", action="add", bitset_bytes=1024, values=500, fpp=0.005, target_fpp=0.01
+)
+CHANGED = model.ChangeReport(
+    path="a.parquet",
+    format="parquet",
+    command="add",
+    output="b.parquet",
+    dry_run=False,
+    bytes_before=10_000,
+    bytes_after=11_040,
+    bytes_decoded=4_000,
+    bytes_copied=9_000,
+    seconds=0.25,
+    changes=(CHANGE,),
+)
+TOTALS = model.ValueTotals(
+    value="42",
+    presence=Presence.MAYBE,
+    row_groups=2,
+    skipped_row_groups=0,
+    skipped_bytes=0,
+    stats_skipped_row_groups=1,
+    gain_row_groups=0,
+    gain_bytes=0,
+)
+
+
+def shown(blocks: object) -> str:
+    """Blocks as plain text."""
+    return "\n".join(render.plain(blocks))  # type: ignore[arg-type]
+
+
+def test_inspect_shows_facts_and_why_a_filter_cannot_be_read() -> None:
+    out = shown(text.inspect(INSPECT))
+    assert "a\\tb.parquet" in out
+    assert "1,000 in 2 row groups" in out
+    assert "2, 1.0 KiB (10.4 % of the file), 1 unreadable" in out
+    assert "row group 1, id: it is torn" in out
+    row = next(r for r in out.splitlines() if r.lstrip().startswith("0  id"))
+    assert row.split() == ["0", "id", "INT64", "100", "1.0", "KiB", "32", "~498", "40.0", "%", "0.50", "%", "16.4"]
+
+
+def test_headers_get_a_column_only_where_they_differ() -> None:
+    other = replace(FILTER, compression="GZIP")
+    out = shown(text.inspect(replace(INSPECT, filters=(FILTER, other))))
+    assert "BLOCK, XXHASH, GZIP" in out
+    assert "all filters" not in out
+    assert "all filters" in shown(text.inspect(replace(INSPECT, filters=(FILTER,))))
+
+
+def test_hex_dump_gives_words_as_numbers() -> None:
+    dump = model.FilterDump(path="f", facts=FILTER, header=b"\x15", bitset=bytes(range(32)))
+    lines = list(text.hex_dump(dump))
+    assert lines[-1] == "0  03020100 07060504 0b0a0908 0f0e0d0c 13121110 17161514 1b1a1918 1f1e1d1c"
+    assert lines[2].startswith("# 1 block from byte 101")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            {},
+            "id = 42: maybe present in every one of 2 row groups; a reader can't skip any by filter (min/max"
+            " alone: 1)",
+        ),
+        ({"presence": Presence.NO_FILTER}, "no filter to ask in 2 row groups"),
+        ({"presence": Presence.UNKNOWN, "reason": "NaN"}, "the filters can't tell in 2 row groups"),
+        (
+            {"skipped_row_groups": 1, "skipped_bytes": 2048, "gain_row_groups": 1, "gain_bytes": 2048},
+            "absent in 1 of 2 row groups; a reader may skip 1 row group, 2.0 KiB (min/max alone: 1);"
+            " gain 1 row group, 2.0 KiB",
+        ),
+        (
+            {"presence": Presence.ABSENT, "skipped_row_groups": 2, "skipped_bytes": 4096},
+            "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB (min/max alone: 1); no gain over min/max",
+        ),
+    ],
+)
+def test_probe_sums_up_each_value(change: dict[str, object], says: str) -> None:
+    totals = replace(TOTALS, **change)  # type: ignore[arg-type]
+    report = model.ProbeReport(
+        path="f",
+        format="parquet",
+        column="id",
+        physical="INT64",
+        logical=None,
+        row_groups=2,
+        total_bytes=4096,
+        verdicts=(),
+        totals=(totals,),
+    )
+    assert says in shown(text.probe(report))
+
+
+def test_changes_say_what_was_written_and_what_misses_its_target() -> None:
+    missed = replace(CHANGE, column="wide", misses_target=True, fpp=0.2)
+    out = shown(text.change(replace(CHANGED, changes=(CHANGE, missed))))
+    assert "wrote b.parquet: 2 filters added, 9.8 KiB -> 10.8 KiB (+10.4 %)" in out
+    assert "decoded 3.9 KiB of column data, copied 8.8 KiB as they are, took 0.25 s" in out
+    assert "1 filter too small for the target false-positive rate: wide" in out
+
+
+def test_columns_that_globs_left_out_are_named_with_the_reason_and_no_filters() -> None:
+    none = replace(CHANGE, action="keep", row_group=None, bitset_bytes=None, filters=0)
+    left_out = [replace(none, column=f"flag{i}", reason="BOOLEAN: it has two values") for i in range(9)]
+    out = shown(text.change(replace(CHANGED, changes=(CHANGE, *left_out))))
+    assert "1 filter added," in out
+    assert "keep" not in out
+    named = ", ".join(f"flag{i}" for i in range(8))
+    assert f"left out: {named}, ..., BOOLEAN: it has two values" in out
+    dry = shown(text.change(replace(CHANGED, dry_run=True, output=None)))
+    assert "dry run, nothing written" in dry
+    assert "at most" in dry
+    assert "would decode" in dry
+
+
+def test_removal_has_no_column_for_what_it_never_fills_in() -> None:
+    gone = FilterChange(row_group=0, column="id", action="remove", bitset_bytes=None, old_bitset_bytes=1024)
+    out = shown(text.change(replace(CHANGED, command="remove", changes=(gone,), bytes_after=9_000)))
+    assert "old size" in out
+    assert "FPP" not in out
+    assert "1 filter removed" in out
+    assert "no filters to change" in shown(text.change(replace(CHANGED, command="remove", changes=())))
+
+
+def test_json_has_every_field_and_property_and_no_nan() -> None:
+    document = json.document("inspect", replace(INSPECT, filters=(replace(FILTER, fpp=float("nan")),)))
+    assert document["schema"] == "bloom/inspect/1"
+    assert document["filter_bytes"] == 1040
+    (row,) = document["filters"]  # type: ignore[misc]
+    assert row["fpp"] is None  # type: ignore[index,call-overload]
+    with pytest.raises(TypeError, match="inspect reports"):
+        json.document("inspect", CHANGED)
+
+
+def test_hashes_keep_their_64_bits_in_json() -> None:
+    trail = model.BitTrail(hashed=b"\1\2", hash=(1 << 64) - 1, block=3, bits=(1,) * 8, present=(True,) * 8)
+    verdict = model.Verdict(
+        row_group=0,
+        value="1",
+        presence=Presence.MAYBE,
+        rows=1,
+        chunk_bytes=1,
+        row_group_bytes=1,
+        stats_skip=None,
+        trail=(trail,),
+    )
+    report = model.ProbeReport(
+        path="f",
+        format="parquet",
+        column="id",
+        physical="INT64",
+        logical=None,
+        row_groups=1,
+        total_bytes=1,
+        verdicts=(verdict,),
+        totals=(),
+    )
+    found = json.document("probe", report)["verdicts"][0]["trail"][0]  # type: ignore[index,call-overload]
+    assert found["hash"] == "f" * 16
+    assert found["hashed"] == "0102"
+    out = shown(text.probe(report))
+    assert "hash 0xffffffffffffffff, block 3" in out
+
+
+def test_csv_has_a_header_and_empty_fields_for_what_is_not_known() -> None:
+    stream = io.StringIO()
+    csv.write(INSPECT, stream)
+    header, first, second = stream.getvalue().splitlines()
+    assert header.startswith("path,row_group,column")
+    assert first.startswith("a\\tb.parquet,0,id,INT64,,100,1040")
+    assert second.rstrip(",").endswith("it is torn")
+
+
+def test_every_document_is_described() -> None:
+    for kind in schema.reachable(schema.DOCUMENTS.values()):
+        described = schema.object_schema(kind)
+        assert described.text or kind is model.ProbeReport
+        assert [k.name for k in described.keys] == list(schema.keys(kind))
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Yes."""
+        return True
+
+
+def everything() -> list[Block]:
+    """One block of each kind."""
+    grid = Grid((Head("name"), Head("n", figures=True)))
+    grid.add("列 column", "1,000")
+    grid.add(Cell("bad", Style.BAD), "2")
+    return [Pairs((("file", Cell("f")),)), Gap(), grid, line("the end", Style.GOOD, indent=2)]
+
+
+def test_plain_text_is_aligned_by_terminal_cells() -> None:
+    assert list(render.plain(everything())) == [
+        "file  f",
+        "",
+        "name           n",
+        "列 column  1,000",
+        "bad            2",
+        "  the end",
+    ]
+
+
+def test_rich_is_used_on_terminals_and_long_tables_stay_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    render.write(everything(), stream)
+    assert "\x1b[31mbad" in stream.getvalue()
+    assert "the end" in stream.getvalue()
+    long = Grid((Head("n", figures=True),), [(Cell(str(i)),) for i in range(render.RICH_ROWS_MAX + 1)])
+    stream = Terminal()
+    render.write([long], stream)
+    assert "\x1b" not in stream.getvalue()
+    assert isinstance(line("x"), Line)

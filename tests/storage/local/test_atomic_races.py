@@ -1,0 +1,575 @@
+"""Others at the same file: whoever comes at whatever instant, what he writes is never overwritten without a word."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import need
+from support.checksums import checksums
+from support.instants import WRITING, Instant
+from support.replacing import NEW, OLD, names, replace
+
+from bloomcli import kernels
+from bloomcli.errors import SourceChanged, WriteError
+from bloomcli.storage.local import exchange, locks, temporary
+from bloomcli.storage.local.atomic import replacing
+from bloomcli.storage.local.exchange import Marks, beside, mark
+from bloomcli.storage.local.hadoop_crc import sidecar_of
+from bloomcli.storage.local.temporary import sweep
+from bloomcli.storage.source import LocalSource
+
+OTHERS = b"what somebody else has written" * 300
+NEWEST = b"what he has written after that" * 200
+WITHIN = (*WRITING, "source.py", "sidecar.py")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[Path]:
+    """A file in a folder of its own, where files can be exchanged; in memory if that can be, as disks take their time
+    to sync."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as made:
+        yield begin(Path(made))
+
+
+@pytest.fixture
+def on_disk(tmp_path: Path) -> Path:
+    """The same where the tests' other files are."""
+    return begin(tmp_path)
+
+
+def begin(above: Path) -> Path:
+    """A file in a folder of its own."""
+    folder = above / "folder"
+    folder.mkdir()
+    one, other = above / "one", above / "other"
+    one.touch()
+    other.touch()
+    need(
+        kernels.rename_with(-100, os.fsencode(one), -100, os.fsencode(other), 2) == 0,
+        "Linux, and a file system that exchanges files",
+    )
+    path = folder / "data.parquet"
+    path.write_bytes(OLD)
+    return path
+
+
+class Others:
+    """Somebody else, who changes a file in one way, and what has to be there in the end."""
+
+    def __init__(self, file: Path, vouched: bool) -> None:
+        self.file = file
+        self.sidecar = sidecar_of(file)
+        self.vouched = vouched
+
+    def begin(self) -> None:
+        """As it is before."""
+        self.file.write_bytes(OLD)
+        if self.vouched:
+            self.sidecar.write_bytes(checksums(OLD, 512))
+
+    def act(self) -> None:
+        """Change it."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """What he does when we are done."""
+
+    def check(self) -> None:
+        """Look at what is there then."""
+        assert self.file.read_bytes() == OTHERS
+        if self.vouched:
+            assert self.sidecar.read_bytes() == checksums(OTHERS, 512)
+
+
+class Renames(Others):
+    """Renames a new file to the name, with its checksums if the old one had some, as Hadoop does."""
+
+    def act(self) -> None:
+        for path, content in ((self.file, OTHERS), (self.sidecar, checksums(OTHERS, 512))):
+            if path == self.file or self.vouched:
+                new = path.with_name(path.name + "-new")
+                new.write_bytes(content)
+                new.replace(path)
+
+
+class Appends(Others):
+    """Writes to the file that has the name."""
+
+    def act(self) -> None:
+        with self.file.open("ab") as stream:
+            stream.write(b"!")
+
+    def check(self) -> None:
+        assert self.file.read_bytes() in (OLD + b"!", NEW + b"!")
+
+
+class WritesLater(Others):
+    """Opens the file that has the name, and writes when we are done."""
+
+    def act(self) -> None:
+        self.fd = os.open(self.file, os.O_WRONLY | os.O_APPEND)
+
+    def finish(self) -> None:
+        os.write(self.fd, b"!")
+        os.close(self.fd)
+
+    def check(self) -> None:
+        assert self.file.read_bytes() in (OLD + b"!", NEW + b"!")
+
+
+class Removes(Others):
+    """Removes the file that has the name."""
+
+    def act(self) -> None:
+        self.file.unlink()
+
+    def check(self) -> None:
+        assert not self.file.exists()
+
+
+def at_every_instant(others: Others) -> Iterator[tuple[str, bool]]:
+    """Replace the file, with others at it at one instant after the other; gives where, and whether it was refused."""
+    file = others.file
+    for number in range(10_000):
+        others.begin()
+        at = Instant(number, others.act, WITHIN, counting=False)
+        refused = False
+        with LocalSource(str(file), file) as source:
+            try:
+                with at:
+                    replace(file, opened=source, verify=at.begin)
+            except SourceChanged:
+                refused = True
+        if at.left >= 0:
+            assert number > 100
+            assert file.read_bytes() == NEW
+            return
+        others.finish()
+        try:
+            others.check()
+        except AssertionError as error:
+            raise AssertionError(f"lost at {at.place}: {error}") from None
+        assert names(file.parent) <= {file.name, others.sidecar.name}, f"left behind at {at.place}"
+        yield at.place, refused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vouched", [False, True], ids=["plain", "checksums"])
+@pytest.mark.parametrize("kind", [Renames, Appends, WritesLater, Removes])
+def test_what_others_do_at_whatever_instant_is_never_overwritten(
+    file: Path, kind: type[Others], vouched: bool
+) -> None:
+    if kind is WritesLater:
+        with LocalSource(str(file), file) as source, file.open("ab"):
+            need(locks.open_for_writing(source.fileno()), "a file system that tells who has a file open")
+    outcomes = [refused for _, refused in at_every_instant(kind(file, vouched))]
+    assert {True, False} == set(outcomes)
+    assert outcomes == sorted(outcomes, reverse=True), "refused until the file has its name, and not after that"
+
+
+def without_exchange(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """As on a file system, or a system, that can't exchange files."""
+    real = exchange._rename
+    monkeypatch.setattr(exchange, "_rename", lambda *a: code if a[-1] == exchange._EXCHANGE else real(*a))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM])
+def test_where_files_cannot_be_exchanged_they_are_renamed(
+    file: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    without_exchange(monkeypatch, code)
+    replace(file)
+    assert file.read_bytes() == NEW
+    assert names(file.parent) == {file.name}
+
+
+def test_on_overlays_files_are_renamed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "file_system", lambda _: "overlay")
+    monkeypatch.setattr(exchange.Folder, "swap", lambda *_: pytest.fail("exchanged"))
+    replace(file)
+    assert file.read_bytes() == NEW
+    assert names(file.parent) == {file.name}
+
+
+@pytest.mark.slow
+def test_where_files_cannot_be_exchanged_nothing_lies_between_the_last_look_and_the_rename(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_exchange(monkeypatch, errno.EINVAL)
+    lost: list[str] = []
+    others = Renames(file, True)
+    monkeypatch.setattr(
+        others, "check", lambda: lost.append("") if file.read_bytes() == NEW else Renames.check(others)
+    )
+    at: list[str] = []
+    for place, _ in at_every_instant(others):
+        at += [place] * len(lost)
+        lost.clear()
+    assert at, "or the documentation may promise more"
+    assert {place.partition(":")[0] for place in at} <= {
+        "LocalSource._current",
+        "LocalSource.fingerprint",
+        "Source.check_unchanged",
+        "_fingerprint",
+        "Temporary._exchange",
+    }
+
+
+def test_a_file_system_that_takes_no_notice_of_the_flag_has_renamed(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rename(fd: int, one: Path, other_fd: int, other: Path, flags: int) -> int:
+        del fd, other_fd, flags
+        one.replace(other)
+        return 0
+
+    monkeypatch.setattr(exchange, "_rename", rename)
+    replace(file)
+    assert file.read_bytes() == NEW
+    assert names(file.parent) == {file.name}
+
+
+def just_before(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> None:
+    """Have something done just before the first exchange, something just before the second, ..."""
+    real, waiting = exchange._rename, list(acts)
+
+    def rename(fd: int, one: Path, other_fd: int, other: Path, flags: int) -> int:
+        if flags == exchange._EXCHANGE and waiting:
+            waiting.pop(0)()
+        return real(fd, one, other_fd, other, flags)
+
+    monkeypatch.setattr(exchange, "_rename", rename)
+
+
+def test_the_newest_of_several_files_that_others_write_at_the_critical_instants_stays(
+    on_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = on_disk
+
+    def write(content: bytes) -> Callable[[], None]:
+        def act() -> None:
+            new = file.with_name("new")
+            new.write_bytes(content)
+            new.replace(file)
+
+        return act
+
+    for count in range(1, 6):
+        file.write_bytes(OLD)
+        contents = [b"%d" % i * 1000 for i in range(count)]
+        with monkeypatch.context() as patched:
+            just_before(patched, *map(write, contents))
+            with pytest.raises(SourceChanged, match="changed while it was being worked on") as caught:
+                replace(file)
+        assert caught.value.path == str(file)
+        assert file.read_bytes() == contents[-1]
+        assert names(file.parent) == {file.name}
+
+
+def test_a_file_that_is_removed_while_another_is_put_back_is_not_lost_without_a_word(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    just_before(monkeypatch, Renames(file, False).act, file.unlink)
+    with pytest.raises(SourceChanged, match="was removed") as caught:
+        replace(file)
+    (kept,) = file.parent.iterdir()
+    assert kept.read_bytes() == OTHERS
+    assert str(kept) in (caught.value.hint or "")
+    sweep(file.parent)
+    assert kept.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("swapped", [False, True], ids=["alone", "with others"])
+@pytest.mark.parametrize("vouched", [False, True], ids=["plain", "checksums"])
+def test_killed_at_whatever_instant_nobodys_file_is_lost(file: Path, swapped: bool, vouched: bool) -> None:
+    others = Renames(file, vouched)
+    seen = set()
+    for number in range(10_000):
+        others.begin()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                if swapped:
+                    just_before(pytest.MonkeyPatch(), others.act)
+                at = Instant(number, lambda: os.kill(os.getpid(), signal.SIGKILL), counting=False)
+                with contextlib.suppress(SourceChanged), at:
+                    replace(file, verify=at.begin)
+                code = 0
+            finally:
+                os._exit(code)
+        status = os.waitpid(child, 0)[1]
+        seen.add((file.read_bytes(), len(names(file.parent))))
+        came = file.read_bytes() == OTHERS or any(p.read_bytes() == OTHERS for p in file.parent.iterdir())
+        sweep(file.parent)
+        if came:
+            others.check()
+        else:
+            assert file.read_bytes() in ((OLD,) if swapped else (OLD, NEW))
+        if vouched:
+            assert others.sidecar.read_bytes() == checksums(file.read_bytes(), 512)
+        assert names(file.parent) == {file.name, *([others.sidecar.name] if vouched else [])}
+        assert status in (0, signal.SIGKILL)
+        if status == 0:
+            break
+    assert number > 60
+    assert (NEW, 2 + vouched) in seen or vouched, "killed while both files were there"
+    assert {content for content, _ in seen} >= ({OLD, NEW, OTHERS} if swapped else {OLD, NEW})
+
+
+@pytest.mark.slow
+def test_stopped_at_whatever_instant_nobodys_file_is_lost(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = Renames(file, True)
+    came: list[int] = []
+    for number in range(10_000):
+        others.begin()
+        at = Instant(number, counting=False)
+        came.clear()
+        with monkeypatch.context() as patched:
+            just_before(patched, lambda: (came.append(1), others.act()))
+            with contextlib.suppress(SourceChanged, KeyboardInterrupt), at:
+                replace(file, verify=at.begin)
+        if came:
+            others.check()
+        else:
+            assert file.read_bytes() == OLD
+        assert names(file.parent) == {file.name, others.sidecar.name}, at.place
+        if at.left >= 0:
+            break
+    assert number > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("swapped", [False, True], ids=["alone", "with others"])
+def test_a_sweeper_at_whatever_instant_does_no_harm_to_a_writer(
+    file: Path, monkeypatch: pytest.MonkeyPatch, swapped: bool
+) -> None:
+    others = Renames(file, True)
+    for number in range(10_000):
+        others.begin()
+        at = Instant(number, lambda: sweep(file.parent), WITHIN, counting=False)
+        with monkeypatch.context() as patched:
+            if swapped:
+                just_before(patched, others.act)
+            with contextlib.suppress(SourceChanged), at:
+                replace(file, verify=at.begin)
+                assert not swapped
+        content = OTHERS if swapped else NEW
+        assert file.read_bytes() == content, at.place
+        assert others.sidecar.read_bytes() == checksums(content, 512)
+        assert names(file.parent) == {file.name, others.sidecar.name}, at.place
+        if at.left >= 0:
+            break
+    assert number > 100
+
+
+def left(file: Path, held: bytes, new: bytes) -> Path:
+    """A file under the name of an exchange of `file`, which has other files' marks unless they are `new`."""
+    made = file.with_name("made")
+    made.write_bytes(new)
+    path = beside(file, Marks(new=mark(made.stat()), old="0" * 12))
+    made.replace(file)
+    path.write_bytes(held)
+    return path
+
+
+def test_a_sweeper_puts_back_what_a_killed_writer_had_in_hand(file: Path) -> None:
+    left(file, OTHERS, NEW)
+    sweep(file.parent)
+    assert file.read_bytes() == OTHERS
+    assert names(file.parent) == {file.name}
+
+
+def test_a_sweeper_leaves_alone_what_nobody_can_tell_the_age_of(file: Path) -> None:
+    path = left(file, OTHERS, NEW)
+    file.unlink()
+    file.write_bytes(NEWEST)
+    assert sweep(file.parent) == []
+    assert (file.read_bytes(), path.read_bytes()) == (NEWEST, OTHERS)
+
+
+def test_a_sweeper_leaves_alone_what_a_living_writer_has_in_hand(file: Path) -> None:
+    path = left(file, OTHERS, NEW)
+    with file.open("rb") as writers:
+        fcntl.flock(writers, fcntl.LOCK_EX)
+        assert sweep(file.parent) == []
+        assert (file.read_bytes(), path.read_bytes()) == (NEW, OTHERS)
+
+
+def test_a_long_name_finds_its_file_again(file: Path) -> None:
+    long = file.with_name("ü" * 127)
+    file.replace(long)
+    long.with_name("ü" * 126).write_bytes(NEWEST)
+    path = left(long, OTHERS, NEW)
+    assert len(os.fsencode(path.name)) <= 255
+    sweep(long.parent)
+    assert long.read_bytes() == OTHERS
+    assert long.with_name("ü" * 126).read_bytes() == NEWEST
+    assert len(names(long.parent)) == 2
+
+
+@pytest.mark.parametrize("why", ["checksums", "no exchange", "no exchange after all"])
+def test_a_lock_that_another_process_keeps_is_an_error_that_names_the_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
+    if why == "checksums":
+        sidecar_of(file).write_bytes(checksums(OLD, 512))
+    elif why == "no exchange":
+        monkeypatch.setattr(exchange, "file_system", lambda _: "overlay")
+    else:
+        without_exchange(monkeypatch, errno.EINVAL)
+    before = names(file.parent)
+    with file.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        started = time.monotonic()
+        with pytest.raises(WriteError, match="another process has held its lock") as caught:
+            replace(file)
+        assert 0.2 <= time.monotonic() - started < 5
+    assert caught.value.path == str(file)
+    assert caught.value.exit_code == 3
+    assert file.read_bytes() == OLD
+    assert names(file.parent) == before
+    replace(file)
+    assert file.read_bytes() == NEW
+
+
+def hanging(file: Path, when: str) -> int:
+    """A process that is replacing the file by OLD and more, and has been stopped before or after the exchange."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            real, first = exchange._rename, [when]
+
+            def stop(fd: int, one: Path, other_fd: int, other: Path, flags: int) -> int:
+                if first == ["before"]:
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                done = real(fd, one, other_fd, other, flags)
+                if first == ["after"]:
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                first.clear()
+                return done
+
+            exchange._rename = stop
+            with (
+                LocalSource(str(file), file) as source,
+                replacing(file, source=source, overwrite=True, verify=lambda _: None) as out,
+            ):
+                out.copy_range(source, 0, len(OLD))
+                out.write(b"!")
+            code = 0
+        except SourceChanged:
+            code = 3
+        finally:
+            os._exit(code)
+    assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1])
+    return child
+
+
+def test_a_writer_that_hangs_is_overtaken_and_notices(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
+    child = hanging(file, "before")
+    try:
+        replace(file)
+        assert file.read_bytes() == NEW
+    finally:
+        os.kill(child, signal.SIGCONT)
+        status = os.waitpid(child, 0)[1]
+    assert os.waitstatus_to_exitcode(status) == 3
+    assert file.read_bytes() == NEW
+    assert names(file.parent) == {file.name}
+
+
+def test_a_writer_that_hangs_before_it_has_looked_is_not_overtaken(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
+    child = hanging(file, "after")
+    try:
+        assert file.read_bytes() == OLD + b"!"
+        with pytest.raises(WriteError, match="another process has held its lock"):
+            replace(file)
+    finally:
+        os.kill(child, signal.SIGCONT)
+        status = os.waitpid(child, 0)[1]
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert file.read_bytes() == OLD + b"!"
+    assert names(file.parent) == {file.name}
+
+
+def test_an_output_whose_lock_another_process_keeps_is_replaced_as_it_was_ordered(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
+    target = file.with_name("target")
+    target.write_bytes(OTHERS)
+    with target.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        replace(target, source=file)
+    assert target.read_bytes() == NEW
+
+
+def test_a_lock_is_waited_for(file: Path) -> None:
+    with file.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        timer = threading.Timer(0.3, lambda: fcntl.flock(other, fcntl.LOCK_UN))
+        timer.start()
+        replace(file)
+        timer.join()
+    assert file.read_bytes() == NEW
+
+
+def test_without_locks_a_file_is_replaced_all_the_same(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    replace(file)
+    assert file.read_bytes() == NEW
+
+
+def test_a_file_that_may_be_locked_by_writers_only_is_opened_for_writing(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, locked = fcntl.flock, []
+
+    def as_on_nfs(fd: int, how: int) -> None:
+        if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "not open for writing")
+        real(fd, how)
+        locked.append(os.fstat(fd).st_ino)
+
+    monkeypatch.setattr(fcntl, "flock", as_on_nfs)
+    monkeypatch.setattr(temporary, "open_for_writing", lambda _: False)  # NFS has no such leases
+    inode = file.stat().st_ino
+    replace(file)
+    assert inode in locked
+    assert file.read_bytes() == NEW
+
+
+def test_a_file_that_a_process_has_open_for_writing_is_told(on_disk: Path) -> None:
+    file = on_disk
+    with LocalSource(str(file), file) as source:
+        assert not locks.open_for_writing(source.fileno())
+        with file.open("rb"):
+            assert not locks.open_for_writing(source.fileno())
+        with file.open("r+b"):
+            need(sys.platform == "linux" and locks.open_for_writing(source.fileno()), "a file system with leases")
+            with pytest.raises(SourceChanged):
+                replace(file)
+        assert not locks.open_for_writing(source.fileno())
+    assert file.read_bytes() == OLD

@@ -1,0 +1,240 @@
+"""Signals while a file is being replaced: the original stays whole, and what can be tidied up is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from support.checksums import checksums
+from support.instants import Instant
+from support.replacing import NEW, OLD, names, replace
+
+from bloomcli.concurrency.signals import STOPS
+from bloomcli.errors import WriteError
+from bloomcli.storage.local.atomic import place
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file in a folder of its own."""
+    path = tmp_path / "data.parquet"
+    path.write_bytes(OLD)
+    return path
+
+
+STOPPED = """
+import signal, sys, time
+from pathlib import Path
+from bloomcli.storage.local.atomic import replacing
+from bloomcli.storage.source import LocalSource
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+signal.signal(signal.SIGHUP, signal.SIG_IGN if "nohup" in sys.argv else signal.SIG_DFL)
+path = Path(sys.argv[1])
+with LocalSource(str(path), path) as source:
+    with replacing(path, source=source, overwrite=True, verify=lambda _: None) as out:
+        out.copy_range(source, 0, 1000)
+        try:
+            print("ready", flush=True)
+            time.sleep(60 if "nohup" not in sys.argv else 0.5)
+        finally:
+            if "twice" in sys.argv:
+                print("stopped", flush=True)
+                time.sleep(0.5)
+        print("undisturbed", flush=True)
+"""
+
+
+@contextmanager
+def writing(file: Path, *how: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is in the middle of replacing the file."""
+    argv = [sys.executable, "-c", STOPPED, str(file), *how]
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert said(process) == b"ready\n"
+        yield process
+
+
+def said(process: subprocess.Popen[bytes]) -> bytes:
+    """The next line that it prints."""
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "left"),
+    [(signal.SIGTERM, 143, 1), (signal.SIGHUP, 129, 1), (signal.SIGINT, -2, 1), (signal.SIGKILL, -9, 2)],
+)
+def test_a_process_that_is_stopped_leaves_the_original_whole(
+    file: Path, number: signal.Signals, code: int, left: int
+) -> None:
+    with writing(file) as process:
+        process.send_signal(number)
+        assert process.wait(20) == code
+    assert file.read_bytes() == OLD
+    assert len(names(file.parent)) == left  # nobody can tidy up after SIGKILL
+    replace(file)
+    assert file.read_bytes() == NEW
+
+
+@pytest.mark.parametrize("second", [signal.SIGHUP, signal.SIGTERM])
+def test_a_second_signal_does_not_stop_the_tidying_up(file: Path, second: signal.Signals) -> None:
+    with writing(file, "twice") as process:
+        process.send_signal(signal.SIGHUP)
+        assert said(process) == b"stopped\n"
+        process.send_signal(second)
+        assert process.wait(20) == 129
+    assert file.read_bytes() == OLD
+    assert names(file.parent) == {file.name}
+
+
+def test_a_process_that_is_to_outlive_its_terminal_does(file: Path) -> None:
+    with writing(file, "nohup") as process:
+        process.send_signal(signal.SIGHUP)
+        assert said(process) == b"undisturbed\n"
+        assert process.wait(20) == 0
+    assert file.read_bytes() == OLD[:1000]
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_handlers_are_given_back(file: Path, number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        replace(file)
+        with pytest.raises(WriteError):
+            replace(file.with_name("target"), source=file, verify=lambda _: (_ for _ in ()).throw(WriteError("no")))
+        assert signal.getsignal(number) is signal.SIG_DFL
+        with pytest.raises(SystemExit) as caught:
+            replace(file, during=lambda: signal.raise_signal(number))
+        assert caught.value.code == 128 + number
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_somebody_elses_handler_stays(file: Path, number: signal.Signals) -> None:
+    def handler(*_: object) -> None: ...
+
+    before = signal.signal(number, handler)
+    try:
+        replace(file, during=lambda: signal.getsignal(number) is handler or pytest.fail("it was replaced"))
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+
+
+INSTANTS = """
+import os, signal, sys
+from pathlib import Path
+from bloomcli.storage.local.temporary import sweep
+from support.replacing import NEW, OLD, names, replace
+from support.checksums import checksums
+
+CHANGES = {"open", "os.rename", "os.link", "os.remove"}
+folder, overwrite = Path(sys.argv[1]), sys.argv[2] == "over"
+source, target = folder / "source", folder / ("source" if overwrite else "target")
+sidecar = target.with_name(f".{target.name}.crc")
+left = -1
+
+def count(event, arguments):  # killed before the next of what changes the folder
+    global left
+    named = event in CHANGES and str(arguments[0])  # by its path, or by its name in a directory that is open
+    if left >= 0 and named and (str(folder) in named or named.endswith(".tmp")):
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+
+sys.addaudithook(count)
+seen = set()
+for instant in range(1000):
+    for path in folder.iterdir():
+        path.unlink()
+    source.write_bytes(OLD)
+    sidecar.write_bytes(checksums(OLD if overwrite else b"left over", 512))
+    child = os.fork()
+    if child == 0:
+        left = instant
+        replace(target, source=source, overwrite=overwrite)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    content = target.read_bytes() if target.exists() else None
+    assert content in (NEW, OLD if overwrite else None)
+    vouched = sidecar.read_bytes() if sidecar.exists() else None
+    if content is not None:
+        assert vouched in (None, checksums(content, 512)), f"stale at {instant}"
+    seen.add((content == NEW, vouched is not None, len(names(folder))))
+    sweep(folder)
+    if content is not None:
+        assert vouched or sidecar.read_bytes() == checksums(content, 512), f"lost at {instant}"
+        assert names(folder) == {"source", target.name, sidecar.name}
+    if content != NEW:
+        replace(target, source=source, overwrite=overwrite)
+    assert target.read_bytes() == NEW
+    if overwrite or content is not None:
+        assert sidecar.read_bytes() == checksums(NEW, 512), f"not as undisturbed at {instant}"
+    assert names(folder) <= {"source", target.name, sidecar.name}
+    if status == 0:
+        break
+print(instant, len(seen))
+"""
+
+
+@pytest.mark.parametrize("mode", ["over", "new"])
+def test_killed_at_whatever_instant_a_file_has_its_own_checksums_or_none_and_ends_as_undisturbed(
+    tmp_path: Path, mode: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INSTANTS, str(tmp_path), mode],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    instants, states = map(int, done.stdout.split())
+    assert instants >= 8
+    assert states >= 5
+
+
+@pytest.mark.parametrize("how", ["over", "new", "checksums", "own"])
+def test_ctrl_c_at_whatever_instant_leaves_nothing_behind(file: Path, how: str) -> None:
+    """A file that somebody could take for one that is being written would stay until the next run."""
+    target = file if how in {"over", "checksums"} else file.with_name("target")
+    sidecar = target.with_name(f".{target.name}.crc")
+
+    def work() -> None:
+        if how == "own":
+            place(target, NEW, overwrite=True)
+        else:
+            replace(target, source=file, overwrite=how != "new")
+
+    for instant in range(10_000):
+        file.write_bytes(OLD)
+        if target != file:
+            target.unlink(missing_ok=True)
+        if how == "checksums":
+            sidecar.write_bytes(checksums(OLD, 512))
+        at = Instant(instant)
+        with contextlib.suppress(KeyboardInterrupt), at:
+            work()
+        assert names(file.parent) <= {file.name, target.name, sidecar.name}, f"left behind at {at.place}"
+        content = target.read_bytes() if target.exists() else None
+        assert content in (OLD, NEW) if target == file else content in (None, NEW)
+        if how == "checksums":
+            assert sidecar.read_bytes() == checksums(target.read_bytes(), 512), f"stale or lost at {at.place}"
+        if at.left >= 0:
+            break
+    assert instant > 50
+    assert target.read_bytes() == NEW
+    if how == "checksums":
+        assert sidecar.read_bytes() == checksums(NEW, 512)

@@ -1,0 +1,347 @@
+"""Temporary files of writers that were killed are removed; those in use, and every other file, stay."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from support import datasets
+from support.checksums import checksums
+
+import bloomcli
+from bloomcli.datasets import local, task
+from bloomcli.storage.listing import expand
+from bloomcli.storage.local import temporary
+from bloomcli.storage.local.atomic import place, replacing
+from bloomcli.storage.local.exchange import beside
+from bloomcli.storage.local.hadoop_crc import sidecar_of
+from bloomcli.storage.local.locks import lock
+from bloomcli.storage.local.temporary import Temporary, sweep, temporaries
+from bloomcli.storage.source import LocalSource
+
+STALE = ".part.parquet.bloom-0123456789ab.tmp"
+KEPT = (
+    "part.parquet",
+    ".part.parquet.crc",
+    ".bloom-0123456789ab.tmp",
+    "part.parquet.bloom-0123456789ab.tmp",
+    ".part.parquet.bloom-0123456789ab.tmp.bak",
+    ".part.parquet.bloom-0123456789AB.tmp",
+    ".part.parquet.bloom-0123456789abc.tmp",
+    ".part.parquet.inprogress.tmp",
+    "..bloom-0123456789a.tmp",
+)
+
+
+def names(folder: Path) -> set[str]:
+    """What lies in a folder."""
+    return {p.name for p in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        STALE,
+        "..part.parquet.crc.bloom-0123456789ab.tmp",
+        ".a\nb.bloom-0123456789ab.tmp",
+        f".{'x' * 48}.bloom-{'0' * 12}.tmp",
+    ],
+)
+def test_a_temporary_file_that_nobody_writes_is_removed(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"half")
+    assert sweep(tmp_path) == [tmp_path / name]
+    assert names(tmp_path) == set()
+
+
+def test_other_names_stay(tmp_path: Path) -> None:
+    for name in KEPT:
+        (tmp_path / name).write_bytes(b"mine")
+    (tmp_path / STALE).write_bytes(b"half")
+    assert sweep(tmp_path) == [tmp_path / STALE]
+    assert names(tmp_path) == set(KEPT)
+
+
+def test_every_name_that_a_writer_gives_is_one_that_is_swept(tmp_path: Path) -> None:
+    for name in ("a", "a.parquet", "ä" * 60, "x" * 255, "with space", "a\nb", ".hidden.crc"):
+        path = beside(tmp_path / name)
+        path.write_bytes(b"half")
+        assert sweep(tmp_path) == [path]
+
+
+def test_a_file_that_is_being_written_stays_and_is_whole_in_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "part.parquet"
+    path.write_bytes(b"old")
+    with (
+        LocalSource(str(path), path) as source,
+        replacing(path, source=source, overwrite=True, verify=lambda _: None) as writer,
+    ):
+        assert sweep(tmp_path) == []
+        writer.write(b"new")
+        assert sweep(tmp_path) == []
+        assert writer.path.exists()
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == {"part.parquet"}
+
+
+def test_a_lock_of_another_process_counts_until_that_process_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "part.parquet"
+    path.write_bytes(b"old" * 1000)
+    program = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from bloomcli.storage.local.atomic import replacing\n"
+        "from bloomcli.storage.source import LocalSource\n"
+        "path = Path(sys.argv[1])\n"
+        "with LocalSource(str(path), path) as source:\n"
+        "    with replacing(path, source=source, overwrite=True, verify=lambda _: None) as out:\n"
+        "        print('ready', flush=True)\n"
+        "        time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, path], cwd=ROOT, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        assert sweep(tmp_path) == []
+        process.send_signal(signal.SIGKILL)
+        process.wait(20)
+    assert len(names(tmp_path)) == 2
+    assert len(sweep(tmp_path)) == 1
+    assert names(tmp_path) == {"part.parquet"}
+
+
+def flock_after(done: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something happens between the creation of the next file and its lock."""
+    real, waiting = fcntl.flock, [done]
+
+    def flock(fd: int, how: int) -> None:
+        if waiting:
+            waiting.pop()()
+        real(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+
+def test_a_file_that_is_swept_before_it_is_locked_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept: list[Path] = []
+    flock_after(lambda: swept.extend(sweep(tmp_path)), monkeypatch)
+    with Temporary(tmp_path / "part.parquet") as made:
+        made.open()
+        assert len(swept) == 1
+        assert swept != [made.path]
+        assert names(tmp_path) == {made.path.name}
+    assert names(tmp_path) == set()
+
+
+def test_a_writer_knows_the_name_of_the_file_that_was_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "part.parquet"
+    file.write_bytes(b"old")
+    swept: list[Path] = []
+    flock_after(lambda: swept.extend(sweep(tmp_path)), monkeypatch)
+    with (
+        LocalSource(str(file), file) as source,
+        replacing(file, source=source, overwrite=True, verify=lambda _: None) as out,
+    ):
+        assert len(swept) == 1
+        assert out.path.exists()
+        out.write(b"new")
+    assert file.read_bytes() == b"new"
+    assert names(tmp_path) == {file.name}
+
+
+def test_a_file_that_a_sweeper_has_locked_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweepers: list[int] = []
+
+    def hold() -> None:
+        (found,) = temporaries(tmp_path)
+        sweepers.append(os.open(found, os.O_RDWR))
+        assert lock(sweepers[0])
+
+    flock_after(hold, monkeypatch)
+    with Temporary(tmp_path / "part.parquet") as made:
+        made.open()
+        os.close(sweepers[0])
+        assert sweep(tmp_path) == [], "it is locked"
+        assert names(tmp_path) == {made.path.name}
+
+
+def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from bloomcli.storage.local.temporary import sweep\n"
+        "folder, swept = Path(sys.argv[1]), 0\n"
+        "print('ready', flush=True)\n"
+        "while not (folder / 'stop').exists():\n"
+        "    swept += len(sweep(folder))\n"
+        "print(swept)\n"
+    )
+    files = 1000
+    with subprocess.Popen(
+        [sys.executable, "-c", program, tmp_path], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        try:
+            for number in range(files):
+                if number % 10 == 0:
+                    place(tmp_path / f"{number % 50}.json", b"new", overwrite=True)
+                else:
+                    with Temporary(tmp_path / "part.parquet") as made:
+                        assert os.path.samestat(os.fstat(made.open()), made.path.stat())
+        finally:
+            (tmp_path / "stop").touch()
+        assert process.wait(20) == 0
+    assert names(tmp_path) == {"stop", *(f"{i}.json" for i in range(0, 50, 10))}
+
+
+def put_aside(file: Path, data: bytes) -> Path:
+    """Checksums as a killed writer leaves them."""
+    path = beside(sidecar_of(file))
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["part.parquet", "x" * 250, "ä" * 60, "a\nb"])
+@pytest.mark.parametrize("algorithm", ["CRC32", "CRC32C"])
+def test_checksums_that_a_file_lacks_and_that_fit_it_are_put_back(tmp_path: Path, name: str, algorithm: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(b"content" * 1000)
+    right = checksums(b"content" * 1000, 512, algorithm)
+    for wrong in (checksums(b"Content" * 1000, 512), right[:-1], right + b"more", checksums(b"short", 512), b"crc\0"):
+        put_aside(file, wrong)
+    put_aside(file, right)
+    sweep(tmp_path)
+    assert names(tmp_path) == {name, f".{name}.crc"}
+    assert sidecar_of(file).read_bytes() == right
+
+
+def test_checksums_never_take_the_place_of_others_and_belong_to_a_file_of_that_name(tmp_path: Path) -> None:
+    file, other = tmp_path / "part.parquet", tmp_path / "other.parquet"
+    for path in (file, other):
+        path.write_bytes(b"content" * 1000)
+    right = checksums(b"content" * 1000, 512)
+    sidecar_of(file).write_bytes(b"mine")
+    put_aside(file, right)
+    put_aside(tmp_path / "gone.parquet", right)
+    assert len(sweep(tmp_path)) == 2
+    assert sidecar_of(file).read_bytes() == b"mine"
+    assert names(tmp_path) == {file.name, sidecar_of(file).name, other.name}
+
+
+def test_of_names_that_were_cut_each_file_gets_its_own_checksums(tmp_path: Path) -> None:
+    files = [tmp_path / f"{'long' * 20}-{i}.parquet" for i in range(4)]
+    for i, path in enumerate(files):
+        path.write_bytes(b"%d" % i * 700)
+        put_aside(path, checksums(b"%d" % i * 700, 512))
+    sweep(tmp_path)
+    assert names(tmp_path) == {name for p in files for name in (p.name, f".{p.name}.crc")}
+    assert [sidecar_of(p).read_bytes() for p in files] == [checksums(p.read_bytes(), 512) for p in files]
+
+
+def test_checksums_are_not_put_back_beside_a_file_that_is_replaced_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "part.parquet"
+    file.write_bytes(b"content" * 1000)
+    put_aside(file, checksums(b"content" * 1000, 512))
+    real = temporary.appear
+
+    def late(left: Path, final: Path) -> None:
+        place(file, b"new", overwrite=True)
+        real(left, final)
+
+    monkeypatch.setattr(temporary, "appear", late)
+    sweep(tmp_path)
+    assert file.read_bytes() == b"new"
+    assert names(tmp_path) == {file.name}
+
+
+def test_where_locks_tell_nothing_temporary_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(fd: int, how: int) -> None:
+        raise OSError(95, "Operation not supported")  # as some network file systems answer
+
+    (tmp_path / STALE).write_bytes(b"perhaps in use")
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    assert sweep(tmp_path) == []
+    source = tmp_path / "a.parquet"
+    source.write_bytes(b"old")
+    with (
+        LocalSource(str(source), source) as opened,
+        replacing(source, source=opened, overwrite=True, verify=lambda _: None) as writer,
+    ):
+        writer.write(b"new")
+    assert source.read_bytes() == b"new"
+    assert names(tmp_path) == {STALE, "a.parquet"}
+
+
+def test_directories_and_links_of_that_name_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / STALE).mkdir()
+    target = tmp_path / "target"
+    target.write_bytes(b"mine")
+    (tmp_path / STALE.replace("0", "f")).symlink_to(target)
+    sweep(tmp_path)
+    assert target.read_bytes() == b"mine"
+    assert (tmp_path / STALE).is_dir()
+    assert sweep(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_sweeps_where_it_writes_and_nowhere_else(tmp_path: Path, jobs: int) -> None:
+    lake, out = datasets.plain(tmp_path / "lake", 4), tmp_path / "out"
+    folders = sorted({p.parent for p in lake.rglob("*.parquet")})
+    (out / folders[0].name).mkdir(parents=True)
+    for folder in (*folders, out / folders[0].name):
+        (folder / STALE).write_bytes(b"half")
+    listed = expand([str(lake)])
+    local.run(task.plan("inspect", listed, {}), jobs=jobs)
+    local.run(task.plan("add", listed, {"columns": ("id",)}, output=out), jobs=jobs)
+    assert datasets.temporary(out) == []
+    assert len(datasets.temporary(lake)) == len(folders)
+    local.run(task.plan("add", listed, {"columns": ("id",)}, in_place=True), jobs=jobs)
+    assert datasets.temporary(lake) == []
+    assert len(datasets.digests(out)) == 4
+
+
+def test_a_file_that_is_changed_by_itself_is_swept_beside_first(tmp_path: Path) -> None:
+    path = datasets.write(tmp_path / "part.parquet", rows=100)
+    (tmp_path / STALE).write_bytes(b"half")
+    put_aside(path, checksums(path.read_bytes(), 512))
+    bloomcli.add(path, ["id"], dry_run=True)
+    assert len(names(tmp_path)) == 3
+    bloomcli.add(path, ["id"], in_place=True)
+    assert names(tmp_path) == {path.name, sidecar_of(path).name}
+    assert sidecar_of(path).read_bytes() == checksums(path.read_bytes(), 512)
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EEXIST, errno.ESTALE])
+def test_a_name_that_was_given_though_the_system_denies_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    """A server's answer may be lost, and the client's second try finds the first one's work."""
+    left, final = tmp_path / "left", tmp_path / "final"
+    left.write_bytes(b"new")
+    link = os.link
+
+    def denied(one: Path, other: Path) -> None:
+        link(one, other)
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "link", denied)
+    temporary.appear(left, final)
+    assert [path.name for path in tmp_path.iterdir()] == ["final"]
+    left.write_bytes(b"newer")
+    monkeypatch.undo()
+    with pytest.raises(FileExistsError):
+        temporary.appear(left, final)
+    assert (left.read_bytes(), final.read_bytes()) == (b"newer", b"new")

@@ -1,0 +1,199 @@
+"""Files that somebody else's log, manifest or summary describes are not changed in place, but for --force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import datasets
+
+import bloomcli
+from bloomcli.datasets import task
+from bloomcli.errors import UsageError
+from bloomcli.model.dataset import Status
+from bloomcli.storage.listing import expand
+from bloomcli.storage.managed_tables import reason_against
+
+
+def _made(*names: str) -> Callable[[Path], None]:
+    def make(root: Path) -> None:
+        for name in names:
+            path = root / name
+            if name.endswith("/"):
+                path.mkdir(parents=True)
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("{}")
+
+    return make
+
+
+GUARDS = {
+    "a Delta table": _made("_delta_log/00000000000000000000.json"),
+    "a Hudi table": _made(".hoodie/hoodie.properties"),
+    "an Iceberg table": _made("metadata/00000-1234.metadata.json", "metadata/snap-1.avro"),
+    "_metadata holds copies of the footers": _made("_metadata", "_common_metadata"),
+}
+HARMLESS = {
+    "nothing": _made(),
+    "a directory called metadata": _made("metadata/readme.txt"),
+    "an empty metadata": _made("metadata/"),
+    "a file called _delta_log": _made("_delta_log"),
+    "a file called .hoodie": _made(".hoodie"),
+    "a directory called _metadata": _made("_metadata/"),
+    "a summary of the schema alone": _made("_common_metadata"),
+    "metadata of something else": _made("metadata/00000-1234.json", "metadata/metadata.json.gz", "metadata/a.gz"),
+    "a Delta table beside it": _made("../other/_delta_log/0.json"),
+}
+PLACES = ("part.parquet", "year=2024/part.parquet", "data/year=2024/month=2/day=29/part.parquet")
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("words", GUARDS)
+def test_the_reason_names_the_table_however_deep_the_file_lies(tmp_path: Path, words: str, place: str) -> None:
+    root = tmp_path / "table"
+    path = datasets.write(root / place, rows=10)
+    GUARDS[words](root)
+    reason = reason_against(path)
+    assert reason is not None
+    assert words in reason
+    assert str(root) in reason
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("words", HARMLESS)
+def test_nothing_speaks_against_files_of_no_table(tmp_path: Path, words: str, place: str) -> None:
+    root = tmp_path / "table"
+    path = datasets.write(root / place, rows=10)
+    HARMLESS[words](root)
+    assert reason_against(path) is None
+
+
+def test_a_link_into_a_table_is_as_guarded_as_the_file(tmp_path: Path) -> None:
+    path = datasets.write(tmp_path / "table" / "part.parquet", rows=10)
+    GUARDS["a Delta table"](path.parent)
+    link = tmp_path / "link.parquet"
+    link.symlink_to(path)
+    assert "a Delta table" in str(reason_against(link))
+
+
+@pytest.mark.parametrize("words", GUARDS)
+def test_a_file_that_a_table_has_by_a_link_is_guarded(tmp_path: Path, words: str) -> None:
+    root, blobs = tmp_path / "table", tmp_path / "blobs"
+    datasets.write(blobs / "b0", rows=10)
+    GUARDS[words](root)
+    (root / "part.parquet").symlink_to("../blobs/b0")
+    (tmp_path / "last.parquet").symlink_to("table/part.parquet")
+    for named in (root / "part.parquet", tmp_path / "last.parquet"):
+        assert words in str(reason_against(named)), "links on the way count too"
+    assert reason_against(blobs / "b0") is None
+
+
+@pytest.mark.parametrize("words", GUARDS)
+def test_a_partition_that_is_a_link_is_guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    root, real = tmp_path / "table", tmp_path / "deep" / "real"
+    datasets.write(real / "p=1" / "part.parquet", rows=10)
+    GUARDS[words](root)
+    (root / "p=1").symlink_to("../deep/real/p=1")
+    monkeypatch.chdir(tmp_path)
+    Path("alias").symlink_to(root, target_is_directory=True)
+    for named in (root / "p=1" / "part.parquet", Path("table/p=1/part.parquet"), Path("alias/p=1/part.parquet")):
+        assert words in str(reason_against(named))
+    assert reason_against(real / "p=1" / "part.parquet") is None
+
+
+def test_links_that_lead_relative_to_another_link_are_followed_as_the_system_does(tmp_path: Path) -> None:
+    datasets.write(tmp_path / "a" / "b" / "target" / "part.parquet", rows=10)
+    (tmp_path / "a" / "b" / "c").mkdir()
+    (tmp_path / "a" / "b" / "c" / "up").symlink_to("../target")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "c").symlink_to("../a/b/c")
+    GUARDS["a Delta table"](tmp_path / "d" / "target")  # where a name alone would lead
+    named = tmp_path / "d" / "c" / "up" / "part.parquet"
+    assert named.is_file()
+    assert reason_against(named) is None
+    GUARDS["a Delta table"](tmp_path / "a" / "b" / "target")
+    assert "a Delta table" in str(reason_against(named))
+
+
+@pytest.mark.parametrize(
+    "name", ["v3.metadata.json", "00001-5e2f.metadata.json", "00001-5e2f.gz.metadata.json", "v3.metadata.json.gz"]
+)
+def test_every_name_of_icebergs_metadata_is_known(tmp_path: Path, name: str) -> None:
+    path = datasets.write(tmp_path / "table" / "data" / "part.parquet", rows=10)
+    _made(f"metadata/{name}")(tmp_path / "table")
+    assert "an Iceberg table" in str(reason_against(path))
+
+
+@pytest.mark.parametrize("words", GUARDS)
+@pytest.mark.parametrize("suffix", ["parquet", "orc"])
+def test_a_file_of_a_table_is_refused_in_place_and_stays_as_it_is(tmp_path: Path, words: str, suffix: str) -> None:
+    path = datasets.write(tmp_path / "table" / "year=2024" / f"part.{suffix}")
+    GUARDS[words](tmp_path / "table")
+    before = datasets.digests(tmp_path)
+    with pytest.raises(UsageError, match="not to be changed in place") as caught:
+        bloomcli.add(path, ["id"], in_place=True)
+    assert words in caught.value.reason
+    assert "--force" in str(caught.value.hint)
+    assert caught.value.exit_code == 2
+    assert datasets.digests(tmp_path) == before
+
+
+def _changing(command: str, path: Path, **target: object) -> None:
+    if command == "add":
+        bloomcli.add(path, ["name"], **target)  # type: ignore[arg-type]
+    else:
+        getattr(bloomcli, command)(path, **target)
+
+
+@pytest.mark.parametrize("command", ["add", "remove", "fold"])
+@pytest.mark.parametrize("words", GUARDS)
+def test_every_command_that_writes_is_guarded_goes_on_with_force_and_may_write_elsewhere(
+    tmp_path: Path, command: str, words: str
+) -> None:
+    path = datasets.write(tmp_path / "table" / "part.parquet", rows=4000)
+    bloomcli.add(path, ["id"], in_place=True, fpp=0.0001)
+    GUARDS[words](path.parent)
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="not to be changed in place"):
+        _changing(command, path, in_place=True)
+    with pytest.raises(UsageError, match="not to be changed in place"):
+        _changing(command, path, in_place=True, dry_run=True)
+    _changing(command, path, in_place=True, dry_run=True, force=True)
+    _changing(command, path, dry_run=True)
+    assert path.read_bytes() == before
+    copy = tmp_path / "copy.parquet"
+    _changing(command, path, output=copy)
+    assert path.read_bytes() == before
+    _changing(command, path, in_place=True, force=True)
+    assert path.read_bytes() == copy.read_bytes() != before
+
+
+def test_in_a_dataset_each_file_of_a_table_is_a_row_with_the_reason_and_the_others_are_done(tmp_path: Path) -> None:
+    inside = datasets.write(tmp_path / "lake" / "table" / "p=1" / "a.parquet")
+    outside = datasets.write(tmp_path / "lake" / "b.parquet")
+    GUARDS["a Delta table"](tmp_path / "lake" / "table")
+    before = inside.read_bytes(), outside.read_bytes()
+    tasks = task.plan("add", expand([str(tmp_path / "lake")]), {"columns": ("id",)}, in_place=True)
+    done, refused = map(task.run, tasks)
+    assert (done.path, done.status) == (str(outside), Status.DONE)
+    assert (refused.path, refused.status, refused.exit_code) == (str(inside), Status.FAILED, 2)
+    assert "its log records each file's size" in str(refused.error)
+    assert inside.read_bytes() == before[0]
+    assert outside.read_bytes() != before[1]
+    tried = task.plan("add", expand([str(tmp_path / "lake")]), {"columns": ("name",), "dry_run": True}, in_place=True)
+    assert [task.run(t).status for t in tried] == [Status.DONE, Status.FAILED], "a dry run says what a run would"
+    forced = task.plan("add", expand([str(inside)]), {"columns": ("id",), "force": True}, in_place=True)
+    assert [task.run(t).status for t in forced] == [Status.DONE]
+
+
+def test_a_whole_table_may_be_mirrored_without_force(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    datasets.plain(table, 3)
+    GUARDS["a Delta table"](table)
+    before = datasets.digests(table)
+    tasks = task.plan("add", expand([str(table)]), {"columns": ("id",)}, output=tmp_path / "out")
+    assert [task.run(t).status for t in tasks] == [Status.DONE] * 3
+    assert datasets.digests(table) == before
+    assert not (tmp_path / "out" / "_delta_log").exists()

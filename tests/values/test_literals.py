@@ -1,0 +1,410 @@
+"""Text typed by a person becomes the column's PLAIN bytes: every logical type, and what it can't hold."""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+import uuid
+
+import pytest
+from support.columns import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    EVERY,
+    FLOAT,
+    FLOAT16,
+    INT96,
+    INTERVAL,
+    STRING,
+    UUID,
+    column,
+    decimal,
+    integer,
+    label,
+    time,
+    timestamp,
+)
+
+from bloomcli.errors import LiteralError
+from bloomcli.model.file import Column
+from bloomcli.values import literals
+
+INT32, INT64 = column("INT32"), column("INT64")
+FIVE_BYTES = column("FIXED_LEN_BYTE_ARRAY", type_length=5)
+ID = "123e4567-e89b-12d3-a456-426614174000"
+UTC = dt.UTC
+
+
+def encoded(text: str, of: Column) -> bytes:
+    """The one value that `text` is."""
+    literal = literals.parse(text, of)
+    assert literal.impossible is None
+    assert literal.unknowable is None
+    assert literal.text == text
+    (data,) = literal.encodings
+    return data
+
+
+def since_epoch(moment: str, per_second: int) -> int:
+    """A moment in units since 1970, UTC."""
+    delta = dt.datetime.fromisoformat(moment).replace(tzinfo=UTC) - dt.datetime(1970, 1, 1, tzinfo=UTC)
+    return (delta.days * 86_400 + delta.seconds) * per_second + delta.microseconds * per_second // 10**6
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_integers_are_held_from_end_to_end_of_their_range(bits: int, signed: bool) -> None:
+    of = integer(bits, signed=signed)
+    width = 8 if bits == 64 else 4
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    for value in (low, high, 0, 42):
+        assert encoded(str(value), of) == value.to_bytes(width, "little", signed=signed)
+    for value in (low - 1, high + 1):
+        literal = literals.parse(str(value), of)
+        assert literal.impossible == f"{of.logical} holds {low} to {high}, not {value}"
+        assert literal.encodings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (" 42 ", 42),
+        ("+7", 7),
+        ("-0", 0),
+        ("007", 7),
+        ("0x2A", 42),
+        ("-0xff", -255),
+        ("4e2", 400),
+        ("5.000", 5),
+        ("0e999", 0),
+    ],
+)
+def test_whole_numbers_may_be_written_in_many_ways(text: str, value: int) -> None:
+    assert encoded(text, INT32) == struct.pack("<i", value)
+    assert encoded(text, INT64) == struct.pack("<q", value)
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 5000, "0x" + "f" * 5000, "1e999999999", "-1e400", "2147483648", "1.5", "1e-99999"]
+)
+def test_numbers_that_an_integer_cannot_hold_are_impossible(text: str) -> None:
+    assert literals.parse(text, INT32).impossible
+
+
+def test_leading_zeros_do_not_make_a_number_large() -> None:
+    assert encoded("0" * 5000 + "5", INT32) == struct.pack("<i", 5)
+
+
+def test_a_fraction_far_behind_the_point_is_not_rounded_away() -> None:
+    for text in ("5." + "0" * 300 + "1", "5." + "0" * 5000 + "1"):
+        assert literals.parse(text, INT32).impossible
+        assert literals.parse(text, decimal("BYTE_ARRAY", 38, 2)).impossible
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "data"),
+    [
+        ("12.34", decimal("INT32", 9, 2), struct.pack("<i", 1234)),
+        ("-12.3", decimal("INT32", 9, 2), struct.pack("<i", -1230)),
+        ("1.2e1", decimal("INT64", 18, 3), struct.pack("<q", 12000)),
+        ("12.3400", decimal("INT32", 9, 2), struct.pack("<i", 1234)),
+        ("-0.00", decimal("INT32", 9, 2), bytes(4)),
+        ("0e500", decimal("INT32", 9, 2), bytes(4)),
+        ("1", decimal("FIXED_LEN_BYTE_ARRAY", 20, 4, 9), (10000).to_bytes(9, "big")),
+        ("-1", decimal("FIXED_LEN_BYTE_ARRAY", 20, 0, 9), b"\xff" * 9),
+        ("127", decimal("BYTE_ARRAY", 38, 0), b"\x7f"),
+        ("128", decimal("BYTE_ARRAY", 38, 0), b"\x00\x80"),
+        ("-128", decimal("BYTE_ARRAY", 38, 0), b"\x80"),
+        ("-129", decimal("BYTE_ARRAY", 38, 0), b"\xff\x7f"),
+        ("0", decimal("BYTE_ARRAY", 38, 5), b"\x00"),
+        ("9" * 600, decimal("BYTE_ARRAY", 600, 0), (10**600 - 1).to_bytes(250, "big")),
+    ],
+)
+def test_decimals_are_unscaled_at_the_columns_scale(text: str, of: Column, data: bytes) -> None:
+    assert encoded(text, of) == data
+
+
+@pytest.mark.parametrize(
+    ("text", "of"),
+    [
+        ("1.234", decimal("INT32", 9, 2)),
+        ("12345678", decimal("INT32", 9, 2)),
+        ("1e9", decimal("INT32", 0, 2)),
+        ("1e18", decimal("INT64", 18, 0)),
+        ("128", decimal("FIXED_LEN_BYTE_ARRAY", 0, 0, 1)),
+        ("1e999999999", decimal("BYTE_ARRAY", 38, 0)),
+        ("1e-999999999", decimal("BYTE_ARRAY", 38, 0)),
+        ("9" * 5000, decimal("BYTE_ARRAY", 38, 0)),
+    ],
+)
+def test_decimals_that_the_column_cannot_hold_exactly_are_impossible(text: str, of: Column) -> None:
+    literal = literals.parse(text, of)
+    assert literal.impossible
+    assert literal.encodings == ()
+
+
+@pytest.mark.parametrize(("of", "code"), [(FLOAT16, "e"), (FLOAT, "f"), (DOUBLE, "d")])
+def test_floats_are_the_nearest_the_column_holds(of: Column, code: str) -> None:
+    for text in ("1.5", "-2", "0.1", "1e-3", "inf", "-Infinity", " 7 "):
+        assert encoded(text, of) == struct.pack(f"<{code}", float(text))
+    assert literals.parse("0.1", of).order_key == struct.unpack(f"<{code}", struct.pack(f"<{code}", 0.1))[0]
+
+
+@pytest.mark.parametrize("text", ["0", "-0.0", "0e5", "1e-999", "-1e-999"])
+@pytest.mark.parametrize(("of", "code"), [(FLOAT16, "e"), (FLOAT, "f"), (DOUBLE, "d")])
+def test_a_zero_looks_for_both_zeros(of: Column, code: str, text: str) -> None:
+    assert set(literals.parse(text, of).encodings) == {struct.pack(f"<{code}", 0.0), struct.pack(f"<{code}", -0.0)}
+
+
+@pytest.mark.parametrize("of", [FLOAT16, FLOAT, DOUBLE], ids=label)
+def test_nan_cannot_be_told_and_too_large_a_float_is_impossible(of: Column) -> None:
+    literal = literals.parse("NaN", of)
+    assert literal.unknowable
+    assert literal.encodings == ()
+    assert literals.parse("1e999", of).impossible
+    assert literals.parse("-1e999", of).impossible
+
+
+def test_a_float_too_large_for_the_narrower_type_is_impossible_there() -> None:
+    assert literals.parse("1e39", FLOAT).impossible
+    assert literals.parse("65536", FLOAT16).impossible
+    assert encoded("1e39", DOUBLE) == struct.pack("<d", 1e39)
+
+
+@pytest.mark.parametrize("text", ["", " spaced ", "0x41", "Zoë", "𝄞", "line\nbreak"])
+def test_strings_are_taken_as_they_are(text: str) -> None:
+    for kind in ("STRING", "ENUM", "JSON"):
+        assert encoded(text, column("BYTE_ARRAY", kind)) == text.encode()
+
+
+def test_bytes_that_are_no_utf8_come_through_the_command_line() -> None:
+    assert encoded(b"caf\xe9".decode("utf-8", "surrogateescape"), STRING) == b"caf\xe9"
+
+
+@pytest.mark.parametrize(
+    ("text", "data"), [("0x00ff", b"\0\xff"), ("0X0a 0B", b"\n\v"), ("0x", b""), ("text", b"text"), ("", b"")]
+)
+def test_binaries_are_hexadecimal_or_text(text: str, data: bytes) -> None:
+    assert encoded(text, BINARY) == data
+
+
+def test_fixed_lengths_are_kept() -> None:
+    assert encoded("0x0102030405", FIVE_BYTES) == b"\x01\x02\x03\x04\x05"
+    assert encoded("hello", FIVE_BYTES) == b"hello"
+    assert "holds 5 bytes, not 4" in (literals.parse("0x01020304", FIVE_BYTES).impossible or "")
+    assert (literals.parse("h", FIVE_BYTES).impossible or "")[-17:] == "can't hold 1 byte"
+    assert "can't hold 6 bytes" in (literals.parse("hellos", FIVE_BYTES).impossible or "")
+
+
+@pytest.mark.parametrize("day", ["1970-01-01", "2024-02-29", "1969-12-31", "0001-01-01", "9999-12-31"])
+def test_dates_are_days_since_1970(day: str) -> None:
+    days = (dt.date.fromisoformat(day) - dt.date(1970, 1, 1)).days
+    assert encoded(day, DATE) == struct.pack("<i", days)
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [  # as DuckDB counts them; the last two are the ends of INT32, as java.time has them
+        ("10000-01-01", 2932897),
+        ("20240-01-01", 6672980),
+        ("+20240-01-01", 6672980),
+        ("020240-01-01", 6672980),
+        ("+2024-02-29", 19782),
+        ("0000-12-31", -719163),
+        ("0001-12-31 (BC)", -719163),
+        ("0001-12-31 BC", -719163),
+        ("-0001-12-31", -719528 - 1),
+        ("0044-03-15 (BC)", -735160),
+        ("-0043-03-15", -735160),
+        ("+5881580-07-11", (1 << 31) - 1),
+        ("-5877641-06-23", -(1 << 31)),
+    ],
+)
+def test_years_beyond_1_to_9999_are_dates_too(text: str, days: int) -> None:
+    assert encoded(text, DATE) == struct.pack("<i", days)
+    micros = days * 86_400 * 10**6
+    if abs(micros) < 1 << 63:
+        assert encoded(text, timestamp("MICROS")) == struct.pack("<q", micros)
+        assert encoded(f"{text} 00:00:01+00", timestamp("MICROS")) == struct.pack("<q", micros + 10**6)
+
+
+@pytest.mark.parametrize(
+    ("text", "of"),
+    [
+        ("+5881580-07-12", DATE),
+        ("-5877641-06-22", DATE),
+        ("9" * 5000 + "-01-01", DATE),
+        ("294247-01-11", timestamp("MICROS")),
+        ("+292278994-08-17T07:12:55.808Z", timestamp("MILLIS")),
+        ("9999999999-01-01", timestamp("MILLIS")),
+        ("+6000000-01-01", INT96),
+        ("-6000000-01-01", INT96),
+    ],
+)
+def test_days_that_the_column_has_no_room_for_are_impossible(text: str, of: Column) -> None:
+    assert "can't hold" in (literals.parse(text, of).impossible or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("13:45:30Z", "13:45:30"),
+        ("13:45:30 UTC", "13:45:30"),
+        ("13:45:30.250+02:00", "11:45:30.250"),
+        ("01:00+0200", "23:00"),
+        ("23:30-01", "00:30"),
+    ],
+)
+def test_a_time_in_utc_may_have_a_zone_which_is_taken_off(text: str, utc: str) -> None:
+    for unit in ("MILLIS", "MICROS", "NANOS"):
+        assert encoded(text, time(unit)) == encoded(utc, time(unit))
+
+
+@pytest.mark.parametrize("of", [time("MICROS", utc=False), timestamp("MICROS", utc=False)], ids=label)
+def test_a_zone_for_a_wall_clock_is_refused_with_the_reason(of: Column) -> None:
+    text = "12:00+02:00" if of.logical == "TIME(MICROS,local)" else "2024-01-01 12:00+02:00"
+    with pytest.raises(LiteralError, match="the column holds wall-clock time, of whichever zone") as caught:
+        literals.parse(text, of)
+    assert "without a zone" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "nanos"),
+    [
+        ("00:00", 0),
+        ("9:05", 32_700 * 10**9),
+        ("13:45:30", 49_530 * 10**9),
+        ("13:45:30.250", 49_530_250 * 10**6),
+        ("23:59:59,999", 86_399_999 * 10**6),
+    ],
+)
+def test_times_are_in_the_columns_unit(text: str, nanos: int) -> None:
+    assert encoded(text, time("MILLIS")) == struct.pack("<i", nanos // 10**6)
+    assert encoded(text, time("MICROS")) == struct.pack("<q", nanos // 1000)
+    assert encoded(text, time("NANOS", utc=False)) == struct.pack("<q", nanos)
+
+
+@pytest.mark.parametrize(("unit", "per_second"), [("MILLIS", 10**3), ("MICROS", 10**6), ("NANOS", 10**9)])
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2024-02-29", "2024-02-29"),
+        ("2024-02-29T13:45", "2024-02-29T13:45"),
+        ("2024-02-29 13:45:30.250", "2024-02-29T13:45:30.250"),
+        ("1969-12-31T23:59:59.999", "1969-12-31T23:59:59.999"),
+        ("1700-01-01T00:00:00", "1700-01-01T00:00:00"),
+    ],
+)
+def test_timestamps_are_in_the_columns_unit(unit: str, per_second: int, text: str, moment: str) -> None:
+    expected = struct.pack("<q", since_epoch(moment, per_second))
+    for utc in (True, False):
+        assert encoded(text, timestamp(unit, utc=utc)) == expected
+
+
+@pytest.mark.parametrize("zone", ["Z", "z", " UTC", "+00:00", "-00"])
+def test_a_timestamp_in_utc_says_the_same_with_its_zone(zone: str) -> None:
+    of = timestamp("MICROS")
+    assert encoded("2024-02-29T13:45:30" + zone, of) == encoded("2024-02-29T13:45:30", of)
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("2024-02-29T01:00+02:00", "2024-02-28T23:00"),
+        ("2024-12-31T23:30:00-0130", "2025-01-01T01:00"),
+        ("2024-01-01T00:00 +05", "2023-12-31T19:00"),
+        ("0001-01-01T00:00+14:00", "-"),
+    ],
+)
+def test_a_zone_is_taken_off(text: str, utc: str) -> None:
+    of = timestamp("MILLIS")
+    expected = -62135596800000 - 14 * 3_600_000 if utc == "-" else since_epoch(utc, 1000)
+    assert encoded(text, of) == struct.pack("<q", expected)
+
+
+def test_fractions_finer_than_the_unit_are_impossible() -> None:
+    assert literals.parse("00:00:00.0001", time("MILLIS")).impossible
+    assert literals.parse("2024-01-01T00:00:00.0000001", timestamp("MICROS")).impossible
+    assert encoded("00:00:00.0010", time("MILLIS")) == struct.pack("<i", 1)
+
+
+def test_moments_beyond_the_nanoseconds_of_64_bits_are_impossible() -> None:
+    for text in ("2263-01-01", "1677-01-01"):
+        assert literals.parse(text, timestamp("NANOS")).impossible
+        assert encoded(text, timestamp("MICROS")) == struct.pack("<q", since_epoch(text, 10**6))
+
+
+@pytest.mark.parametrize(
+    ("text", "nanos", "julian"),
+    [
+        ("1970-01-01", 0, 2440588),
+        ("2000-01-01T12:00:00.000000001Z", 43_200 * 10**9 + 1, 2451545),
+        ("1969-12-31T23:00-02:00", 3600 * 10**9, 2440588),
+    ],
+)
+def test_int96_is_nanoseconds_of_a_julian_day(text: str, nanos: int, julian: int) -> None:
+    assert encoded(text, INT96) == struct.pack("<qi", nanos, julian)
+
+
+def test_int96_may_be_written_in_hexadecimal() -> None:
+    assert encoded("0x" + "01" * 12, INT96) == b"\x01" * 12
+    assert literals.parse("0x01", INT96).impossible
+
+
+@pytest.mark.parametrize("text", [ID, ID.upper(), ID.replace("-", ""), f"{{{ID}}}", f" {ID} "])
+def test_uuids_are_sixteen_bytes_big_endian(text: str) -> None:
+    assert encoded(text, UUID) == uuid.UUID(ID).bytes
+
+
+def test_intervals_are_hexadecimal() -> None:
+    assert encoded("0x" + "0f" * 12, INTERVAL) == b"\x0f" * 12
+    assert literals.parse("0x0f", INTERVAL).impossible
+
+
+def test_booleans_cannot_be_told() -> None:
+    assert literals.parse("true", BOOLEAN).unknowable
+
+
+MALFORMED = [
+    *((text, INT32) for text in ("", "x", "1,5", "1_000", "nan", "inf", "0xzz", "--1", "1 2")),
+    *((text, decimal("INT32", 9, 2)) for text in ("", "x", "NaN", "Infinity", "1_0", "0x1")),
+    *((text, of) for text in ("", "x", "1_0", "0x1", "1,5") for of in (FLOAT, DOUBLE, FLOAT16)),
+    *(
+        (text, DATE)
+        for text in ("", "2024-02-30", "29.02.2024", "0x1", "19000", "+10001-02-29", "0000-01-01 BC", "-1-01-01")
+    ),
+    *((text, DATE) for text in ("0044-03-15 AD", "-0044-03-15 (BC)", "２０２４-01-01", "1000000001-02-29", "BC")),
+    *((text, time("MICROS")) for text in ("", "24:00", "12:60", "12:00:60", "12", "12:00:00.1234567890", "noon")),
+    *(
+        (text, timestamp("MICROS"))
+        for text in ("", "2024-13-01", "2024-01-01T25:00", "1704067200", "2024-01-01T", "2024-01-01T00:00+24:00")
+    ),
+    ("2024-01-01T00:00+00:60", timestamp("MICROS")),
+    *((text, time("MICROS")) for text in ("12:00+24:00", "Z", "+02:00", "12Z")),
+    *((text, time("MICROS", utc=False)) for text in ("12:00Z", "12:00+02:00")),
+    *((text, timestamp("MICROS", utc=False)) for text in ("2024-01-01T00:00Z", "2024-01-01T00:00:00+02:00")),
+    *((text, UUID) for text in ("", ID[:-1], ID + "0", "x" * 32)),
+    *((text, BINARY) for text in ("0x0", "0xzz")),
+    *((text, INTERVAL) for text in ("", "1 day", "0xzz")),
+    *((text, INT96) for text in ("", "0xzz", "yesterday")),
+    *(("\ud800", of) for of in EVERY if of is not BOOLEAN),
+]
+
+
+@pytest.mark.parametrize(("text", "of"), [pytest.param(t, c, id=f"{label(c)} {t!a}") for t, c in MALFORMED])
+def test_text_that_is_no_value_of_the_type_is_an_error_that_shows_one(text: str, of: Column) -> None:
+    with pytest.raises(LiteralError) as caught:
+        literals.parse(text, of, path="data.parquet")
+    assert caught.value.path == "data.parquet"
+    assert "column c" in caught.value.reason
+    example = (caught.value.hint or "").removeprefix("write it like ").partition(",")[0]
+    assert literals.parse(example, of).text == example
+
+
+def test_the_type_is_named_as_a_person_knows_it() -> None:
+    assert literals.type_name(decimal("INT32", 9, 2)) == "DECIMAL(9,2)"
+    assert literals.type_name(INT64) == "INT64"
+    assert literals.kind_of(decimal("INT32", 9, 2)) == "DECIMAL"
+    assert literals.kind_of(INT64) == "INT64"
