@@ -202,7 +202,7 @@ class Killer:
     def _hunt(self) -> None:
         while not self._stop.is_set() and self._left:
             for pid in children(os.getpid()):
-                if pid not in self.killed and has_open(pid, self._path):
+                if self._left and pid not in self.killed and has_open(pid, self._path):
                     os.kill(pid, self._number)
                     self.killed.add(pid)
                     self._left -= 1
