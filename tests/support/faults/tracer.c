@@ -98,7 +98,7 @@ static struct task *task_of(pid_t id) {
     abort();
 }
 
-/* Tasks that ended, latest last: one may end before whoever started it stops to tell of it. */
+/* Tasks that ended or became another program, latest last: the event of the start may come after that of the end. */
 static pid_t early[TASKS];
 static unsigned earlies;
 
@@ -107,6 +107,12 @@ static int ended(pid_t id) {
         if (early[i] == id)
             return 1;
     return 0;
+}
+
+/* A task is followed no more. */
+static void gone(pid_t id) {
+    task_of(id)->id = 0;
+    early[earlies++ % TASKS] = id;
 }
 
 static int any_left(void) {
@@ -296,9 +302,13 @@ int follow(pid_t first, int release, const struct plan *plan, struct outcome *ou
     while (any_left()) {
         pid_t id = waitpid(-1, &status, __WALL);
         if (id < 0 && errno == EINTR) {
+            if (late && outcome->overdue) /* what is left after a second isn't a child of this process any more */
+                break;
             if (late) {
+                late = 0;
                 outcome->overdue = 1;
                 kill_all();
+                alarm(1);
             }
             continue;
         }
@@ -307,14 +317,13 @@ int follow(pid_t first, int release, const struct plan *plan, struct outcome *ou
         if (WIFEXITED(status) || WIFSIGNALED(status)) {
             if (id == first)
                 outcome->status = status;
-            task_of(id)->id = 0;
-            early[earlies++ % TASKS] = id;
+            gone(id);
             continue;
         }
         task_of(id);
         int signal_number = 0, event = status >> 16;
         if (event == PTRACE_EVENT_EXEC) { /* another program: it isn't followed */
-            task_of(id)->id = 0;
+            gone(id);
             ptrace(PTRACE_DETACH, id, 0, 0);
             continue;
         }
