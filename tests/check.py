@@ -44,8 +44,8 @@ STEPS = (
     ("ruff", "format", "--check", "."),
     ("ruff", "check", "."),
     ("mypy",),
-    ("bloomcli.cli.man", "--check"),
-    ("bloomcli.cli.rules_index", "--check"),
+    ("tools.man", "--check"),
+    ("tools.rules_index", "--check"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Manual pages from the Click commands: ``python -m bloomcli.cli.man [--check] [FOLDER]``.
+"""Manual pages from the Click commands: ``python tools/man.py [--check] [FOLDER]``.
 
 bloom.1, one page a command, and bloom-json.7 from the dataclasses. No dates: a page changes when a command does.
 """
@@ -150,7 +150,7 @@ def main(args: Sequence[str]) -> int:
     if "--check" in args:
         stale = outdated(folder)
         if stale:
-            click.echo(f"out of date: {', '.join(stale)}; run python -m bloomcli.cli.man", err=True)
+            print(f"out of date: {', '.join(stale)}; run python tools/man.py", file=sys.stderr)
         return 1 if stale else 0
     folder.mkdir(exist_ok=True)
     for name, text in pages().items():

@@ -1,4 +1,4 @@
-"""The table of `validate`'s rules, docs/rules.md: ``python -m bloomcli.cli.rules_index [--check] [FILE]``.
+"""The table of `validate`'s rules, docs/rules.md: ``python tools/rules_index.py [--check] [FILE]``.
 
 From the rules themselves, each linked to its page. No dates: the table changes when a rule does.
 """
@@ -10,8 +10,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
-
-import click
 
 from bloomcli.rules import RULES, Group, Rule, When
 from bloomcli.rules.reader_types import Evidence
@@ -38,7 +36,7 @@ _LOOKED_AT: Final = {
 _HEAD: Final = """\
 # The rules of `bloom validate`
 
-<!-- Written by `python -m bloomcli.cli.rules_index`; change the rules and their pages instead. -->
+<!-- Written by `python tools/rules_index.py`; change the rules and their pages instead. -->
 
 Every finding names its rule by an id that stays what it is: policies and baselines rely on it. Each id leads to its
 page: what is checked, why it matters and to which engine, how to mend it, and when it may be switched off.
@@ -114,7 +112,7 @@ def main(args: Sequence[str]) -> int:
     if "--check" in args:
         stale = not path.is_file() or path.read_text(encoding="utf-8") != text
         if stale:
-            click.echo(f"out of date: {path}; run python -m bloomcli.cli.rules_index", err=True)
+            print(f"out of date: {path}; run python tools/rules_index.py", file=sys.stderr)
         return 1 if stale else 0
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")

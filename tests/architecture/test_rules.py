@@ -14,11 +14,12 @@ from pathlib import Path
 import click
 import pytest
 
-from bloomcli.cli import COMMANDS, rules_index
+from bloomcli.cli import COMMANDS
 from bloomcli.errors import UsageError
 from bloomcli.model.file import Severity
 from bloomcli.policy import policy_file
 from bloomcli.rules import RULES, page
+from tools import rules_index
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "bloomcli"
@@ -207,7 +208,7 @@ def test_rules_that_lose_rows_are_never_to_be_switched_off() -> None:
 
 def test_the_table_of_rules_is_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert rules_index.main(["--check"]) == 0, "run python -m bloomcli.cli.rules_index"
+    assert rules_index.main(["--check"]) == 0, "run python tools/rules_index.py"
     text = rules_index.INDEX.read_text()
     links = re.findall(r"^\| \[`(.+)`\]\((.+)\) \|", text, re.MULTILINE)
     assert sorted(id_ for id_, _ in links) == sorted(RULES)

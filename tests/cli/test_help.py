@@ -15,7 +15,8 @@ import pytest
 from support.cli import Bloom
 
 from bloomcli import __version__
-from bloomcli.cli import COMMANDS, EXIT_CODES, man
+from bloomcli.cli import COMMANDS, EXIT_CODES
+from tools import man
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,7 +52,7 @@ def test_the_examples_in_help_parse(name: str) -> None:
 
 
 def test_the_manual_pages_are_current(tmp_path: Path) -> None:
-    assert man.outdated(ROOT / "man") == [], "run python -m bloomcli.cli.man"
+    assert man.outdated(ROOT / "man") == [], "run python tools/man.py"
     assert man.main([str(tmp_path)]) == 0
     assert man.main(["--check", str(tmp_path)]) == 0
     (tmp_path / "bloom-add.1").write_text("old")
