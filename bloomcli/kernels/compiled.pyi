@@ -1,5 +1,7 @@
 # Types of the compiled module. Buffers hold bytes; hashes are uint64s in native order, 8 bytes each.
 
+from collections.abc import Sequence
+
 from typing_extensions import Buffer
 
 class CompactError(ValueError):
@@ -26,6 +28,9 @@ def compact_struct(data: Buffer, pos: int, max_depth: int) -> tuple[dict[int, tu
 def compact_list(data: Buffer, pos: int, max_depth: int) -> tuple[int, list[int]]: ...
 def compact_int(data: Buffer, pos: int) -> int: ...
 def compact_bytes(data: Buffer, pos: int) -> bytes: ...
+def chunks_to_look_at(
+    data: Buffer, starts: Sequence[int], types: Buffer, data_end: int, max_depth: int
+) -> tuple[list[int], list[tuple[int, int]]]: ...
 
 class Levels:
     hits: int

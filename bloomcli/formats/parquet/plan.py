@@ -104,7 +104,7 @@ class AddPlan(Change):
                     )
                 gone.add(place)
             self.chunks[place] = chunk
-        super().__init__(file, gone)
+        super().__init__(file, gone, puts=True)
         found = extension.of_footer(file.footer)
         if found is not None and self.chunks:
             self.remarks = (

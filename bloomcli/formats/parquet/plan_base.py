@@ -14,7 +14,7 @@ from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Built, Carried, Pieces, Placed
-from bloomcli.formats.parquet import extension, splice
+from bloomcli.formats.parquet import extension, splice, whole
 from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, write_header
@@ -40,10 +40,13 @@ class _Written(NamedTuple):
 class Change(Carried):
     """What the three drafts share: the splice, and the proof that the finished file is what was planned."""
 
-    def __init__(self, file: ParquetFile, gone: set[ChunkPlace]) -> None:
+    def __init__(self, file: ParquetFile, gone: set[ChunkPlace], *, puts: bool) -> None:
+        """`gone` are the chunks whose filters go; the change `puts` filters into the file, new or folded ones."""
         file.refuse_if_signed()
         if gone:
             extension.refuse(file.footer)
+        if puts:
+            whole.refuse_damaged(file.source, file.footer, gone)
         self.file = file
         self.gone = gone
         self.lengths = file.filter_lengths if gone else {}

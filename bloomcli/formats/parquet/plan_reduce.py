@@ -21,7 +21,7 @@ class RemovePlan(Change):
     """Filters taken out."""
 
     def __init__(self, file: ParquetFile, columns: set[int] | None) -> None:
-        super().__init__(file, set(file.places(columns)))
+        super().__init__(file, set(file.places(columns)), puts=False)
         self.estimate = tuple(
             FilterChange(
                 row_group=place.row_group,
@@ -65,7 +65,7 @@ class FoldPlan(Change):
                     ready += bits.nbytes
             estimate.append(self._changed(file.columns[place.column].path, place, loaded, bits))
             del loaded, bits  # the next one may be as large
-        super().__init__(file, set(self._folded))
+        super().__init__(file, set(self._folded), puts=bool(self._folded))
         self.estimate = tuple(estimate)
         self.bytes_to_decode = 0
         self.new_bytes_bound = (

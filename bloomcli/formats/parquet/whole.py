@@ -1,0 +1,98 @@
+"""The whole footer looked at before filters are put into a file: what other columns claim may harm the new filters.
+
+New filters lie where the footer was. A chunk, or a filter of another column, that claims bytes from there on would
+claim theirs: a reader that follows it would take the one for the other. And metadata that can't be read make the file
+one that `validate` refuses, though what was added is sound. So filters are put only into files of which `validate` can
+read the metadata of every column chunk, and of which nothing claims bytes behind the data. What lies within the data
+(overlapping page ranges, a damaged page, a filter that lacks values) is as it was, and no reason not to add others.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Final
+
+from bloomcli import kernels, limits
+from bloomcli.errors import CorruptFile
+from bloomcli.formats.parquet import idl
+from bloomcli.formats.parquet.footer import ChunkPlace, Footer
+from bloomcli.formats.parquet.spec import Place
+from bloomcli.formats.parquet.variants import parse_header
+from bloomcli.mending import removing
+from bloomcli.source import Source
+
+_HINT: Final = "the file is damaged; get it from its source again"
+
+
+def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkPlace]) -> None:
+    """Raise CorruptFile for what must not be in a file that gets filters. Those of the chunks in `gone` go.
+
+    Raises UnsupportedError for a chunk whose data lies in another file.
+    """
+    codes = idl.ENUMS["Type"]
+    types = array("i", (codes.get(column.physical, -1) for column in footer.columns))
+    for index in range(footer.row_group_count):
+        chunks = footer.row_group(index).chunks
+        doubtful, without_length = kernels.chunks_to_look_at(
+            footer.raw, chunks, types, footer.start, limits.THRIFT_MAX_DEPTH
+        )
+        for ordinal in doubtful:
+            _look_at(source, footer, ChunkPlace(index, ordinal, chunks[ordinal]), gone)
+        for ordinal, offset in without_length:
+            place = ChunkPlace(index, ordinal, chunks[ordinal])
+            if place not in gone:
+                _refuse_filter(source, footer, place, offset, None)
+
+
+def _look_at(source: Source, footer: Footer, place: ChunkPlace, gone: AbstractSet[ChunkPlace]) -> None:
+    outer = footer.chunk_struct(place)
+    pages, claim = footer.extents(place, outer)
+    footer.index_extents(outer)
+    meta = outer.struct("meta_data", "ColumnMetaData")
+    if meta is None:
+        return  # encrypted: else `extents` raises
+    if pages is not None and pages.stop > footer.start:
+        raise CorruptFile(
+            f"the pages of column {footer.columns[place.column].path} in row group {place.row_group} are said to "
+            f"lie at {pages.start} to {pages.stop}, and the data end at {footer.start}, where new filters go",
+            path=footer.path,
+            offset=meta.place.base + meta.start,
+            field=f"{meta.place.field}.total_compressed_size",
+            hint=_HINT,
+        )
+    if meta.integer("bloom_filter_offset") is not None or meta.integer("bloom_filter_length") is not None:
+        footer.chunk(place, outer)  # raises what `validate` does
+    if claim is not None and place not in gone:
+        _refuse_filter(source, footer, place, *claim)
+
+
+def _refuse_filter(source: Source, footer: Footer, place: ChunkPlace, offset: int, length: int | None) -> None:
+    """Raise where a filter that stays claims bytes behind the data."""
+    size = _size(source, footer, offset) if length is None else length
+    if offset < footer.start and size <= footer.start - offset:
+        return
+    name = footer.columns[place.column].path
+    to = f" to {offset + size}" if size else ""
+    raise CorruptFile(
+        f"a filter of column {name} in row group {place.row_group} is said to lie at {offset}{to}, and the data "
+        f"end at {footer.start}, where new filters go: readers would take these for its bits",
+        path=footer.path,
+        offset=offset,
+        field=f"row_groups[{place.row_group}].columns[{place.column}].meta_data.bloom_filter_offset",
+        hint=f"{removing(name)} takes it out",
+    )
+
+
+def _size(source: Source, footer: Footer, offset: int) -> int:
+    """Of a filter whose length isn't in the metadata: by its header. 0 where there is none in the data."""
+    room = footer.start - offset
+    if room <= 0:
+        return 0
+    data = source.read_at(offset, min(limits.FILTER_HEADER_MAX_BYTES, room))
+    try:
+        header = parse_header(data, Place(footer.path, offset, ""))
+    except CorruptFile:
+        # one that is cut off by the footer would go on in the new filters
+        return 0 if len(data) == limits.FILTER_HEADER_MAX_BYTES else room + 1
+    return header.header_bytes + max(header.num_bytes, 0)
