@@ -24,7 +24,9 @@ VALUES_MAX: Final = 500
 _CONVERTED, _LOGICAL, _CHILDREN, _SCHEMA, _KEY_VALUE = 6, 10, 5, 2, 5
 _ANNOTATIONS: Final = (_CONVERTED, 7, 8, _LOGICAL)
 
-_PACKED: Final = {pa.int32(): "<i", pa.int64(): "<q", pa.float32(): "<f", pa.float64(): "<d"}
+_PACKED: Final = {pa.int32(): "<i", pa.int64(): "<q"}
+_SAME_BITS: Final = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
+"""Floats are taken by their bits: Python makes a signalling NaN a quiet one, which is another value to a filter."""
 
 
 class Unreadable(Exception):
@@ -82,6 +84,8 @@ def _leaves(array: pa.Array) -> Iterator[bytes]:
     """PLAIN bytes of the present values of the one leaf below an array."""
     while pa.types.is_nested(array.type):
         array = array.flatten() if pa.types.is_list(array.type) else array.flatten()[0]
+    if array.type in _SAME_BITS:
+        array = array.view(_SAME_BITS[array.type])
     form = _PACKED.get(array.type)
     for value in array.drop_null().unique().to_pylist():
         yield struct.pack(form, value) if form else bytes(value)
