@@ -1,4 +1,4 @@
-"""A sound column gets no filter in a file where another column's metadata are damaged, or claim the filter's place."""
+"""A sound column gets no filter where another column's metadata are damaged, or claim the place of the filter."""
 
 from __future__ import annotations
 
@@ -94,7 +94,11 @@ def refused(
 @pytest.mark.parametrize(
     ("change", "message", "field"),
     [
-        (meta(without(COMPRESSED)), "ColumnMetaData has no total_compressed_size", ".meta_data.total_compressed_size"),
+        (
+            meta(without(COMPRESSED)),
+            "ColumnMetaData has no total_compressed_size",
+            ".meta_data.total_compressed_size",
+        ),
         (meta(set_to(COMPRESSED, I64, -5)), "total_compressed_size is -5", ".meta_data.total_compressed_size"),
         (meta(set_to(COMPRESSED, I32, 5)), "has no total_compressed_size", ".meta_data.total_compressed_size"),
         (meta(without(footers.DATA_PAGE_OFFSET)), "no data_page_offset", ".meta_data.data_page_offset"),
@@ -133,7 +137,7 @@ def test_another_column_in_another_file_is_told(path: Path) -> None:
 def test_pages_of_another_column_where_the_filters_go_are_told(path: Path, number: int, value: int) -> None:
     edit(path, meta(without(11)), meta(set_to(number, I64, value)))  # 11: no dictionary page
     error = refused(path, "the pages of column n in row group 1", f"{CHUNK}.meta_data.total_compressed_size")
-    assert f"the data end at {end_of_data(path)}, where new filters go" in error.reason
+    assert f"outside the file's data, which end at {end_of_data(path)}, where new filters go" in error.reason
 
 
 def test_pages_that_end_one_byte_behind_the_data_are_told(path: Path) -> None:
@@ -227,7 +231,7 @@ def test_no_folded_filter_is_put_where_pages_of_another_column_are(path: Path) -
 def nothing(tree: Fields) -> None:
     """No values and no bytes: where they would be isn't looked at."""
     fields = footers.meta(tree, *BAD)
-    fields.update({n: (I64, 0) for n in (footers.NUM_VALUES, UNCOMPRESSED, COMPRESSED)})
+    fields.update(dict.fromkeys((footers.NUM_VALUES, UNCOMPRESSED, COMPRESSED), (I64, 0)))
     fields[footers.DATA_PAGE_OFFSET] = (I64, 1 << 40)
 
 

@@ -6,12 +6,13 @@ What `add` writes with exit code 0, of all columns and of one, passes `validate 
 
 - the columns that were added have no finding that is an error;
 - `validate` can read the whole file: it never ends with exit code 3;
-- `validate --deep` of the whole file finds no error that it didn't find in the original, told by rule, column, row group
-  and stripe: what was wrong with another column's filter stays so, and nothing comes to it;
+- `validate --deep` of the whole file finds no error that it didn't find in the original, told by rule, column, row
+  group and stripe: what was wrong with another column's filter stays so, and nothing comes to it;
 - `validate --deep` ends with exit code 3 only where it does so of the original, too: the values of a column that has
   filters and that was not added can't be decoded. `add` doesn't read these, and copies them as they are.
 
-Of errors, a plain `validate` may tell more than one with ``--deep``: it believes statistics, which a mutation makes lie.
+A plain `validate` may tell of more errors than one with ``--deep``: it believes statistics, which a mutation makes
+lie.
 
 And a value that pyarrow reads is in its column's filter.
 """

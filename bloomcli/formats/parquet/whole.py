@@ -1,17 +1,17 @@
 """The whole footer looked at before filters are put into a file: what other columns claim may harm the new filters.
 
 New filters lie where the footer was. A chunk, or a filter of another column, that claims bytes from there on would
-claim theirs: a reader that follows it would take the one for the other. And metadata that can't be read make the file
-one that `validate` refuses, though what was added is sound. So filters are put only into files of which `validate` can
-read the metadata of every column chunk, and of which nothing claims bytes behind the data. What lies within the data
-(overlapping page ranges, a damaged page, a filter that lacks values) is as it was, and no reason not to add others.
+claim theirs: a reader that follows it would take the one for the other. And with metadata that can't be read the file
+is one that `validate` refuses, though what was added is sound. So filters are put only into files of which `validate`
+can read the metadata of every column chunk, and of which nothing claims bytes behind the data. What lies within the
+data (page ranges that overlap, a damaged page, a filter that lacks values) is as it was, and no reason to add nothing.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
@@ -54,8 +54,9 @@ def _look_at(source: Source, footer: Footer, place: ChunkPlace, gone: AbstractSe
         return  # encrypted: else `extents` raises
     if pages is not None and pages.stop > footer.start:
         raise CorruptFile(
-            f"the pages of column {footer.columns[place.column].path} in row group {place.row_group} are said to "
-            f"lie at {pages.start} to {pages.stop}, and the data end at {footer.start}, where new filters go",
+            f"the pages of column {footer.columns[place.column].path} in row group {place.row_group} are said to lie "
+            f"at {pages.start} to {pages.stop}, outside the file's data, which end at {footer.start}, where new "
+            "filters go",
             path=footer.path,
             offset=meta.place.base + meta.start,
             field=f"{meta.place.field}.total_compressed_size",
@@ -75,8 +76,8 @@ def _refuse_filter(source: Source, footer: Footer, place: ChunkPlace, offset: in
     name = footer.columns[place.column].path
     to = f" to {offset + size}" if size else ""
     raise CorruptFile(
-        f"a filter of column {name} in row group {place.row_group} is said to lie at {offset}{to}, and the data "
-        f"end at {footer.start}, where new filters go: readers would take these for its bits",
+        f"a filter of column {name} in row group {place.row_group} is said to lie at {offset}{to}, outside the "
+        f"file's data, which end at {footer.start}, where new filters go: readers would take these for its bits",
         path=footer.path,
         offset=offset,
         field=f"row_groups[{place.row_group}].columns[{place.column}].meta_data.bloom_filter_offset",
@@ -85,10 +86,10 @@ def _refuse_filter(source: Source, footer: Footer, place: ChunkPlace, offset: in
 
 
 def _size(source: Source, footer: Footer, offset: int) -> int:
-    """Of a filter whose length isn't in the metadata: by its header. 0 where there is none in the data."""
+    """Of a filter whose length isn't in the metadata: by its header. 0 where it can't reach behind the data."""
     room = footer.start - offset
-    if room <= 0:
-        return 0
+    if room <= 0 or room >= limits.FILTER_MAX_BYTES + limits.FILTER_HEADER_MAX_BYTES:
+        return 0  # none reaches so far: a larger one isn't read
     data = source.read_at(offset, min(limits.FILTER_HEADER_MAX_BYTES, room))
     try:
         header = parse_header(data, Place(footer.path, offset, ""))
