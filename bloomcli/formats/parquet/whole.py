@@ -4,7 +4,7 @@ New filters lie where the footer was. A chunk, or a filter of another column, th
 claim theirs: a reader that follows it would take the one for the other. And with metadata that can't be read the file
 is one that `validate` refuses, though what was added is sound. So filters are put only into files of which `validate`
 can read the metadata of every column chunk, and of which nothing claims bytes behind the data. What lies within the
-data (page ranges that overlap, a damaged page, a filter that lacks values) is as it was, and no reason to add nothing.
+data (page ranges that overlap, a damaged page, a filter that lacks values) is as it was: no reason to add nothing.
 """
 
 from __future__ import annotations
