@@ -11,7 +11,9 @@ What `add` writes with exit code 0, of all columns and of one, passes `validate 
 - `validate --deep` ends with exit code 3 only where it does so of the original, too: the values of a column that has
   filters and that was not added can't be decoded. `add` doesn't read these, and copies them as they are.
 
-The same holds for `fold`; and for `remove`, which also takes filters out of files that `validate` can't read.
+The same holds for `fold` and `remove`, but that they may leave a file unreadable that was so before: `fold` where it
+has nothing to fold, and `remove`, which takes filters out of such files, too.
+
 A plain `validate` may tell of more errors than one with ``--deep``: it believes statistics, which a mutation makes
 lie.
 
@@ -200,7 +202,7 @@ class _Contract:
         words = others[turn % len(others)]
         code, _ = self.call(*words)
         if code == 0 and words[0] in {"remove", "fold"} and out.exists():
-            self._check_whole(out, before, taken_out=words[0] == "remove")
+            self._check_whole(out, before, adds=False)
         for names in (["-c", "*"], self._one(path, turn)):
             if not names:
                 continue
@@ -245,11 +247,11 @@ class _Contract:
                 return None
         return {(f.id, f.column, f.stripe, f.row_group) for f in findings if f.severity == "error" and not f.off}
 
-    def _check_whole(self, out: Path, before: _Before, *, taken_out: bool = False) -> None:
+    def _check_whole(self, out: Path, before: _Before, *, adds: bool = True) -> None:
         """Of the file that was written, what was read for it and what was only copied."""
         shallow = self.errors(out, deep=False)
         if shallow is None:
-            if not taken_out or before.errors(deep=False) is not None:
+            if adds or before.errors(deep=False) is not None:
                 self.problem("validate can't read what was written")
             return
         found = self.errors(out, deep=True)
