@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from support import footers, fuzzing, orcfiles, values
+from support import footers, fuzzing, orcfiles, thrift, values
 from support.fuzzing import Trier, fuzz, mutated, seeds
+from support.tables import write
+from support.thrift import Fields
 
 import bloomcli
 
@@ -70,19 +74,71 @@ def test_a_command_that_takes_too_much_memory_is_told() -> None:
     assert re.search("MemoryError|it ends with 70|the process is ended", broken(data, ".parquet", memory=1 << 12))
 
 
-def test_a_value_that_add_loses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package whose kernels see one value less than there are."""
+def without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, code: str, other: str) -> None:
+    """Try files with a package that has other code in a place."""
     shutil.copytree(fuzzing.ROOT / "bloomcli", tmp_path / "bloomcli", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "tests").symlink_to(fuzzing.ROOT / "tests")
     (tmp_path / "fixtures").symlink_to(fuzzing.ROOT / "fixtures")
-    module = tmp_path / "bloomcli" / "filters" / "split_block.py"
-    text = module.read_text()
-    insertion = "kernels.sbbf_insert(self._mutable(), hashes, count)"
-    assert insertion in text, "hashes are inserted by other code now"
-    module.write_text(text.replace(insertion, insertion.replace("count)", "max(count - 1, 0))")))
+    changed = tmp_path / "bloomcli" / module
+    text = changed.read_text()
+    assert code in text, "it is done by other code now"
+    changed.write_text(text.replace(code, other))
     monkeypatch.setattr(fuzzing, "ROOT", tmp_path)
+
+
+def test_a_value_that_add_loses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package whose kernels see one value less than there are."""
+    insertion = "kernels.sbbf_insert(self._mutable(), hashes, count)"
+    other = insertion.replace("count)", "max(count - 1, 0))")
+    without(tmp_path, monkeypatch, "filters/split_block.py", insertion, other)
     data = (FIXTURES / "parquet" / "orders.parquet").read_bytes()
     assert "values that pyarrow reads are in no filter" in broken(data, ".parquet")  # validate is as blind
+
+
+def unsized(metadata: Fields) -> None:
+    """`b` has no total_compressed_size."""
+    footers.meta(metadata, 0, 1).pop(7)
+
+
+def too_large(metadata: Fields) -> None:
+    """The pages of `b` end behind the data."""
+    footers.meta(metadata, 0, 1)[7] = (thrift.I64, 1 << 20)
+
+
+def without_codec(metadata: Fields) -> None:
+    """`b` has a filter, and no codec."""
+    footers.set_filter(0, 1, 4, 79)(metadata)
+    footers.meta(metadata, 0, 1).pop(4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (unsized, "it ends with 3.*total_compressed_size"),
+        (too_large, "doesn't pass validate --deep.*filter-overlap"),
+        (without_codec, "validate can't read what was written"),
+    ],
+)
+def test_what_add_makes_of_another_column_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Fields], None], message: str
+) -> None:
+    """A package that looks at no other column's metadata before it writes."""
+    without(tmp_path, monkeypatch, "formats/parquet/draft.py", "if puts:", "if puts is None:")
+    table = pa.table({"a": pa.array(range(50), pa.int64()), "b": pa.array(range(50), pa.int64())})
+    path = write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
+    assert re.search(message, broken(footers.edited(path.read_bytes(), change), ".parquet"), re.DOTALL)
+
+
+def test_an_error_that_comes_to_another_column_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that puts new filters where another column's filter is said to lie."""
+    without(tmp_path, monkeypatch, "formats/parquet/draft.py", "if puts:", "if puts is None:")
+    table = pa.table({"a": pa.array(range(50), pa.int64()), "b": pa.array(range(50), pa.int64())})
+    path = write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
+    data = path.read_bytes()
+    at = len(footers.split(data)[0])
+    assert "errors that the original hasn't" in broken(
+        footers.edited(data, footers.set_filter(0, 1, at + 4, None)), ".parquet"
+    )
 
 
 @pytest.fixture
