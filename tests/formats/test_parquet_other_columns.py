@@ -225,6 +225,22 @@ def test_no_folded_filter_is_put_where_pages_of_another_column_are(path: Path) -
     assert path.read_bytes() == before
 
 
+def test_filters_of_columns_that_the_schema_does_not_have_are_told(path: Path) -> None:
+    bloomcli.add(path, ["n"], in_place=True)
+
+    def change(tree: Fields) -> None:
+        elements = tree[2][1].values
+        elements.pop()
+        elements[0][5] = (I32, 1)  # the root's num_children
+
+    edit(path, change)
+    before = path.read_bytes()
+    for command in (bloomcli.remove, bloomcli.fold):
+        with pytest.raises(CorruptFile, match="row groups have 2 column chunks, the schema has 1 leaves"):
+            command(path, in_place=True)
+    assert path.read_bytes() == before
+
+
 # --- what is as it should be, or was wrong before and stays so
 
 

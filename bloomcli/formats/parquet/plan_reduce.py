@@ -22,15 +22,16 @@ class RemovePlan(Change):
 
     def __init__(self, file: ParquetFile, columns: set[int] | None) -> None:
         super().__init__(file, set(file.places(columns)), puts=False)
+        chunks = (file.footer.chunk(place) for place in sorted(self.gone))
         self.estimate = tuple(
             FilterChange(
-                row_group=place.row_group,
-                column=file.columns[place.column].path,
+                row_group=chunk.row_group,
+                column=chunk.column.path,
                 action="remove",
                 bitset_bytes=None,
-                old_bitset_bytes=file.bitset_bytes(file.footer.chunk(place)),
+                old_bitset_bytes=file.bitset_bytes(chunk),
             )
-            for place in sorted(self.gone)
+            for chunk in chunks
         )
         self.bytes_to_decode = 0
         self.new_bytes_bound = len(file.footer.raw) + 8

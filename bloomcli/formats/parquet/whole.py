@@ -34,6 +34,12 @@ def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkPlace]
     types = array("i", (codes.get(column.physical, -1) for column in footer.columns))
     for index in range(footer.row_group_count):
         chunks = footer.row_group(index).chunks
+        if len(chunks) != len(types):
+            raise footer.place.fault(
+                f"row group {index} has {len(chunks)} column chunks, the schema has {len(types)} leaves",
+                0,
+                f"row_groups[{index}].columns",
+            )
         doubtful, without_length = kernels.chunks_to_look_at(
             footer.raw, chunks, types, footer.start, limits.THRIFT_MAX_DEPTH
         )
