@@ -13,7 +13,7 @@ from bloomcli import kernels, limits
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import idl, whole
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
-from bloomcli.source import open_source
+from bloomcli.storage.source import open_source
 
 FIXTURES = sorted((fuzzing.ROOT / "fixtures" / "parquet").glob("*.parquet"))
 UNUSUAL = {

@@ -224,8 +224,8 @@ class _Contract:
         """The arguments for one of its columns, another one each turn; none where they can't be told."""
         from bloomcli.errors import BloomError
         from bloomcli.formats.registry import open_file
-        from bloomcli.mending import listed
-        from bloomcli.source import open_source
+        from bloomcli.hints import listed
+        from bloomcli.storage.source import open_source
 
         self._begin(f"columns of {path.name}")
         with contextlib.suppress(BloomError), _limits(self.seconds, self.memory), open_source(str(path)) as source:

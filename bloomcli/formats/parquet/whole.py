@@ -19,8 +19,8 @@ from bloomcli.formats.parquet import idl
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.formats.parquet.variants import parse_header
-from bloomcli.mending import removing
-from bloomcli.source import Source
+from bloomcli.hints import removing
+from bloomcli.storage.source import Source
 
 _HINT: Final = "the file is damaged; get it from its source again"
 
