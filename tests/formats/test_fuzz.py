@@ -123,7 +123,7 @@ def test_what_add_makes_of_another_column_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Fields], None], message: str
 ) -> None:
     """A package that looks at no other column's metadata before it writes."""
-    without(tmp_path, monkeypatch, "formats/parquet/draft.py", "if puts:", "if puts is None:")
+    without(tmp_path, monkeypatch, "formats/parquet/plan_base.py", "if puts:", "if puts is None:")
     table = pa.table({"a": pa.array(range(50), pa.int64()), "b": pa.array(range(50), pa.int64())})
     path = write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
     assert re.search(message, broken(footers.edited(path.read_bytes(), change), ".parquet"), re.DOTALL)
@@ -131,7 +131,7 @@ def test_what_add_makes_of_another_column_is_told(
 
 def test_an_error_that_comes_to_another_column_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that puts new filters where another column's filter is said to lie."""
-    without(tmp_path, monkeypatch, "formats/parquet/draft.py", "if puts:", "if puts is None:")
+    without(tmp_path, monkeypatch, "formats/parquet/plan_base.py", "if puts:", "if puts is None:")
     table = pa.table({"a": pa.array(range(50), pa.int64()), "b": pa.array(range(50), pa.int64())})
     path = write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
     data = path.read_bytes()
