@@ -27,7 +27,7 @@ from bloomcli.errors import CorruptFile
 
 pytestmark = pytest.mark.slow
 
-HOSTILE: Final = Path(__file__).with_name("hostile")
+HOSTILE: Final = Path(__file__).parents[1] / "hostile"
 MEMORY_MAX_BYTES: Final = 512 << 20
 SECONDS_MAX: Final = 5.0
 BLOOM: Final = [sys.executable, "-m", "bloomcli"]
