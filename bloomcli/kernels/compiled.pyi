@@ -32,6 +32,25 @@ def chunks_to_look_at(
     data: Buffer, starts: Sequence[int], types: Buffer, data_end: int, max_depth: int
 ) -> tuple[list[int], list[tuple[int, int]]]: ...
 
+class PageHeader:
+    data: bytes
+    start: int
+    end: int
+    size: int
+    type: int
+    uncompressed_page_size: int
+    compressed_page_size: int
+    crc: int | None
+    has_head: bool
+    num_values: int
+    encoding: int
+    definition_level_encoding: int
+    repetition_level_encoding: int
+    definition_levels_byte_length: int
+    repetition_levels_byte_length: int
+    is_compressed: bool
+    def __init__(self, data: bytes, start: int, end: int, max_depth: int) -> None: ...
+
 class Levels:
     hits: int
     left: int

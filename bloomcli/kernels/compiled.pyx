@@ -345,6 +345,7 @@ def sbbf_fold(const unsigned char[::1] bitset not None):
 include "bits.pxi"
 include "compact.pxi"
 include "chunks.pxi"
+include "page_header.pxi"
 include "pages.pxi"
 include "intervals.pxi"
 include "delta.pxi"

@@ -11,19 +11,12 @@ from typing import Final, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile
-from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.page_header import DATA_PAGES, PageHeader
 from bloomcli.formats.parquet.page_windows import Packed, raw_windows
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, MOST_GROWTH, ChunkReader
-from bloomcli.formats.parquet.spec import Struct
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.source import Source
 
-_DATA: Final = {"DATA_PAGE": "data_page_header", "DATA_PAGE_V2": "data_page_header_v2"}
-_NAMES: Final = {
-    "dictionary_page_header": "DictionaryPageHeader",
-    "data_page_header": "DataPageHeader",
-    "data_page_header_v2": "DataPageHeaderV2",
-}
 _ZSTD_SKIPPED: Final = tuple(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))
 _STARTS: Final = {"GZIP": (b"\x1f\x8b",), "ZSTD": (b"\x28\xb5\x2f\xfd", *_ZSTD_SKIPPED)}
 """How compressed bytes begin. ZSTD: a frame, or one that is to be skipped (RFC 8878)."""
@@ -61,31 +54,32 @@ def _header(reader: ChunkReader, chunk: ColumnChunk) -> tuple[Lie | None, str]:
     """A page's header looked at, and gone past with the page."""
     at = reader.position
     header = reader.header()
-    kind = spec.enum_name("PageType", header.required_int("type"))
-    packed, size = header.required_int("compressed_page_size"), header.required_int("uncompressed_page_size")
-    reader.position += header.end
+    kind = header.kind
+    packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
+    reader.position += header.size
     reader.room(packed)
     reason = _page(reader, header, kind, packed, size, chunk)
     reader.position += packed
     return None if reason is None else Lie(reason, at), kind
 
 
-def _page(reader: ChunkReader, header: Struct, kind: str, packed: int, size: int, chunk: ColumnChunk) -> str | None:
-    field = "dictionary_page_header" if kind == "DICTIONARY_PAGE" else _DATA.get(kind)
+def _page(
+    reader: ChunkReader, header: PageHeader, kind: str, packed: int, size: int, chunk: ColumnChunk
+) -> str | None:
+    field = header.head_field
     if field is None:
         return None  # index pages and whatever comes
-    head = header.struct(field, _NAMES[field])
-    if head is None:
+    if not header.has_head:
         return f"the page header has no {field}"
-    count = head.required_int("num_values")
+    count = header.required_of_head("num_values")
     if kind != "DICTIONARY_PAGE" and count > chunk.num_values:
         return f"a page of {count} values, and the column chunk has {chunk.num_values}"
     levels = 0
     compressed = True
     if kind == "DATA_PAGE_V2":
-        levels = head.required_int("repetition_levels_byte_length")
-        levels += head.required_int("definition_levels_byte_length")
-        compressed = head.truth("is_compressed") is not False
+        levels = header.required_of_head("repetition_levels_byte_length")
+        levels += header.required_of_head("definition_levels_byte_length")
+        compressed = header.is_compressed
         if levels > min(packed, size):
             return f"levels of {levels} bytes in a page of {min(packed, size)}"
     if chunk.codec == "UNCOMPRESSED" or not compressed:
@@ -131,19 +125,18 @@ def bad_checksum(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) 
         stop.check()
         at = reader.position
         header = reader.header()
-        packed = header.required_int("compressed_page_size")
-        reader.position += header.end
+        packed = header.required("compressed_page_size")
+        reader.position += header.size
         reader.room(packed)
-        crc = header.integer("crc")
+        crc = header.crc
         if crc is None:
             if at == chunk.data_offset:
                 return None
         elif _crc(reader, packed, stop) != crc & 0xFFFFFFFF:
             return at
         reader.position += packed
-        field = _DATA.get(spec.enum_name("PageType", header.required_int("type")))
-        head = None if field is None else header.struct(field, _NAMES[field])
-        seen += 0 if head is None else head.required_int("num_values")
+        if header.kind in DATA_PAGES and header.has_head:
+            seen += header.required_of_head("num_values")
     return None
 
 

@@ -14,20 +14,16 @@ from typing import Final, NamedTuple
 from bloomcli import kernels, limits
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import codecs, spec
+from bloomcli.formats.parquet import codecs, page_header, spec
 from bloomcli.formats.parquet.codecs import Buffer
+from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, Packed, is_large
-from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.formats.parquet.spec import Place
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.source import Source
 
 WINDOW: Final = 1 << 20
 HEADER_WINDOW: Final = 512
-
-_DATA_PAGES: Final = {
-    "DATA_PAGE": ("data_page_header", "DataPageHeader"),
-    "DATA_PAGE_V2": ("data_page_header_v2", "DataPageHeaderV2"),
-}
 
 MOST_GROWTH: Final = 1100
 """GZIP makes 1032 bytes of one at most, SNAPPY 22, LZ4 255. ZSTD and BROTLI can do more, but a page that
@@ -91,6 +87,11 @@ class ChunkReader:
     def peek(self, size: int) -> memoryview:
         """Up to `size` bytes from the position on; fewer at the data's end."""
         size = min(size, self.end - self.position)
+        skip = self._skip(size)
+        return memoryview(self._window)[skip : skip + size]
+
+    def _skip(self, size: int) -> int:
+        """Where the position is in the window, once that has `size` bytes from there on."""
         skip = self.position - self._base
         if skip < 0 or len(self._window) - skip < size:
             remaining = self.chunk.data_offset + self.chunk.compressed_bytes - self.position
@@ -98,19 +99,25 @@ class ChunkReader:
             self._window = self.source.read_at(self.position, ahead)
             self._base = self.position
             skip = 0
-        return memoryview(self._window)[skip : skip + size]
+        return skip
 
-    def header(self) -> Struct:
+    def header(self) -> PageHeader:
         """The page header at the position; larger windows are tried where statistics make it long."""
-        window = HEADER_WINDOW
+        place = Place(self.source.path, self.position, self.field)
+        there = self._base + len(self._window) - self.position
+        size = min(there, HEADER_WINDOW) if self._base <= self.position and there > 0 else HEADER_WINDOW
         while True:
-            data = bytes(self.peek(window))
+            room = min(size, self.end - self.position)
+            skip = self._skip(room)
             try:
-                return Struct("PageHeader", data, 0, Place(self.source.path, self.position, self.field))
-            except CorruptFile:
-                if len(data) < window or window >= limits.PAGE_HEADER_MAX_BYTES:
-                    raise
-                window *= 16
+                header = page_header.parse(self._window, skip, skip + room)
+            except kernels.CompactError as error:
+                if size >= HEADER_WINDOW and (room < size or size >= limits.PAGE_HEADER_MAX_BYTES):
+                    raise place.fault(error.reason, error.offset - skip) from None
+                size = HEADER_WINDOW if size < HEADER_WINDOW else size * 16
+            else:
+                header.place = place
+                return header
 
     def room(self, size: int) -> None:
         """Refuse a page that runs past the file's data."""
@@ -221,41 +228,39 @@ class _Raw(NamedTuple):
 def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | None:
     at = reader.position
     header = reader.header()
-    kind = spec.enum_name("PageType", header.required_int("type"))
-    packed = header.required_int("compressed_page_size")
-    size = header.required_int("uncompressed_page_size")
-    reader.position += header.end
-    place = Place(reader.source.path, at, reader.field)
-    if kind != "DICTIONARY_PAGE" and kind not in _DATA_PAGES:
+    kind = header.kind
+    packed = header.required("compressed_page_size")
+    size = header.required("uncompressed_page_size")
+    reader.position += header.size
+    field = header.head_field
+    if field is None:
         reader.room(packed)
         reader.position += packed
         return None  # index pages and whatever comes: skipped, as the specification asks
-    field, name = _DATA_PAGES.get(kind, ("dictionary_page_header", "DictionaryPageHeader"))
-    head = header.struct(field, name)
-    if head is None:
+    if not header.has_head:
         raise reader.fault(f"the page header has no {field}", at)
-    encoding = spec.enum_name("Encoding", head.required_int("encoding"))
-    count = head.required_int("num_values")
+    encoding = spec.enum_name("Encoding", header.required_of_head("encoding"))
+    count = header.required_of_head("num_values")
     offset = reader.position
     reader.room(packed)
-    skipped = kind in _DATA_PAGES and passed(encoding)
+    dictionary = kind == "DICTIONARY_PAGE"
+    skipped = not dictionary and passed(encoding)
     large = skipped or is_large(packed, size)
     data = None if large else reader.take(packed)
     reader.position = offset + packed
-    dictionary = kind == "DICTIONARY_PAGE"
     body, start, present = None, 0, 0
     if not skipped:
-        raw = _Raw(reader, place, offset, packed, size, data)
+        raw = _Raw(reader, header.place, offset, packed, size, data)
         if dictionary:
             body, present = raw.body(), count
         elif kind == "DATA_PAGE":
-            body, start, present = _data_page_v1(count, head, raw)
+            body, start, present = _data_page_v1(count, header, raw)
         else:
-            body, present = _data_page_v2(count, head, raw)
-    return Page(dictionary, encoding, count, present, body, start, place, reader.position)
+            body, present = _data_page_v2(count, header, raw)
+    return Page(dictionary, encoding, count, present, body, start, header.place, reader.position)
 
 
-def _data_page_v1(count: int, head: Struct, raw: _Raw) -> tuple[AnyBody, int, int]:
+def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int, int]:
     """Repetition levels, definition levels (each with its length in front), values: (body, their start, how many)."""
     column, place = raw.reader.chunk.column, raw.place
     body = raw.body()
@@ -268,7 +273,7 @@ def _data_page_v1(count: int, head: Struct, raw: _Raw) -> tuple[AnyBody, int, in
         if highest == 0:
             continue
         counted = field.startswith("def")
-        if spec.enum_name("Encoding", head.required_int(field)) == "BIT_PACKED":
+        if spec.enum_name("Encoding", header.required_of_head(field)) == "BIT_PACKED":
             if counted:
                 raise UnsupportedError(
                     "definition levels in the deprecated BIT_PACKED encoding",
@@ -297,10 +302,10 @@ def _data_page_v1(count: int, head: Struct, raw: _Raw) -> tuple[AnyBody, int, in
     return body, position, present
 
 
-def _data_page_v2(count: int, head: Struct, raw: _Raw) -> tuple[AnyBody, int]:
+def _data_page_v2(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int]:
     """Levels lie uncompressed in front of the values, their lengths are in the header: (body, values in it)."""
-    repetition = head.required_int("repetition_levels_byte_length")
-    definition = head.required_int("definition_levels_byte_length")
+    repetition = header.required_of_head("repetition_levels_byte_length")
+    definition = header.required_of_head("definition_levels_byte_length")
     levels = repetition + definition
     if levels > raw.packed or levels > raw.size:
         raise raw.place.fault("the page's levels run past its end", 0)
@@ -308,7 +313,7 @@ def _data_page_v2(count: int, head: Struct, raw: _Raw) -> tuple[AnyBody, int]:
     present = count
     if highest and definition:
         present = _count(raw.head(levels).open(repetition), definition, count, highest, raw.place)
-    return raw.body(levels, compressed=head.truth("is_compressed") is not False), present
+    return raw.body(levels, compressed=header.is_compressed), present
 
 
 def _count(feed: Feed, size: int, count: int, highest: int, place: Place) -> int:

@@ -1,0 +1,62 @@
+"""A page's header: read by compiled code, and what is wrong with it told by the walk over all of its fields.
+
+Files of small pages have a header for every few hundred values, so that reading them is much of what a column costs.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bloomcli import kernels, limits
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.spec import Place, Struct
+
+DATA_PAGES: Final = ("DATA_PAGE", "DATA_PAGE_V2")
+_HEADS: Final = {
+    "DATA_PAGE": ("data_page_header", "DataPageHeader"),
+    "DATA_PAGE_V2": ("data_page_header_v2", "DataPageHeaderV2"),
+    "DICTIONARY_PAGE": ("dictionary_page_header", "DictionaryPageHeader"),
+}
+
+
+class PageHeader(kernels.PageHeader):
+    """A page header. Its fields are read by `required` and `required_of_head`, which refuse what can't be."""
+
+    __slots__ = ("place",)
+
+    place: Place
+    """The header in its file; set by whoever reads it."""
+
+    def required(self, field: str) -> int:
+        """An integer field that has to be there and be at least 0. Raises CorruptFile."""
+        value: int = getattr(self, field)
+        return value if value >= 0 else self._walked().required_int(field)
+
+    def required_of_head(self, field: str) -> int:
+        """The same of the structure that belongs to the page's type, and is there."""
+        value: int = getattr(self, field)
+        if value >= 0:
+            return value
+        name, struct = _HEADS[self.kind]
+        head = self._walked().struct(name, struct)
+        assert head is not None  # noqa: S101  the caller has looked
+        return head.required_int(field)
+
+    @property
+    def kind(self) -> str:
+        """The page's type by its name. Raises CorruptFile where there is none."""
+        return spec.enum_name("PageType", self.required("type"))
+
+    @property
+    def head_field(self) -> str | None:
+        """The field of the structure that belongs to the page's type; None where the IDL has none."""
+        found = _HEADS.get(self.kind)
+        return None if found is None else found[0]
+
+    def _walked(self) -> Struct:
+        return Struct("PageHeader", self.data[self.start : self.end], 0, self.place)
+
+
+def parse(data: bytes, start: int, end: int) -> PageHeader:
+    """The header at `start`, of bytes that end at `end`. Raises CompactError."""
+    return PageHeader(data, start, end, limits.THRIFT_MAX_DEPTH)
