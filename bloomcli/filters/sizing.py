@@ -16,6 +16,7 @@ a filter of a given size really has on average, block loads and all; `upper_boun
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Final
 
 from bloomcli import limits
@@ -80,6 +81,7 @@ def _log1m(x: float) -> float:
     return -math.inf if x >= 1 else math.log1p(-x)
 
 
+@lru_cache(maxsize=1024)  # a chunk's is asked for several times, and takes a fifth of a millisecond
 def upper_bound_bytes(values: int, fpp: float) -> int:
     """A power of two, 32 B to 128 MiB, at which a filter of at most `values` distinct values meets `fpp`.
 
