@@ -6,24 +6,25 @@ that is wrong with a file is told at once. `docs/policy.md` is the keys' referen
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bloomcli import limits
 from bloomcli.errors import PolicyError, UnreadableError
-from bloomcli.policy.policy import Policy
-from bloomcli.policy.policy_keys import Keys, Problem
 from bloomcli.storage.os_errors import hint, is_file, read_file, reason, unreadable
+
+# what reads a policy is loaded with the first: `find` is called by every command, and there is mostly none
+if TYPE_CHECKING:
+    from bloomcli.policy.policy import Policy
+    from bloomcli.policy.policy_keys import Problem
 
 NAME: Final = "bloom.toml"
 PYPROJECT: Final = "pyproject.toml"
-_AT_LINE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
-_AT_END: Final = re.compile(r" \(at end of document\)$")
+_AT_LINE: Final = r" \(at line (\d+), column (\d+)\)$"
+_AT_END: Final = r" \(at end of document\)$"
 
 
 def find(start: str | os.PathLike[str]) -> Path | None:
@@ -56,6 +57,8 @@ def _is_file(path: Path) -> bool:
 
 
 def _has_table(path: Path) -> bool:
+    import tomllib
+
     try:
         data = read_file(path)
     except PermissionError:
@@ -83,6 +86,8 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
         PolicyError: it isn't there, isn't TOML, or something in it can't be meant: with its line, and its keys in
             `field`; where several things are wrong, each on a line of the message.
     """
+    from bloomcli.policy.policy_keys import Keys
+
     name = os.fspath(path)
     text = _text(name)
     table = _toml(text, name)
@@ -128,15 +133,17 @@ def _decode(data: bytes) -> str:
 
 
 def _toml(text: str, name: str) -> dict[str, Any]:
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         reason = str(error)
-        if (place := _AT_LINE.search(reason)) is not None:
+        if (place := re.search(_AT_LINE, reason)) is not None:
             where, column = f"{name}:{place[1]}", f", column {place[2]}"
         else:
             where, column = f"{name}:{text.rstrip().count(chr(10)) + 1}", ", at the end"
-        reason = _AT_END.sub("", _AT_LINE.sub("", reason))
+        reason = re.sub(_AT_END, "", re.sub(_AT_LINE, "", reason))
         raise PolicyError(f"not TOML: {reason[:1].lower()}{reason[1:]}{column}", path=where) from None
     except RecursionError:
         raise PolicyError("nested too deeply", path=name) from None
@@ -170,6 +177,8 @@ def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...
 
 def _field(at: tuple[str | int, ...]) -> str:
     """The keys as TOML has them: ``files[1].columns."user.*".max-fpp``."""
+    import json
+
     text = ""
     for step in at:
         if isinstance(step, int):

@@ -450,6 +450,22 @@ def test_the_tree_is_loaded_only_where_there_is_something_to_place(tmp_path: Pat
     assert not names & {"tree_sitter", "tree_sitter_toml", "pathspec", "pyarrow", "click", "rich", "numpy"}
 
 
+def test_where_there_is_no_policy_nothing_that_reads_one_is_loaded(tmp_path: Path) -> None:
+    """Every command looks for one, and loading it takes longer than filtering a small file."""
+    program = (
+        "import sys\n"
+        "from bloomcli.policy.policy_file import find\n"
+        "assert find(sys.argv[1]) is None\n"
+        "print(*sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    names = set(done.stdout.split())
+    assert "bloomcli.policy.policy_file" in names
+    assert not names & {"tomllib", "json", "bloomcli.policy.policy", "bloomcli.policy.policy_keys"}
+
+
 # --- docs/policy.md
 
 REFERENCE = (ROOT / "docs" / "policy.md").read_text()

@@ -65,12 +65,13 @@ class HashedPage:
         self.has_zero = False
         for part in parts:
             self.has_zero = self.has_zero or _has_zero(part, column)
-            if self.count:
+            if self._parts:
                 self.hashes += part.hashes
+                self._parts.append(part._replace(hashes=bytearray()))
             else:
                 self.hashes = part.hashes
+                self._parts.append(part)
             self.count += part.hashed
-            self._parts.append(part._replace(hashes=bytearray()))
 
     def keep(self, kept: bytearray, column: Column) -> None:
         """Leave out the values whose byte in `kept` is 0."""
