@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.checks import group_ranges
 from bloomcli.checks.reader_faults import TypeFaults, look, lose, titles
-from bloomcli.formats.base import Answer, FilterFile
+from bloomcli.formats.answer import Answer
+from bloomcli.formats.base import FilterFile
 from bloomcli.hints import adding
-from bloomcli.model.file import Column, FilterFacts, Finding, Severity
+from bloomcli.model.file import Column, FilterFacts, Finding, Presence, Severity
 from bloomcli.rules.reader_types import INTERVAL, ISSUE, NEGATIVE_ZERO, SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import named as known
 from bloomcli.rules.readers import told
@@ -221,8 +222,8 @@ def _zeros(
 
 
 def _is_lone(negative: Answer, positive: Answer) -> bool:
-    known = negative.presence_known and positive.presence_known and negative.stats_skip is not True
-    return known and negative.present and not positive.present
+    there = negative.presence is Presence.MAYBE and negative.stats_skip is not True
+    return there and positive.presence is Presence.ABSENT
 
 
 def _lone_zero(file: FilterFile, column: Column, places: Sequence[Unit], wrong: Sequence[Reader]) -> Finding:

@@ -9,7 +9,7 @@ from bloomcli.commands.arguments import names
 from bloomcli.commands.dump import only_column
 from bloomcli.commands.values import Value, texts
 from bloomcli.errors import LiteralError, UsageError
-from bloomcli.formats.base import Answer, UnitAnswers
+from bloomcli.formats.answer import Answer, UnitAnswers
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column, Presence, ProbeReport, ValueTotals, Verdict
 from bloomcli.storage.os_errors import of_file
@@ -77,18 +77,12 @@ def _parsed(values: Sequence[str], column: Column, path: str, skip_blank: bool) 
                 raise
 
 
-def _presence(answer: Answer) -> Presence:
-    if answer.presence_known:
-        return Presence.MAYBE if answer.present else Presence.ABSENT
-    return Presence.UNKNOWN if answer.has_filter else Presence.NO_FILTER
-
-
 def _verdict(unit: UnitAnswers, answer: Answer, text: str) -> Verdict:
     return Verdict(
         stripe=unit.stripe,
         row_group=unit.row_group,
         value=text,
-        presence=_presence(answer),
+        presence=answer.presence,
         rows=unit.rows,
         chunk_bytes=unit.chunk_bytes,
         row_group_bytes=unit.row_group_bytes,
@@ -100,10 +94,10 @@ def _verdict(unit: UnitAnswers, answer: Answer, text: str) -> Verdict:
 
 def _totals(text: str, index: int, units: list[UnitAnswers], impossible: str | None) -> ValueTotals:
     pairs = [(unit, unit.answers[index]) for unit in units]
-    skipped = [u for u, a in pairs if _presence(a) is Presence.ABSENT]
+    skipped = [u for u, a in pairs if a.presence is Presence.ABSENT]
     by_stats = [u for u, a in pairs if a.stats_skip]
-    gain = [u for u, a in pairs if _presence(a) is Presence.ABSENT and not a.stats_skip]
-    seen = {_presence(a) for _, a in pairs}
+    gain = [u for u, a in pairs if a.presence is Presence.ABSENT and not a.stats_skip]
+    seen = {a.presence for _, a in pairs}
     order = (Presence.MAYBE, Presence.UNKNOWN, Presence.NO_FILTER)
     return ValueTotals(
         value=text,

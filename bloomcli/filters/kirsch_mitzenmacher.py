@@ -88,8 +88,8 @@ class KirschMitzenmacherFilter:
         """False: this hash was never inserted. True: maybe."""
         return not self.check_hashes(value.to_bytes(8, "little"), 1, bytearray(1))
 
-    def trail(self, value: int) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-        """Where a hash lands: (the bit of each of the k functions, whether each is set)."""
+    def trail(self, value: int) -> tuple[None, tuple[int, ...], tuple[bool, ...]]:
+        """Where a hash lands: (None, for the block; the bit of each of the k functions; whether each is set)."""
         low, high = value & 0xFFFFFFFF, value >> 32
         places = []
         for i in range(1, self.k + 1):
@@ -97,7 +97,7 @@ class KirschMitzenmacherFilter:
             if combined >> 31:
                 combined ^= 0xFFFFFFFF
             places.append(combined % self.bits)
-        return tuple(places), tuple(bool(self.bitset[p >> 3] >> (p & 7) & 1) for p in places)
+        return None, tuple(places), tuple(bool(self.bitset[p >> 3] >> (p & 7) & 1) for p in places)
 
     @property
     def set_bits(self) -> int:

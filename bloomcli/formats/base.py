@@ -1,38 +1,22 @@
-"""What a format's folder offers to the commands: one `FilterFile` a format, found by the registry."""
+"""What the commands know of a format: an open file is a `FilterFile`, a change to it that was worked out is a `Plan`.
+
+The registry opens files. What formats share beyond this interface is in `located_file` (the loops over filters),
+`answer` (what a filter says of a value) and `deep_check` (comparing a filter with the values).
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Generator, Iterator, Sequence
-from typing import NamedTuple, Protocol, Self
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 from bloomcli import limits
+from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.model.file import BitTrail, Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
+from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
+from bloomcli.model.file import Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
 from bloomcli.storage.source import Source
 from bloomcli.values.literals import Literal
-
-
-class Answer(NamedTuple):
-    """What one unit's filter (in Parquet: one row group's) says of one literal."""
-
-    presence_known: bool
-    """False when there is no filter, or one that can't tell."""
-    present: bool
-    has_filter: bool
-    stats_skip: bool | None
-    reason: str | None = None
-    trail: tuple[BitTrail, ...] = ()
-
-
-class UnitAnswers(NamedTuple):
-    """One unit's answers, one a literal. Bytes are compressed bytes."""
-
-    row_group: int
-    rows: int
-    chunk_bytes: int
-    row_group_bytes: int
-    answers: tuple[Answer, ...]
-    stripe: int | None = None
 
 
 class SizeRule(NamedTuple):
@@ -208,72 +192,105 @@ class Carried:
         return self._built._replace(changes=self._built.changes + self._left_out)
 
 
-class FilterFile(Protocol):
-    """An open file with filters, or one that could have them."""
+class FilterProblem(CorruptFile):
+    """A filter that the metadata name but that can't be used. `id` is the finding's stable id."""
 
-    format: str
+    id: str = "filter-header"
+
+
+class FilterFile(ABC):
+    """An open file with filters, or one that could have them. What isn't abstract holds for most formats."""
+
+    format: ClassVar[str]
     source: Source
     rows: int
     row_group_count: int
     column_count: int
-    created_by: str | None
+    created_by: str | None = None
 
-    stripes: int | None
-    unfoldable: str | None
+    stripes: int | None = None
+    """The number of stripes; None in formats that have none."""
+    unfoldable: str | None = None
     """Why the format's filters can't be folded; None where they can."""
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
         """What else is known of the file as a whole, by name, for `inspect`."""
+        return ()
 
     @property
+    @abstractmethod
     def columns(self) -> Sequence[Column]:
         """Columns that may have a filter, in schema order."""
 
     @property
     def leaves(self) -> Sequence[Column]:
         """Those of them that hold values: filters can be added for these, but for what is `unfilterable`."""
+        return self.columns
 
     def why_not(self, column: Column) -> str | None:
-        """What a leaf is, where its chunks tell that it can't have a filter though it isn't `unfilterable`. Slow."""
+        """What a leaf is, where its chunks show that it can't have a filter though it isn't `unfilterable`. Slow."""
+        del column
+        return None
 
     def literal_column(self, column: Column) -> Column:
         """The column as `literals.parse` has to read values of it."""
+        return column
 
     def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
         """The facts summed up, for a format that has a filter for each few thousand rows; else nothing."""
+        del facts
+        return ()
 
+    @abstractmethod
     def filtered_columns(self) -> set[int]:
         """Ordinals of the columns that have a filter anywhere."""
 
+    @abstractmethod
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
         """Every filter of these columns (None: all), in row-group then schema order."""
 
+    @abstractmethod
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
-        """One filter's bits."""
+        """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
+
+    @abstractmethod
+    def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
+        """What is known of a column in each unit, and how its filter is asked for each literal."""
 
     def ask(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
-        """Each unit's answers."""
+        """Each unit's answers about each literal; with `explain`, the bits that were looked at too."""
+        return answers(self.unit_facts(column, literals), explain=explain)
 
     def total_bytes(self) -> int:
         """Compressed bytes of all units."""
+        return 0
 
+    @abstractmethod
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
         """Every filter, and what is wrong with them and where they lie, each read once; no column is read."""
 
     def without_filter(self, column: Column) -> list[int]:
-        """Row groups in which a column has no filter."""
+        """Row groups (in ORC stripes) with values in which a column has no filter."""
+        del column
+        return []
 
     def spread(self, column: Column) -> Iterator[Spread]:
         """The bounds of the column's values behind each of its filters, in order."""
+        del column
+        return iter(())
 
     def without_normal_forms(self, column: Column) -> Sequence[int]:
         """Row groups whose filter lacks the normal form of an interval, in a file whose footer says that filters have
         it. Reads the column's values, where it is one of intervals in such a file."""
+        del column
+        return ()
 
     def units(self) -> Sequence[int]:
         """What `deep` reads at a time (a row group, in ORC a stripe): the number of row groups in each."""
+        return [1] * self.row_group_count
 
+    @abstractmethod
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
@@ -281,19 +298,28 @@ class FilterFile(Protocol):
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""
+        del columns, units
+        return 0
 
     def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
-        """Whether another file is this one but for filters of these columns (None: all), as far as metadata tells."""
+        """Whether another file is this one but for filters of these columns (None: all), as far as metadata tell."""
+        del other, columns
+        return False
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
         """The kinds of filter, as `facts` name them, that a column gets where `kind` is asked for; the usual one for
-        None, which is the one that readers prefer."""
+        None, which is the one that readers prefer. A format with one kind names none."""
+        del column, kind
+        return (None,)
 
+    @abstractmethod
     def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters; raises where they can't be. With `missing`, only where there are none yet."""
 
+    @abstractmethod
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
 
+    @abstractmethod
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters to the smallest size that meets the rule."""

@@ -110,7 +110,7 @@ def test_the_trail_is_what_the_kernel_looks_at() -> None:
     out = bytearray(len(both))
     bits.check_hashes(packed(both), len(both), out)
     for value, answer in zip(both, out, strict=True):
-        where, there = bits.trail(value)
+        _, where, there = bits.trail(value)
         assert list(where) == orcfiles.places(value, bits.bits, bits.k)
         assert there == tuple(bool(bits.bitset[p // 8] >> p % 8 & 1) for p in where)
         assert all(there) == bool(answer) == bits.check(value)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Container, Iterator, Sequence
+from typing import Final
 
-from bloomcli.formats.base import DeepCheck, Tick
+from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
-from bloomcli.formats.mosaic import values
-from bloomcli.formats.mosaic.describe import column_name, facts, problem_facts
-from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, FilterProblem, LoadedFilter
+from bloomcli.formats.mosaic import splice, values
+from bloomcli.formats.mosaic.describe import column_name
+from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, LoadedFilter
+from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
-from bloomcli.formats.mosaic.splice import overlaps
 from bloomcli.model.file import FilterFacts, Finding, Severity
-
-if TYPE_CHECKING:
-    from bloomcli.formats.mosaic.file import MosaicFile
 
 _HINT_REMOVE: Final = "`bloom remove` takes it out"
 _NOT_OURS: Final = ("filter-column", "filter-type")
@@ -23,7 +20,7 @@ _NOT_OURS: Final = ("filter-column", "filter-type")
 
 
 def _finding(
-    file: MosaicFile,
+    filters: Filters,
     place: FilterPlace,
     id: str,  # noqa: A002  it is the finding's id
     severity: Severity,
@@ -37,63 +34,38 @@ def _finding(
         severity=severity,
         message=message,
         row_group=place.row_group,
-        column=column_name(file.footer, place),
+        column=column_name(filters.footer, place),
         offset=place.offset if offset is None else offset,
         hint=_HINT_REMOVE if id in _NOT_OURS else HINT_REPLACE,
         missing=missing,
     )
 
 
-def examine(file: MosaicFile, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-    """The filters; and headers, lengths, offsets, overlaps, filters that hold nothing, columns with two filters."""
-    seen: set[tuple[int, int]] = set()
-    for place in file.places(columns):
-        key = (place.row_group, place.column)
-        if key in seen:
-            yield _finding(
-                file,
-                place,
-                "filter-duplicate",
-                Severity.WARNING,
-                "a second filter of the same column and row group: readers use the first",
-            )
-        seen.add(key)
-        try:
-            loaded = file.load(place)
-        except FilterProblem as problem:
-            yield problem_facts(file.footer, place, problem)
-            yield _finding(file, place, problem.id, Severity.ERROR, problem.reason, offset=problem.offset)
-        else:
-            yield facts(file.footer, loaded)
-            yield from _sound(file, loaded)
-    for first, second in overlaps(file.footer):
-        owner = second if second.filter is not None else first
-        assert owner.filter is not None  # noqa: S101  one of them is a filter
-        if columns is None or owner.filter.column in columns:
-            yield _finding(
-                file,
-                owner.filter,
-                "filter-overlap",
-                Severity.ERROR,
-                f"{second.what} at {second.start} overlaps {first.what} at {first.start} to {first.end}",
-            )
+def unusable(filters: Filters, place: FilterPlace, problem: FilterProblem) -> Iterator[Finding]:
+    """What is wrong with a filter that can't be used."""
+    yield from _second(filters, place)
+    yield _finding(filters, place, problem.id, Severity.ERROR, problem.reason, offset=problem.offset)
 
 
-def _sound(file: MosaicFile, loaded: LoadedFilter) -> Iterator[Finding]:
-    place = loaded.place
+def sound(
+    filters: Filters, place: FilterPlace, loaded: LoadedFilter, facts: Sequence[FilterFacts]
+) -> Iterator[Finding]:
+    """What is wrong with a filter that can be read: its length in the index, its bits, another one in its place."""
+    del facts
+    yield from _second(filters, place)
     if loaded.trailing:
         yield _finding(
-            file,
+            filters,
             place,
             "filter-trailing-bytes",
             Severity.WARNING,
             f"the index counts {loaded.trailing} bytes to the filter that are not part of it",
         )
-    group = file.footer.row_groups[place.row_group]
+    group = filters.footer.row_groups[place.row_group]
     count = group.present(place.column)
     if loaded.bits.set_bits == 0 and count > 0 and place.column in group.statistics:
         yield _finding(
-            file,
+            filters,
             place,
             "filter-all-zero",
             Severity.ERROR,
@@ -101,17 +73,45 @@ def _sound(file: MosaicFile, loaded: LoadedFilter) -> Iterator[Finding]:
         )
 
 
+def _second(filters: Filters, place: FilterPlace) -> Iterator[Finding]:
+    """The finding about a filter that isn't the first of its column and row group."""
+    if filters.is_second(place):
+        yield _finding(
+            filters,
+            place,
+            "filter-duplicate",
+            Severity.WARNING,
+            "a second filter of the same column and row group: readers use the first",
+        )
+
+
+def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
+    """Filters of these columns (None: of all) that share bytes with anything else."""
+    for first, second in splice.overlaps(filters.footer):
+        owner = second if second.filter is not None else first
+        assert owner.filter is not None  # noqa: S101  one of them is a filter
+        if columns is None or owner.filter.column in columns:
+            yield _finding(
+                filters,
+                owner.filter,
+                "filter-overlap",
+                Severity.ERROR,
+                f"{second.what} at {second.start} overlaps {first.what} at {first.start} to {first.end}",
+            )
+
+
 def deep(
-    file: MosaicFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None
+    filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Every value of every column that has a readable filter, looked up in it."""
+    """Every value of every column that has a readable filter, looked up in it, in one thread."""
+    del threads
     reader: values.ColumnReader | None = None
     before: list[int] = []
     try:
-        for group in file.footer.row_groups:
+        for group in filters.footer.row_groups:
             if units is not None and group.ordinal not in units:
                 continue
-            found = _readable(file, group, columns)
+            found = _readable(filters, group, columns)
             if not found:
                 continue
             chosen = sorted({f.place.column for f in found})
@@ -119,35 +119,38 @@ def deep(
                 if reader is not None:
                     reader.close()
                     reader = None
-                reader, before = values.ColumnReader(file.footer, [file.footer.columns[c] for c in chosen]), chosen
-            yield from _deep_group(file, reader.row_group(group), found)
-            tick(file.bytes_of(group, set(chosen)))
+                reader, before = (
+                    values.ColumnReader(filters.footer, [filters.footer.columns[c] for c in chosen]),
+                    chosen,
+                )
+            yield from _deep_group(filters, reader.row_group(group), found)
+            tick(filters.bytes_of(group, set(chosen)))
     finally:
         if reader is not None:
             reader.close()
 
 
-def _readable(file: MosaicFile, group: RowGroup, columns: set[int] | None) -> list[LoadedFilter]:
+def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> list[LoadedFilter]:
     found: list[LoadedFilter] = []
     for place in group.filters:
         if columns is None or place.column in columns:
             try:
-                found.append(file.load(place))
+                found.append(filters.load(place))
             except FilterProblem:
                 continue  # structure reports it
     return found
 
 
-def _deep_group(file: MosaicFile, hashes: dict[int, values.Hashed], found: list[LoadedFilter]) -> Iterator[DeepCheck]:
+def _deep_group(filters: Filters, hashes: dict[int, values.Hashed], found: list[LoadedFilter]) -> Iterator[DeepCheck]:
     for loaded in found:
         hashed = hashes[loaded.place.column]
-        again = Rebuilt(loaded.bits, values.zero_hashes(file.footer.columns[loaded.place.column]))
+        again = Rebuilt(loaded.bits, values.zero_hashes(filters.footer.columns[loaded.place.column]))
         again.insert(hashed.hashes, hashed.count, has_zero=hashed.has_zero)
         if not again.lost():
             stray = again.stray()
             yield DeepCheck(
                 values=hashed.count,
-                finding=_finding(file, loaded.place, "filter-stray-bits", Severity.WARNING, stray_bits(stray))
+                finding=_finding(filters, loaded.place, "filter-stray-bits", Severity.WARNING, stray_bits(stray))
                 if stray
                 else None,
             )
@@ -159,7 +162,7 @@ def _deep_group(file: MosaicFile, hashes: dict[int, values.Hashed], found: list[
         yield DeepCheck(
             values=hashed.count,
             finding=_finding(
-                file,
+                filters,
                 loaded.place,
                 "value-missing",
                 Severity.ERROR,

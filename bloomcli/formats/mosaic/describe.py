@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.mosaic import spec
-from bloomcli.formats.mosaic.filter_header import FilterProblem, LoadedFilter, column_of
+from bloomcli.formats.mosaic.filter_header import LoadedFilter, column_of
+from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import Bucket, FilterPlace, Footer, RowGroup
 from bloomcli.model.file import FilterFacts
 
@@ -18,11 +22,11 @@ def column_name(footer: Footer, place: FilterPlace) -> str:
     return f"column {place.column}" if column is None else column.name
 
 
-def facts(footer: Footer, loaded: LoadedFilter) -> FilterFacts:
-    """One filter: measured on its bits, nothing assumed."""
-    place, bits = loaded.place, loaded.bits
+def facts(filters: Filters, place: FilterPlace, loaded: LoadedFilter) -> Iterator[FilterFacts]:
+    """A filter's facts, measured on its bits."""
+    footer, bits = filters.footer, loaded.bits
     ndv = bits.ndv_estimate
-    return FilterFacts(
+    yield FilterFacts(
         row_group=place.row_group,
         column=column_name(footer, place),
         physical=footer.columns[place.column].type_name,
@@ -43,8 +47,15 @@ def facts(footer: Footer, loaded: LoadedFilter) -> FilterFacts:
     )
 
 
-def problem_facts(footer: Footer, place: FilterPlace, problem: FilterProblem) -> FilterFacts:
+def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:
+    """A filter's header and bitset, as they are in the file."""
+    del row_group
+    return loaded.header_raw, bytes(loaded.bits.bitset)
+
+
+def problem_facts(filters: Filters, place: FilterPlace, problem: FilterProblem) -> FilterFacts:
     """A filter that can't be used, as a row that says why."""
+    footer = filters.footer
     column = column_of(footer, place)
     return FilterFacts(
         row_group=place.row_group,

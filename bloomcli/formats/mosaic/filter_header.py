@@ -14,6 +14,7 @@ from typing import Final
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer
 from bloomcli.formats.mosaic.schema import MosaicColumn
@@ -29,12 +30,6 @@ HASHED: Final = frozenset(
     ("BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "STRING"),
 )
 """Families of types that the draft has filters for."""
-
-
-class FilterProblem(CorruptFile):
-    """A filter that the index names but that can't be used. `id` is the finding's stable id."""
-
-    id: str = "filter-header"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

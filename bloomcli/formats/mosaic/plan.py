@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli import limits
 from bloomcli.errors import FilterExists, UnsupportedError, UsageError
@@ -20,15 +20,13 @@ from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
 from bloomcli.formats.mosaic import decoder, values
 from bloomcli.formats.mosaic.describe import column_name
-from bloomcli.formats.mosaic.filter_header import HEADER_BOUND, FilterProblem, bitset_bytes
+from bloomcli.formats.mosaic.filter_header import HEADER_BOUND
 from bloomcli.formats.mosaic.filterable import unfilterable
+from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
 from bloomcli.model.file import Column, FilterChange
-
-if TYPE_CHECKING:
-    from bloomcli.formats.mosaic.file import MosaicFile
 
 _ENTRY_BOUND: Final = 18
 """Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""
@@ -39,9 +37,9 @@ class _Change(Carried):
 
     estimate: tuple[FilterChange, ...]
 
-    def __init__(self, file: MosaicFile, gone: set[FilterPlace]) -> None:
-        self.file = file
-        self.footer = file.footer
+    def __init__(self, filters: Filters, gone: set[FilterPlace]) -> None:
+        self.filters = filters
+        self.footer = filters.footer
         self.gone = gone
         self.bytes_to_copy = Layout(self.footer, gone).bytes_to_copy
         self.bytes_to_decode = 0
@@ -58,12 +56,6 @@ class _Change(Carried):
         yield from layout.tail()
         self._built = Built(changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify, remarks=remarks)
 
-    def _old_size(self, place: FilterPlace) -> int | None:
-        try:
-            return bitset_bytes(self.footer, place)
-        except FilterProblem:
-            return None
-
 
 _Filters = list[tuple[NewFilter, FilterChange]]
 
@@ -76,25 +68,25 @@ class AddPlan(_Change):
     """Filters for chosen columns, built from their values."""
 
     def __init__(
-        self, file: MosaicFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
+        self, filters: Filters, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
     ) -> None:
-        _refuse(file, columns, rule)
+        _refuse(filters, columns, rule)
         self.rule = rule
-        self.chosen = [file.footer.columns[c.index] for c in columns]
+        self.chosen = [filters.footer.columns[c.index] for c in columns]
         wanted = {c.index for c in self.chosen}
-        present = {place for place in file.footer.filters if place.column in wanted}
+        present = {place for place in filters.footer.filters if place.column in wanted}
         gone = set() if missing else present
         if gone and not replace:
             first = min(gone, key=lambda p: (p.row_group, p.position))
             raise FilterExists(
-                f"column {column_name(file.footer, first)} has a filter in row group {first.row_group} already",
-                path=file.source.path,
+                f"column {column_name(filters.footer, first)} has a filter in row group {first.row_group} already",
+                path=filters.source.path,
                 offset=first.offset,
                 field=first.field,
                 hint="--replace builds new ones in place of all present ones",
             )
-        decoder.check(file.source.path)
-        super().__init__(file, gone)
+        decoder.check(filters.source.path)
+        super().__init__(filters, gone)
         self._stopped = False
         self._local = threading.local()
         self._readers: list[values.ColumnReader] = []
@@ -109,7 +101,7 @@ class AddPlan(_Change):
         self.new_bytes_bound = self._bound([c.bitset_bytes or 0 for c in self.estimate])
 
     def _bytes_of(self, group: RowGroup) -> int:
-        return self.file.bytes_of(group, {c.index for c in self._todo[group.ordinal]})
+        return self.filters.bytes_of(group, {c.index for c in self._todo[group.ordinal]})
 
     def _upper_bound(self, group: RowGroup, column: MosaicColumn) -> int:
         if self.rule.ndv is not None:
@@ -198,7 +190,7 @@ class AddPlan(_Change):
             column=column.name,
             action=self._action(group, column),
             bitset_bytes=bits.nbytes,
-            old_bitset_bytes=None if replaced is None else self._old_size(replaced),
+            old_bitset_bytes=None if replaced is None else self.filters.bitset_bytes(replaced),
             values=hashed.count,
             fpp=bits.fpp,
             target_fpp=self.rule.fpp,
@@ -217,22 +209,22 @@ def _filled(size: int, column: MosaicColumn, hashed: values.Hashed) -> SplitBloc
     return bits
 
 
-def _refuse(file: MosaicFile, columns: Sequence[Column], rule: SizeRule) -> None:
+def _refuse(filters: Filters, columns: Sequence[Column], rule: SizeRule) -> None:
     """Raise where filters can't be, or aren't meant to be added."""
     if rule.kind is not None:
         raise UsageError(
-            "Mosaic has one kind of filter", path=file.source.path, hint="leave --kind out: it is for ORC"
+            "Mosaic has one kind of filter", path=filters.source.path, hint="leave --kind out: it is for ORC"
         )
     if rule.variant is not None:
         raise UsageError(
-            "Mosaic has one form of filters", path=file.source.path, hint="leave --variant out: it is for Parquet"
+            "Mosaic has one form of filters", path=filters.source.path, hint="leave --variant out: it is for Parquet"
         )
     for column in columns:
-        mosaic = file.footer.columns[column.index]
+        mosaic = filters.footer.columns[column.index]
         if (reason := unfilterable(mosaic)) is not None:
             raise UnsupportedError(
                 f"column {mosaic.name} is {reason}",
-                path=file.source.path,
+                path=filters.source.path,
                 field=f"schema.columns[{mosaic.index}]",
                 hint="leave it out of --columns",
             )
@@ -240,7 +232,7 @@ def _refuse(file: MosaicFile, columns: Sequence[Column], rule: SizeRule) -> None
         raise UsageError(
             "filters make this a version 2 file, as a draft has it: released Mosaic readers (paimon-mosaic 0.2.0) "
             "refuse version 2",
-            path=file.source.path,
+            path=filters.source.path,
             hint="say --mosaic-draft if only readers with the draft will open it; `bloom remove` makes it version 1",
         )
 
@@ -248,17 +240,17 @@ def _refuse(file: MosaicFile, columns: Sequence[Column], rule: SizeRule) -> None
 class RemovePlan(_Change):
     """Filters taken out. Where all are, the file is a version 1 file again."""
 
-    def __init__(self, file: MosaicFile, columns: set[int] | None) -> None:
-        super().__init__(file, set(file.places(columns)))
+    def __init__(self, filters: Filters, columns: set[int] | None) -> None:
+        super().__init__(filters, set(filters.locations(columns)))
         self.estimate = tuple(
             FilterChange(
                 row_group=place.row_group,
-                column=column_name(file.footer, place),
+                column=column_name(filters.footer, place),
                 action="remove",
                 bitset_bytes=None,
-                old_bitset_bytes=self._old_size(place),
+                old_bitset_bytes=self.filters.bitset_bytes(place),
             )
-            for place in file.places(columns)
+            for place in filters.locations(columns)
         )
         self.new_bytes_bound = self._bound(())
 
@@ -275,14 +267,14 @@ class RemovePlan(_Change):
 class FoldPlan(_Change):
     """Filters halved as often as their measured rate allows. No column is read."""
 
-    def __init__(self, file: MosaicFile, columns: set[int] | None, rule: SizeRule) -> None:
+    def __init__(self, filters: Filters, columns: set[int] | None, rule: SizeRule) -> None:
         self._folded: dict[FilterPlace, int] = {}
         self._ready: dict[FilterPlace, SplitBlockFilter] = {}
         """As many of them as memory is for; the others are folded again when they are written."""
         ready = 0
         changes: list[FilterChange] = []
-        for place in file.places(columns):
-            old = file.load(place).bits
+        for place in filters.locations(columns):
+            old = filters.load(place).bits
             bits = old.folded_to(rule.fpp, rule.largest_split_block)
             if bits.nbytes < old.nbytes:
                 self._folded[place] = bits.nbytes
@@ -292,7 +284,7 @@ class FoldPlan(_Change):
             changes.append(
                 FilterChange(
                     row_group=place.row_group,
-                    column=column_name(file.footer, place),
+                    column=column_name(filters.footer, place),
                     action="fold" if bits.nbytes < old.nbytes else "keep",
                     bitset_bytes=bits.nbytes,
                     old_bitset_bytes=old.nbytes,
@@ -302,7 +294,7 @@ class FoldPlan(_Change):
                 )
             )
             del old, bits  # the next one may be as large
-        super().__init__(file, set(self._folded))
+        super().__init__(filters, set(self._folded))
         self.estimate = tuple(changes)
         self.new_bytes_bound = self._bound(list(self._folded.values()))
 
@@ -320,7 +312,7 @@ class FoldPlan(_Change):
     def _fold(self, place: FilterPlace) -> SplitBlockFilter:
         bits = self._ready.pop(place, None)
         if bits is None:
-            bits = self.file.load(place).bits
+            bits = self.filters.load(place).bits
             while bits.nbytes > self._folded[place]:
                 bits = bits.fold()
         return bits

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli import limits
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.formats.base import DeepCheck, Tick
+from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import NEGATIVE_ZERO, Rebuilt, lost_bound, lost_values, stray_bits
-from bloomcli.formats.orc import bounds, describe, spec, values
+from bloomcli.formats.orc import bounds, spec, values
 from bloomcli.formats.orc.column_reader import zone_unknown
 from bloomcli.formats.orc.filter_header import (
     BLOOM_ENCODING,
     HINT_REPLACE,
     KINDS,
     ORIGINAL,
-    FilterProblem,
     LoadedStream,
     holds_lengths,
 )
+from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.missing_values import Again, Lost
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
@@ -30,7 +30,6 @@ from bloomcli.values.literals import render
 
 if TYPE_CHECKING:
     from bloomcli.formats.filters_in_flight import Job
-    from bloomcli.formats.orc.file import OrcFile
 
 
 _COPIES: Final = 3
@@ -41,9 +40,8 @@ _UNASKED: Final = "ORC C++ leaves them out where a batch has no nulls, and no re
 
 
 def _finding(
-    file: OrcFile,
-    streams: StripeFooter,
-    stream: Stream,
+    filters: Filters,
+    location: Location,
     id: str,  # noqa: A002  it is the finding's id
     severity: Severity,
     message: str,
@@ -52,98 +50,102 @@ def _finding(
     hint: str | None = HINT_REPLACE,
     missing: tuple[str, ...] = (),
 ) -> Finding:
-    known = stream.column < len(file.footer.types)
+    types, stream = filters.footer.types, location.stream
     return Finding(
         id=id,
         severity=severity,
         message=message,
-        stripe=streams.stripe.ordinal,
+        stripe=location.streams.stripe.ordinal,
         row_group=row_group,
-        column=file.footer.types[stream.column].label if known else f"column {stream.column}",
+        column=types[stream.column].label if stream.column < len(types) else f"column {stream.column}",
         offset=stream.offset,
         hint=hint,
         missing=missing,
     )
 
 
-def examine(file: OrcFile, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-    """The filters; and streams, sizes, encodings, and filters that readers must not use."""
-    for streams, stream in file.filter_streams(columns):
-        try:
-            loaded = file.load(streams, stream)
-        except FilterProblem as problem:
-            yield describe.problem_facts(file.footer, streams, stream, problem)
-            if problem.id == "filter-encrypted":
-                hint = "bloom has no keys; decrypt the file with the engine that wrote it"
-                yield _finding(file, streams, stream, problem.id, Severity.WARNING, problem.reason, hint=hint)
-            else:
-                yield _finding(file, streams, stream, problem.id, Severity.ERROR, problem.reason)
-        else:
-            for group, bits in enumerate(loaded.filters):
-                yield describe.facts(file.footer, streams, loaded, group, bits)
-            yield from _sound(file, streams, loaded)
+def unusable(filters: Filters, location: Location, problem: FilterProblem) -> Iterator[Finding]:
+    """The finding about filters that can't be used."""
+    if problem.id == "filter-encrypted":
+        hint = "bloom has no keys; decrypt the file with the engine that wrote it"
+        yield _finding(filters, location, problem.id, Severity.WARNING, problem.reason, hint=hint)
+    else:
+        yield _finding(filters, location, problem.id, Severity.ERROR, problem.reason)
 
 
-def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterator[Finding]:
-    stream = loaded.stream
-    orc = file.footer.types[stream.column]
-    unasked = holds_lengths(file.footer, orc)
-    if loaded.untrusted is not None and not unasked:
-        released = file.footer.version in spec.VERSIONS
-        yield _finding(
-            file,
-            streams,
-            stream,
-            "filter-untrusted",
-            Severity.WARNING,
-            f"readers must not use these filters, and those that do lose rows: {loaded.untrusted}",
-            hint=HINT_REPLACE if released else "rewrite the file with a released writer",
-        )
+def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
+    """None: a stripe's footer gives the lengths of its streams, which lie one behind the other."""
+    del filters, columns
+    return iter(())
+
+
+def sound(
+    filters: Filters, location: Location, loaded: LoadedStream, facts: Sequence[FilterFacts]
+) -> Iterator[Finding]:
+    """What is wrong with filters that can be read: whether readers may use them, their encoding, row index, bits."""
+    del facts
+    orc = filters.footer.types[loaded.stream.column]
+    yield from _untrusted(filters, location, loaded)
     probed = orc.kind in {*values.READABLE, "UNION"}
-    if probed and loaded.utf8 and streams.bloom_encoding(stream.column) != BLOOM_ENCODING:
+    if probed and loaded.utf8 and location.streams.bloom_encoding(orc.id) != BLOOM_ENCODING:
         yield _finding(
-            file,
-            streams,
-            stream,
+            filters,
+            location,
             "filter-encoding",
             Severity.WARNING,
             "a BLOOM_FILTER_UTF8 stream without bloomEncoding 1: ORC C++ ignores it",
         )
-    if streams.find("ROW_INDEX", stream.column) is None:
+    if location.streams.find("ROW_INDEX", orc.id) is None:
         yield _finding(
-            file,
-            streams,
-            stream,
+            filters,
+            location,
             "filter-no-row-index",
             Severity.WARNING,
             "filters without a row index: readers look at them only together with it",
             hint="write the file with a row index",
         )
-        return
-    if not probed:
-        return
+    elif probed:
+        yield from _lacking(filters, location, loaded)
+
+
+def _untrusted(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
+    """The finding about filters that readers must not use; not about those that no reader looks into."""
+    footer = filters.footer
+    if loaded.untrusted is not None and not holds_lengths(footer, footer.types[loaded.stream.column]):
+        yield _finding(
+            filters,
+            location,
+            "filter-untrusted",
+            Severity.WARNING,
+            f"readers must not use these filters, and those that do lose rows: {loaded.untrusted}",
+            hint=HINT_REPLACE if footer.version in spec.VERSIONS else "rewrite the file with a released writer",
+        )
+
+
+def _lacking(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
+    """Findings about row groups whose filter is empty, or lacks the minimum or maximum of the row index."""
+    orc = filters.footer.types[loaded.stream.column]
+    unasked = holds_lengths(filters.footer, orc)
     typed = literal_column(orc)
-    index = file.row_index(streams, stream.column)
+    index = filters.row_index(location.streams, orc.id)
     for group, bits in enumerate(loaded.filters):
         statistics = index[group] if group < len(index) else None
         count = statistics.number_of_values if statistics is not None else 0
         if bits.set_bits == 0 and count > 0:
             yield _finding(
-                file,
-                streams,
-                stream,
+                filters,
+                location,
                 "filter-all-zero",
                 Severity.NOTE if unasked else Severity.ERROR,
                 f"no bit is set, though the row group has {count} values: {_UNASKED if unasked else _ALL_LOST}",
                 row_group=group,
-                hint=_hint(file, stream.column),
+                hint=_hint(filters, orc.id),
             )
             continue
         for which, bound in bounds.lost(statistics, orc, typed, bits) if loaded.untrusted is None else ():
             yield _finding(
-                file,
-                streams,
-                stream,
+                filters,
+                location,
                 "value-missing",
                 Severity.ERROR,
                 lost_bound(which),
@@ -152,21 +154,21 @@ def _sound(file: OrcFile, streams: StripeFooter, loaded: LoadedStream) -> Iterat
             )
 
 
-def _hint(file: OrcFile, column: int) -> str:
+def _hint(filters: Filters, column: int) -> str:
     """What to do about a filter that lacks values: none can be added for lists, maps and unions."""
-    orc = file.footer.types[column]
+    orc = filters.footer.types[column]
     return f"{removing(orc.label)} saves their bytes" if orc.kind in COMPOUND else HINT_REPLACE
 
 
 def deep(
-    file: OrcFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+    filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
     """Every value of each column that has filters which readers use, looked up in them; by `threads` threads."""
     from bloomcli.formats.filters_in_flight import Ahead
 
     stop = Stop()
-    stripes = (s for s in file.footer.stripes if units is None or s.ordinal in units)
-    jobs = (job for s in stripes for job in _jobs(file, file.stripe_footer(s), columns, stop))
+    stripes = (s for s in filters.footer.stripes if units is None or s.ordinal in units)
+    jobs = (job for s in stripes for job in _jobs(filters, filters.footer.stripe_footer(s), columns, stop))
     with Ahead(jobs, threads, lambda _: 0, most=threads + 1) as ahead:
         try:
             while ahead:
@@ -180,54 +182,55 @@ def deep(
 
 
 def _jobs(
-    file: OrcFile, streams: StripeFooter, columns: set[int] | None, stop: Stop
+    filters: Filters, streams: StripeFooter, columns: set[int] | None, stop: Stop
 ) -> Iterator[Job[tuple[Sequence[DeepCheck], int]]]:
     """Each column of a stripe by itself, with the bytes that are read of it."""
     from bloomcli.formats.filters_in_flight import Job
 
-    filters: dict[int, list[Stream]] = {}
+    by_column: dict[int, list[Location]] = {}
     for stream in streams.streams:
-        if _holds_nothing(file, stream, columns) or file.wanted(stream, columns):
-            filters.setdefault(stream.column, []).append(stream)
-    for column, found in filters.items():
-        memory = sum(file.footer.codec.most_bytes(s.length) for s in found)
-        memory = _COPIES * min(memory, limits.STREAM_MAX_BYTES) + values.memory(streams, file.footer.types[column])
-        read = file.bytes_to_check(streams, column)
-        yield Job(memory, partial(_deep_column, file, streams, found, read, stop))
+        if _holds_nothing(filters, stream, columns) or filters.checkable(stream, columns):
+            by_column.setdefault(stream.column, []).append(Location(streams, stream))
+    for column, found in by_column.items():
+        memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in found)
+        memory = _COPIES * min(memory, limits.STREAM_MAX_BYTES) + values.memory(streams, filters.footer.types[column])
+        read = filters.bytes_to_check(streams, column)
+        yield Job(memory, partial(_deep_column, filters, found, read, stop))
 
 
 def _deep_column(
-    file: OrcFile, streams: StripeFooter, found: Sequence[Stream], read: int, stop: Stop
+    filters: Filters, found: Sequence[Location], read: int, stop: Stop
 ) -> tuple[Sequence[DeepCheck], int]:
     """One column of one stripe."""
     checks: list[DeepCheck] = []
-    orc = file.footer.types[found[0].column]
+    streams = found[0].streams
+    orc = filters.footer.types[found[0].stream.column]
     usable: list[LoadedStream] = []
-    for stream in found:
-        if _holds_nothing(file, stream, None):
-            checks += _empty(file, streams, stream)
+    for location in found:
+        if _holds_nothing(filters, location.stream, None):
+            checks += _stray(filters, location)
             continue
         try:
-            loaded = file.load(streams, stream)
+            loaded = filters.load(location)
         except FilterProblem:
             continue  # structure reports it
-        unasked = holds_lengths(file.footer, orc)
-        if (loaded.untrusted is not None and not unasked) or _local_time(file, stream):
+        unasked = holds_lengths(filters.footer, orc)
+        if (loaded.untrusted is not None and not unasked) or _local_time(filters, location.stream):
             continue
-        why = file.unread.get(orc.id) or zone_unknown(streams, orc)
+        why = filters.unread.get(orc.id) or zone_unknown(streams, orc)
         if why is not None:
-            checks += _not_checked(file, streams, stream, why)
+            checks += _not_checked(filters, location, why)
         else:
             usable.append(loaded)
     if usable and streams.stripe.rows:
-        checks += _row_groups(file, streams, usable, orc, stop)
+        checks += _row_groups(filters, streams, usable, orc, stop)
     return checks, read
 
 
-def _holds_nothing(file: OrcFile, stream: Stream, columns: set[int] | None) -> bool:
+def _holds_nothing(filters: Filters, stream: Stream, columns: set[int] | None) -> bool:
     """Nothing is ever inserted: structs have no values of their own, and ORC Java hashes no booleans (ORC C++ does,
     though nobody looks them up)."""
-    footer = file.footer
+    footer = filters.footer
     if stream.kind not in KINDS or stream.column >= len(footer.types) or stream.column in footer.encrypted_columns:
         return False
     kind = footer.types[stream.column].kind
@@ -235,47 +238,38 @@ def _holds_nothing(file: OrcFile, stream: Stream, columns: set[int] | None) -> b
     return nothing and (columns is None or stream.column in columns)
 
 
-def _empty(file: OrcFile, streams: StripeFooter, stream: Stream) -> Iterator[DeepCheck]:
+def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
     """Bits in filters that nothing is inserted into."""
     try:
-        loaded = file.load(streams, stream)
+        loaded = filters.load(location)
     except FilterProblem:
         return  # structure reports it
     for group, bits in enumerate(loaded.filters):
         if bits.set_bits:
-            yield DeepCheck(
-                values=0,
-                finding=_finding(
-                    file,
-                    streams,
-                    stream,
-                    "filter-stray-bits",
-                    Severity.WARNING,
-                    stray_bits(bits.set_bits),
-                    row_group=group,
-                ),
-            )
+            message = stray_bits(bits.set_bits)
+            finding = _finding(filters, location, "filter-stray-bits", Severity.WARNING, message, row_group=group)
+            yield DeepCheck(values=0, finding=finding)
 
 
-def _not_checked(file: OrcFile, streams: StripeFooter, stream: Stream, why: str) -> Iterator[DeepCheck]:
-    """A note, for a look that isn't possible not to pass for a clean bill. Filters of booleans nobody looks into."""
-    if file.footer.types[stream.column].kind != "BOOLEAN":
+def _not_checked(filters: Filters, location: Location, why: str) -> Iterator[DeepCheck]:
+    """A note that says that values weren't looked up. Filters of booleans are never looked into."""
+    if filters.footer.types[location.stream.column].kind != "BOOLEAN":
         message = f"the values of the column are not looked up: {why}"
-        finding = _finding(file, streams, stream, "filter-not-checked", Severity.NOTE, message, hint=None)
+        finding = _finding(filters, location, "filter-not-checked", Severity.NOTE, message, hint=None)
         yield DeepCheck(values=0, finding=finding)
 
 
-def _local_time(file: OrcFile, stream: Stream) -> bool:
+def _local_time(filters: Filters, stream: Stream) -> bool:
     """Old streams hold timestamps in the writer's local time, which its values don't tell."""
-    return stream.kind == ORIGINAL and file.footer.types[stream.column].kind == "TIMESTAMP"
+    return stream.kind == ORIGINAL and filters.footer.types[stream.column].kind == "TIMESTAMP"
 
 
 def _row_groups(
-    file: OrcFile, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, stop: Stop
+    filters: Filters, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, stop: Stop
 ) -> Iterator[DeepCheck]:
     zeros = memoryview(values.zero_hashes()).cast("Q") if orc.kind in values.FLOATS else ()
-    again = Again(file.source, file.footer, streams, orc, stop)
-    groups = values.row_groups(file.source, file.footer, streams, orc, stop)
+    again = Again(filters.source, filters.footer, streams, orc, stop)
+    groups = values.row_groups(filters.source, filters.footer, streams, orc, stop)
     for group, batches in enumerate(groups):
         rebuilt = [Rebuilt(loaded.filters[group], zeros) for loaded in found]
         for taken in batches:
@@ -285,10 +279,10 @@ def _row_groups(
         short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.lost()]
         looks = iter(again.lost(group, short) if short else ())
         for loaded, one in zip(found, rebuilt, strict=True):
-            finding = partial(_finding, file, streams, loaded.stream, row_group=group)
+            finding = partial(_finding, filters, Location(streams, loaded.stream), row_group=group)
             lost = next(looks) if one.lost() else None
             if lost is not None and lost.count:
-                yield DeepCheck(values=one.count, finding=_lost(file, orc, lost, one.count, finding))
+                yield DeepCheck(values=one.count, finding=_lost(filters, orc, lost, one.count, finding))
                 continue
             stray = one.stray() if lost is None else lost.stray
             negative = lost is None and one.negative_zero
@@ -299,8 +293,8 @@ def _row_groups(
             )
 
 
-def _lost(file: OrcFile, orc: OrcType, lost: Lost, count: int, finding: Callable[..., Finding]) -> Finding:
-    unasked = holds_lengths(file.footer, orc)
+def _lost(filters: Filters, orc: OrcType, lost: Lost, count: int, finding: Callable[..., Finding]) -> Finding:
+    unasked = holds_lengths(filters.footer, orc)
     return finding(
         "value-missing",
         Severity.NOTE if unasked else Severity.ERROR,
@@ -308,5 +302,5 @@ def _lost(file: OrcFile, orc: OrcType, lost: Lost, count: int, finding: Callable
         if unasked
         else lost_values(lost.count, count),
         missing=lost.missing,
-        hint=_hint(file, orc.id),
+        hint=_hint(filters, orc.id),
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, rate_asked_for
-from bloomcli.formats.orc.filter_header import FilterProblem, LoadedStream
-from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.filters.kirsch_mitzenmacher import rate_asked_for
+from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.orc.filter_header import LoadedStream
+from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model.file import FilterFacts, FilterSummary
 
@@ -23,42 +24,47 @@ def hash_name(orc: OrcType) -> str:
     return "MURMUR3" if orc.kind in _TEXTS else "WANG"
 
 
-def facts(
-    footer: Footer, streams: StripeFooter, loaded: LoadedStream, row_group: int, bits: KirschMitzenmacherFilter
-) -> FilterFacts:
-    """One row group's filter: measured on its bits, nothing assumed. `length` is that of its bits."""
+def facts(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[FilterFacts]:
+    """The facts of each row group's filter, measured on its bits. `length` is that of its bits."""
+    footer = filters.footer
     orc = footer.types[loaded.stream.column]
-    ndv = bits.ndv_estimate
-    fill = bits.fill
-    return FilterFacts(
-        stripe=streams.stripe.ordinal,
-        row_group=row_group,
-        column=orc.label,
-        physical=orc.name,
-        logical=None,
-        offset=loaded.stream.offset,
-        length=len(bits.bitset),
-        bitset_bytes=len(bits.bitset),
-        algorithm=ALGORITHM,
-        hash=hash_name(orc),
-        compression=footer.codec.name,
-        ndv_estimate=ndv,
-        fill=fill,
-        fpp=fill**bits.k,
-        bits_per_value=bits.bits / ndv if ndv else None,
-        hash_functions=bits.k,
-        encoding=loaded.stream.kind,
-        asked_fpp=rate_asked_for(footer.stride, bits.bits),
-        untrusted=loaded.untrusted,
-    )
+    for row_group, bits in enumerate(loaded.filters):
+        ndv = bits.ndv_estimate
+        fill = bits.fill
+        yield FilterFacts(
+            stripe=location.streams.stripe.ordinal,
+            row_group=row_group,
+            column=orc.label,
+            physical=orc.name,
+            logical=None,
+            offset=loaded.stream.offset,
+            length=len(bits.bitset),
+            bitset_bytes=len(bits.bitset),
+            algorithm=ALGORITHM,
+            hash=hash_name(orc),
+            compression=footer.codec.name,
+            ndv_estimate=ndv,
+            fill=fill,
+            fpp=fill**bits.k,
+            bits_per_value=bits.bits / ndv if ndv else None,
+            hash_functions=bits.k,
+            encoding=loaded.stream.kind,
+            asked_fpp=rate_asked_for(footer.stride, bits.bits),
+            untrusted=loaded.untrusted,
+        )
 
 
-def problem_facts(footer: Footer, streams: StripeFooter, stream: Stream, problem: FilterProblem) -> FilterFacts:
+def raw(loaded: LoadedStream, row_group: int) -> tuple[bytes, bytes]:
+    """A filter's header, of which ORC has none, and its bitset."""
+    return b"", bytes(loaded.filters[row_group].bitset)
+
+
+def problem_facts(filters: Filters, location: Location, problem: FilterProblem) -> FilterFacts:
     """A stream that can't be used, as a row that says why."""
-    known = stream.column < len(footer.types)
-    orc = footer.types[stream.column] if known else None
+    types, stream = filters.footer.types, location.stream
+    orc = types[stream.column] if stream.column < len(types) else None
     return FilterFacts(
-        stripe=streams.stripe.ordinal,
+        stripe=location.streams.stripe.ordinal,
         row_group=0,
         column=orc.label if orc else f"column {stream.column}",
         physical=orc.name if orc else "?",

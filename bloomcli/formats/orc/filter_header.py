@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
@@ -30,12 +31,6 @@ _HIVE_12055: Final = 3
 _ORC_135: Final = 6
 _FUNCTIONS_MAX: Final = 1024
 HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
-
-
-class FilterProblem(CorruptFile):
-    """A filter stream, or one of its filters, that can't be read. `id` is the finding's stable id."""
-
-    id: str = "filter-header"
 
 
 class LoadedStream(NamedTuple):

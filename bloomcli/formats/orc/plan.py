@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.concurrency.cancellation import Stop
@@ -20,6 +20,7 @@ from bloomcli.formats.orc import spec, values
 from bloomcli.formats.orc.column_reader import REPEATED, TIMESTAMPS
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, sound_for_old_readers
 from bloomcli.formats.orc.filter_writer import FilterStream, most_bytes
+from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.plan_base import Change, removal
 from bloomcli.formats.orc.schema import OrcType
@@ -27,9 +28,6 @@ from bloomcli.formats.orc.splice import Layout, NewStream, rebuild
 from bloomcli.hints import listed
 from bloomcli.model.file import Column, FilterChange
 from bloomcli.version import __version__
-
-if TYPE_CHECKING:
-    from bloomcli.formats.orc.file import OrcFile
 
 _ENTRY_BOUND: Final = 32
 _FOOTER_GROWTH: Final = 64
@@ -46,13 +44,13 @@ class AddPlan(Change):
     """Filters for chosen columns, built from their values, one for each row group."""
 
     def __init__(
-        self, file: OrcFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
+        self, filters: Filters, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
     ) -> None:
-        super().__init__(file)
+        super().__init__(filters)
         if rule.variant is not None:
             raise UsageError("ORC has no such variants", path=self.footer.path, hint="leave --variant out")
         self.rule = rule
-        self.chosen = [file.footer.types[i] for i in sorted({c.index for c in columns})]
+        self.chosen = [filters.footer.types[i] for i in sorted({c.index for c in columns})]
         for orc in self.chosen:
             self._refuse(orc)
         if not self.footer.stride:
@@ -105,7 +103,7 @@ class AddPlan(Change):
         return bits, functions, capped or not rule.by_default
 
     def _refuse(self, orc: OrcType) -> None:
-        reason = self.file.unfilterable.get(orc.id)
+        reason = self.filters.unfilterable.get(orc.id)
         if reason is not None:
             error: type[BloomError] = UsageError if orc.kind == "BOOLEAN" else UnsupportedError
             hint = f"--exclude {listed(orc.label)} leaves it out"
@@ -115,10 +113,10 @@ class AddPlan(Change):
 
     def _present(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
         """The filters that a column has in a stripe."""
-        return [s for s in self.file.stripe_footer(stripe).of_column(orc.id) if s.kind in KINDS]
+        return [s for s in self.footer.stripe_footer(stripe).of_column(orc.id) if s.kind in KINDS]
 
     def _estimate(self, stripe: Stripe, orc: OrcType) -> FilterChange:
-        streams = self.file.stripe_footer(stripe)
+        streams = self.footer.stripe_footer(stripe)
         if streams.find("ROW_INDEX", orc.id) is None:
             raise UnsupportedError(
                 f"column {orc.path} has no row index in stripe {stripe.ordinal}: readers look at filters only "
@@ -174,9 +172,9 @@ class AddPlan(Change):
 
     def _drop_from_empty_stripes(self) -> list[FilterChange]:
         """Filters of stripes that have no rows, which can only be wrong."""
-        empty = [self.file.stripe_footer(s) for s in self.footer.stripes if not s.rows]
+        empty = [self.footer.stripe_footer(s) for s in self.footer.stripes if not s.rows]
         return [
-            removal(self.file, streams, stream)
+            removal(self.filters, Location(streams, stream))
             for streams in empty
             for orc in self.chosen
             for stream in self._replaced(streams.stripe, orc)
@@ -192,10 +190,10 @@ class AddPlan(Change):
         self.mended = f"{release} (filters by bloomcli {__version__}){dash}{rest}"
         chosen = {c.id for c in self.chosen}
         dropped = []
-        for streams, stream in self.file.filter_streams(None):
+        for streams, stream in self.filters.locations(None):
             if stream.column not in chosen:
                 self.gone.setdefault(streams.stripe.ordinal, set()).add(stream.position)
-                dropped.append(removal(self.file, streams, stream))
+                dropped.append(removal(self.filters, Location(streams, stream)))
         return dropped
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
@@ -215,7 +213,7 @@ class AddPlan(Change):
                 found = ahead.take()
                 changes.append(found.change)
                 filters.update({(stripe.ordinal, s.kind, column): s.print for s in found.streams})
-                tick(_data_bytes(self.file.stripe_footer(stripe), self.footer.types[column]))
+                tick(_data_bytes(self.footer.stripe_footer(stripe), self.footer.types[column]))
                 return found.streams
 
             try:
@@ -224,7 +222,9 @@ class AddPlan(Change):
                     yield from layout.before(stripe)
                     columns = [c.id for c in self._todo.get(stripe.ordinal, ())]
                     gone = self.gone.get(stripe.ordinal, set())
-                    yield from layout.add(rebuild(self.footer, self.file.stripe_footer(stripe), gone, columns, built))
+                    yield from layout.add(
+                        rebuild(self.footer, self.footer.stripe_footer(stripe), gone, columns, built)
+                    )
             except BaseException:
                 stop.asked = True
                 raise
@@ -243,7 +243,7 @@ class AddPlan(Change):
     def _memory(self, stripe: Stripe, orc: OrcType) -> int:
         """Bytes that building a column's filters in a stripe takes."""
         size = most_bytes(self.footer.row_groups(stripe), self.bits)
-        return size * len(self._kinds(orc)) + self.bits // 8 + values.memory(self.file.stripe_footer(stripe), orc)
+        return size * len(self._kinds(orc)) + self.bits // 8 + values.memory(self.footer.stripe_footer(stripe), orc)
 
     def _kinds(self, orc: OrcType) -> list[str]:
         both = self.rule.kind == "both" and sound_for_old_readers(self.footer, orc)
@@ -251,11 +251,11 @@ class AddPlan(Change):
 
     def _build(self, stripe: Stripe, orc: OrcType, stop: Stop) -> _Built:
         """Decode a column of a stripe and build its filters."""
-        streams = self.file.stripe_footer(stripe)
+        streams = self.footer.stripe_footer(stripe)
         new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
         rate, count = 0.0, 0
-        index = self.file.row_index(streams, orc.id)
-        for group, batches in enumerate(values.row_groups(self.file.source, self.footer, streams, orc, stop)):
+        index = self.filters.row_index(streams, orc.id)
+        for group, batches in enumerate(values.row_groups(self.filters.source, self.footer, streams, orc, stop)):
             bits = KirschMitzenmacherFilter.empty(self.bits, self.k)
             before = count
             for taken in batches:
@@ -273,7 +273,8 @@ class AddPlan(Change):
 
     def _changed(self, stripe: Stripe, orc: OrcType, count: int, rate: float) -> FilterChange:
         replaced = any(
-            s.position in self.gone.get(stripe.ordinal, ()) for s in self.file.stripe_footer(stripe).of_column(orc.id)
+            s.position in self.gone.get(stripe.ordinal, ())
+            for s in self.footer.stripe_footer(stripe).of_column(orc.id)
         )
         return FilterChange(
             stripe=stripe.ordinal,
@@ -312,14 +313,14 @@ def _data_bytes(streams: StripeFooter, orc: OrcType) -> int:
 class RemovePlan(Change):
     """Filters taken out."""
 
-    def __init__(self, file: OrcFile, columns: set[int] | None) -> None:
-        super().__init__(file)
+    def __init__(self, filters: Filters, columns: set[int] | None) -> None:
+        super().__init__(filters)
         estimate = []
         for stripe in self.footer.stripes:
-            streams = file.stripe_footer(stripe)
+            streams = filters.footer.stripe_footer(stripe)
             gone = [s for s in streams.streams if s.kind in KINDS and (columns is None or s.column in columns)]
             self.gone[stripe.ordinal] = {s.position for s in gone}
-            estimate += [removal(file, streams, s) for s in gone]
+            estimate += [removal(filters, Location(streams, s)) for s in gone]
         self.estimate = tuple(estimate)
         self._count()
         self.new_bytes_bound = (
@@ -335,7 +336,7 @@ class RemovePlan(Change):
         layout = Layout(self.footer)
         for stripe in self.footer.stripes:
             yield from layout.before(stripe)
-            streams = self.file.stripe_footer(stripe)
+            streams = self.footer.stripe_footer(stripe)
             yield from layout.add(rebuild(self.footer, streams, self.gone[stripe.ordinal], (), lambda _: ()))
         yield from layout.tail()
         self._built = Built(

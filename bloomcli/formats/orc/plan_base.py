@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 from bloomcli.errors import CorruptFile, UnsupportedError, WriteError
 from bloomcli.formats.base import Carried
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.filters import Filters, Location
+from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.splice import Layout, kept_bytes
 from bloomcli.model.file import FilterChange
 from bloomcli.storage.source import Source
-
-if TYPE_CHECKING:
-    from bloomcli.formats.orc.file import OrcFile
 
 
 class Change(Carried):
     """What the drafts share: refusals, the layout, and the proof that the finished file is what was planned."""
 
-    def __init__(self, file: OrcFile) -> None:
-        footer = file.footer
+    def __init__(self, filters: Filters) -> None:
+        footer = filters.footer
         if footer.version not in spec.VERSIONS:
             raise UnsupportedError(
                 f"file version {'.'.join(map(str, footer.version))}; 0.11 and 0.12 are known",
@@ -38,7 +35,7 @@ class Change(Carried):
                     field=stripe.field,
                     hint="the file is damaged; get it from its source again",
                 )
-        self.file = file
+        self.filters = filters
         self.footer = footer
         self.gone: dict[int, set[int]] = {}
         self.bytes_to_decode = 0
@@ -47,7 +44,7 @@ class Change(Carried):
         streams = [
             (s.offset, s.length)
             for stripe in self.footer.stripes
-            for s in self.file.stripe_footer(stripe).streams
+            for s in self.footer.stripe_footer(stripe).streams
             if s.position in self.gone.get(stripe.ordinal, ())
         ]
         self.bytes_to_copy = kept_bytes(self.footer, streams)
@@ -68,7 +65,7 @@ class Change(Carried):
             ):
                 raise WriteError(f"stripe {stripe.ordinal} isn't where it was planned")
             gone = self.gone.get(stripe.ordinal, set())
-            before = self.file.stripe_footer(old)
+            before = self.footer.stripe_footer(old)
             after = again.stripe_footer(stripe)
             kept = [(s.kind, s.column, s.length) for s in before.streams if s.position not in gone]
             planned = [(stripe.ordinal, s.kind, s.column) in filters for s in after.streams]
@@ -81,15 +78,16 @@ class Change(Carried):
                     raise WriteError(f"the filters at {stream.offset} aren't the ones that were built")
 
 
-def removal(file: OrcFile, streams: StripeFooter, stream: Stream) -> FilterChange:
+def removal(filters: Filters, location: Location) -> FilterChange:
     """A filter stream that goes."""
-    known = stream.column < len(file.footer.types)
+    streams, stream = location
+    known = stream.column < len(filters.footer.types)
     return FilterChange(
         stripe=streams.stripe.ordinal,
         row_group=None,
-        filters=file.footer.row_groups(streams.stripe),
-        column=file.footer.types[stream.column].label if known else f"column {stream.column}",
+        filters=filters.footer.row_groups(streams.stripe),
+        column=filters.footer.types[stream.column].label if known else f"column {stream.column}",
         action="remove",
         bitset_bytes=None,
-        old_bitset_bytes=file.bitset_bytes(streams, stream),
+        old_bitset_bytes=filters.bitset_bytes(location),
     )

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.base import Kept, Piece
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, KINDS, UTF8
+from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, KINDS, UTF8, bad_writer
 from bloomcli.formats.orc.footer import ENCRYPTED_INDEX, INDEX_KINDS, Footer, Stripe, StripeFooter
 
 
@@ -207,3 +207,18 @@ def kept_bytes(footer: Footer, gone: Iterable[tuple[int, int]]) -> int:
     """Bytes that the new file takes over, when the streams in `gone` (offset, length) are left out."""
     footers = sum(s.footer_length for s in footer.stripes)
     return int(footer.footer_at - footers - sum(length for _, length in gone))
+
+
+def alike(before: Footer, after: Footer, columns: set[int] | None) -> bool:
+    """Whether two files' footers, of file and stripes, are the same but for the filters of these columns (None: all).
+
+    Adding filters to a bad writer's file removes its other filters, and changes the version that says who wrote them.
+    """
+    if len(before.stripes) != len(after.stripes):
+        return False
+    mended = bad_writer(before) and not bad_writer(after)
+    mine, theirs = (
+        unfiltered(footer, map(footer.stripe_footer, footer.stripes), gone, version=not mended)
+        for footer, gone in ((before, None if mended else columns), (after, columns))
+    )
+    return mine == theirs

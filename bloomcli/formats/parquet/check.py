@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import DeepCheck, Tick
+from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import (
     NEGATIVE_ZERO,
     WRONG,
@@ -22,49 +22,38 @@ from bloomcli.formats.deep_check import (
     stray_bits,
 )
 from bloomcli.formats.parquet import bounds, layout, values
-from bloomcli.formats.parquet.describe import facts, present_values, problem_facts
-from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, FilterProblem, LoadedFilter
+from bloomcli.formats.parquet.describe import present_values
+from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, LoadedFilter
+from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.page_check import BAD_CHECKSUM, bad_checksum, first_headers
 from bloomcli.formats.parquet.variants import is_usual
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Finding, Severity
 from bloomcli.values.literals import render
 
-if TYPE_CHECKING:
-    from bloomcli.formats.parquet.file import ParquetFile
-
 _NO_FILTER: Final = -1
 """The lowest bloom_filter_offset by which writers have said that there is none."""
 
 
-def examine(file: ParquetFile, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-    """The filters; and headers, lengths, offsets, overlaps, and the wrong filters that known writers leave."""
-    for claim in file.footer.filter_claims(columns):
-        chunk = file.footer.chunk(claim.place, claim.walked)
-        if not claim.is_filter:
-            yield from _nowhere(chunk, claim.offset, claim.length)
-            continue
-        try:
-            loaded = file.load(chunk)
-        except FilterProblem as problem:
-            yield problem_facts(chunk, problem)
-            yield Finding(
-                id=problem.id,
-                severity=Severity.WARNING if problem.id == "filter-encrypted" else Severity.ERROR,
-                message=problem.reason,
-                row_group=chunk.row_group,
-                column=chunk.column.path,
-                offset=problem.offset,
-                hint=problem.hint,
-            )
-        else:
-            found = facts(chunk, loaded)
-            yield found
-            yield from _sound(chunk, loaded, wrong=found.untrusted == WRONG)
-        lie = first_headers(file.source, chunk, file.footer.start)
-        if lie is not None:
-            yield _damaged("page-header", chunk, lie.reason, lie.offset)
-    yield from _overlaps(file, columns)
+def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> Iterator[Finding]:
+    """The finding about a filter that can't be used."""
+    del filters
+    yield Finding(
+        id=problem.id,
+        severity=Severity.WARNING if problem.id == "filter-encrypted" else Severity.ERROR,
+        message=problem.reason,
+        row_group=chunk.row_group,
+        column=chunk.column.path,
+        offset=problem.offset,
+        hint=problem.hint,
+    )
+
+
+def page_headers(filters: Filters, chunk: ColumnChunk) -> Iterator[Finding]:
+    """The finding about a chunk with a filter whose first page headers contradict the metadata."""
+    lie = first_headers(filters.source, chunk, filters.footer.start)
+    if lie is not None:
+        yield _damaged("page-header", chunk, lie.reason, lie.offset)
 
 
 def _damaged(id: str, chunk: ColumnChunk, message: str, offset: int) -> Finding:  # noqa: A002  it is the rule's id
@@ -79,10 +68,11 @@ def _damaged(id: str, chunk: ColumnChunk, message: str, offset: int) -> Finding:
     )
 
 
-def _nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iterator[Finding]:
-    """Readers take such a chunk for one without a filter, so that no row is lost; but nobody wrote it so.
+def nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iterator[Finding]:
+    """The finding about metadata that name a filter but not where it lies.
 
-    0 and -1 alone are what writers that know no filters have left (PARQUET-1979).
+    Readers take such a chunk for one without a filter, so that no row is lost; but no writer means that. Writers
+    without filters have left 0 and -1 (PARQUET-1979).
     """
     if not length and (offset is None or offset >= _NO_FILTER):
         return
@@ -98,38 +88,24 @@ def _nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iter
     )
 
 
-def _sound(chunk: ColumnChunk, loaded: LoadedFilter, *, wrong: bool) -> Iterator[Finding]:
-    def finding(id: str, severity: Severity, message: str, hint: str | None) -> Finding:  # noqa: A002
-        return Finding(
-            id=id,
-            severity=severity,
-            message=message,
-            row_group=chunk.row_group,
-            column=chunk.column.path,
-            offset=loaded.offset,
-            hint=hint,
-        )
-
-    boolean = chunk.column.physical == "BOOLEAN"
-    if loaded.bits.set_bits == 0 and present_values(chunk) > 0 and chunk.null_count is not None:
-        yield finding(
-            "filter-boolean" if boolean else "filter-all-zero",
-            Severity.ERROR,
-            f"no bit is set, though the chunk has {present_values(chunk)} values: a reader loses all of them",
-            f"{removing(chunk.column.path)} takes it out" if boolean else HINT_REPLACE,
-        )
+def sound(
+    filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter, facts: Sequence[FilterFacts]
+) -> Iterator[Finding]:
+    """What is wrong with a filter that can be read: its bits, its header, its size, its length in the metadata."""
+    del filters
+    finding = partial(_finding, chunk, loaded)
+    yield from _empty(chunk, loaded)
     if loaded.header.draft:
-        yield finding("filter-draft", Severity.ERROR, DRAFT_REASON, HINT_REPLACE)
+        yield finding("filter-draft", Severity.ERROR, DRAFT_REASON)
         return
-    for which, bound in bounds.lost(chunk, loaded.bits) if wrong else ():
-        lost = finding("value-missing", Severity.ERROR, lost_bound(which), HINT_REPLACE)
+    for which, bound in bounds.lost(chunk, loaded.bits) if facts[0].untrusted == WRONG else ():
+        lost = finding("value-missing", Severity.ERROR, lost_bound(which))
         yield replace(lost, missing=(render(bound, chunk.column),))
     if not is_usual(loaded.header_raw):
         yield finding(
             "filter-header",
             Severity.WARNING,
             "the header is encoded as no writer does it: a byte of it has changed, and readers may refuse it",
-            HINT_REPLACE,
         )
     if loaded.bits.nbytes & (loaded.bits.nbytes - 1):
         from bloomcli.rules.readers import refusing
@@ -138,19 +114,52 @@ def _sound(chunk: ColumnChunk, loaded: LoadedFilter, *, wrong: bool) -> Iterator
             "filter-not-power-of-two",
             Severity.WARNING,
             f"the bitset's {loaded.bits.nbytes} bytes are not a power of two: {refusing('filter-not-power-of-two')}",
-            HINT_REPLACE,
         )
     if chunk.bloom_filter_length is None:
         yield finding(
             "filter-no-length",
             Severity.NOTE,
             "bloom_filter_length isn't written: readers need two reads, parquet-java 1.14.0 to 1.15.2 may lose rows",
-            HINT_REPLACE,
         )
 
 
-def _overlaps(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
-    claims = layout.regions(file.footer, file.filter_length)
+def _empty(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
+    """The finding about a filter without a bit, of a chunk with values."""
+    if loaded.bits.set_bits == 0 and present_values(chunk) > 0 and chunk.null_count is not None:
+        boolean = chunk.column.physical == "BOOLEAN"
+        yield _finding(
+            chunk,
+            loaded,
+            "filter-boolean" if boolean else "filter-all-zero",
+            Severity.ERROR,
+            f"no bit is set, though the chunk has {present_values(chunk)} values: a reader loses all of them",
+            hint=f"{removing(chunk.column.path)} takes it out" if boolean else HINT_REPLACE,
+        )
+
+
+def _finding(
+    chunk: ColumnChunk,
+    loaded: LoadedFilter,
+    id: str,  # noqa: A002  it is the rule's id
+    severity: Severity,
+    message: str,
+    *,
+    hint: str = HINT_REPLACE,
+) -> Finding:
+    return Finding(
+        id=id,
+        severity=severity,
+        message=message,
+        row_group=chunk.row_group,
+        column=chunk.column.path,
+        offset=loaded.offset,
+        hint=hint,
+    )
+
+
+def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
+    """Filters of these columns (None: of all) that share bytes with pages, page indexes or other filters."""
+    claims = layout.regions(filters.footer, filters.length)
     reach: layout.Region | None = None
     for region in claims:
         if reach is not None and region.start < reach.end and layout.FILTER in (region.kind, reach.kind):
@@ -161,9 +170,9 @@ def _overlaps(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
                     severity=Severity.ERROR,
                     message=f"the {region.kind} at {region.start} overlaps the {reach.kind} "
                     f"at {reach.start} to {reach.end}"
-                    f" (row group {reach.place.row_group}, column {file.columns[reach.place.column].path})",
+                    f" (row group {reach.place.row_group}, column {filters.footer.columns[reach.place.column].path})",
                     row_group=region.place.row_group,
-                    column=file.columns[region.place.column].path,
+                    column=filters.footer.columns[region.place.column].path,
                     offset=region.start,
                     hint=HINT_REPLACE,
                 )
@@ -172,23 +181,23 @@ def _overlaps(file: ParquetFile, columns: set[int] | None) -> Iterator[Finding]:
 
 
 def deep(
-    file: ParquetFile, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+    filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
     """Every value of every chunk that has a readable filter, looked up in it; `threads` chunks at a time."""
     stop = Stop()
     work = (
-        (partial(_deep_one, _Chunk(file, chunk, loaded, stop)), chunk.compressed_bytes)
-        for chunk, loaded in _readable(file, columns, units)
+        (partial(_deep_one, _Chunk(filters, chunk, loaded, stop)), chunk.compressed_bytes)
+        for chunk, loaded in _readable(filters, columns, units)
     )
     yield from side_by_side(work, threads, tick, stop)
 
 
 def _readable(
-    file: ParquetFile, columns: set[int] | None, units: Container[int] | None
+    filters: Filters, columns: set[int] | None, units: Container[int] | None
 ) -> Iterator[tuple[ColumnChunk, LoadedFilter]]:
-    for chunk in file.filtered(columns, units):
+    for chunk in filters.locations(columns, units):
         try:
-            yield chunk, file.load(chunk)
+            yield chunk, filters.load(chunk)
         except FilterProblem:
             continue  # structure reports it
 
@@ -201,7 +210,7 @@ def _text(page: values.HashedPage, column: Column, index: int) -> str:
 class _Chunk(NamedTuple):
     """A column chunk whose filter is looked into."""
 
-    file: ParquetFile
+    filters: Filters
     chunk: ColumnChunk
     loaded: LoadedFilter
     stop: Stop
@@ -209,7 +218,7 @@ class _Chunk(NamedTuple):
     def pages(self, *, unreferenced: bool = False) -> Iterator[values.HashedPage]:
         """The chunk's values."""
         return values.hashed_pages(
-            self.file.source, self.chunk, self.file.footer.start, unreferenced=unreferenced, stop=self.stop
+            self.filters.source, self.chunk, self.filters.footer.start, unreferenced=unreferenced, stop=self.stop
         )
 
     def hashes(self, page: values.HashedPage) -> bytearray:
@@ -218,12 +227,12 @@ class _Chunk(NamedTuple):
 
 
 def _deep_one(work: _Chunk) -> tuple[DeepCheck]:
-    file, chunk, loaded, stop = work
+    filters, chunk, loaded, stop = work
     if chunk.column.physical == "BOOLEAN":
         return (_deep_boolean(chunk, loaded),)
-    if first_headers(file.source, chunk, file.footer.start) is not None:
+    if first_headers(filters.source, chunk, filters.footer.start) is not None:
         return (DeepCheck(values=0),)  # which is told without values
-    damaged = bad_checksum(file.source, chunk, file.footer.start, stop)
+    damaged = bad_checksum(filters.source, chunk, filters.footer.start, stop)
     if damaged is not None:
         return (DeepCheck(values=0, finding=_damaged("page-checksum", chunk, BAD_CHECKSUM, damaged)),)
     finding = partial(
@@ -296,10 +305,10 @@ def _normal_forms(work: _Chunk) -> bytes:
     return array("Q", found).tobytes()
 
 
-def without_normal_forms(file: ParquetFile, column: Column) -> Iterator[int]:
+def without_normal_forms(filters: Filters, column: Column) -> Iterator[int]:
     """Row groups whose filter lacks the normal form of an interval that is there."""
-    for chunk, loaded in _readable(file, {column.index}, None):
-        hashes = _normal_forms(_Chunk(file, chunk, loaded, Stop()))
+    for chunk, loaded in _readable(filters, {column.index}, None):
+        hashes = _normal_forms(_Chunk(filters, chunk, loaded, Stop()))
         count = len(hashes) // 8
         if not loaded.header.draft and loaded.bits.check_hashes(hashes, count, bytearray(count)):
             yield chunk.row_group

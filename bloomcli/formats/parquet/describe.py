@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.deep_check import WRONG
 from bloomcli.formats.parquet import bounds
-from bloomcli.formats.parquet.filter_header import DRAFT_REASON, FilterProblem, LoadedFilter
+from bloomcli.formats.parquet.filter_header import DRAFT_REASON, LoadedFilter
+from bloomcli.formats.parquet.filters import Filters
 from bloomcli.model.file import ColumnChunk, FilterFacts
 
 
@@ -13,11 +17,12 @@ def present_values(chunk: ColumnChunk) -> int:
     return max(chunk.num_values - (chunk.null_count or 0), 0)
 
 
-def facts(chunk: ColumnChunk, loaded: LoadedFilter) -> FilterFacts:
-    """A filter's facts: measured on its bits, nothing assumed."""
+def facts(filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[FilterFacts]:
+    """A filter's facts, measured on its bits."""
+    del filters
     bits = loaded.bits
     ndv = bits.ndv_estimate
-    return FilterFacts(
+    yield FilterFacts(
         row_group=chunk.row_group,
         column=chunk.column.path,
         physical=chunk.column.physical,
@@ -46,8 +51,15 @@ def _untrusted(chunk: ColumnChunk, loaded: LoadedFilter) -> str | None:
     return WRONG if loaded.bits.set_bits and any(bounds.lost(chunk, loaded.bits)) else None
 
 
-def problem_facts(chunk: ColumnChunk, problem: FilterProblem) -> FilterFacts:
+def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:
+    """A filter's header and bitset, as they are in the file."""
+    del row_group
+    return loaded.header_raw, bytes(loaded.bits.bitset)
+
+
+def problem_facts(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> FilterFacts:
     """A filter that can't be used, as a row that says why."""
+    del filters
     assert chunk.bloom_filter_offset is not None  # noqa: S101  a problem is about a filter that is named
     return FilterFacts(
         row_group=chunk.row_group,

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats import base
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_header
@@ -28,7 +29,7 @@ DRAFT_REASON: Final = (
 HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
 
 
-class FilterProblem(CorruptFile):
+class FilterProblem(base.FilterProblem):
     """A filter that the metadata names but that can't be used. `id` is the finding's stable id."""
 
     def __init__(

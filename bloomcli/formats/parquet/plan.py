@@ -1,10 +1,10 @@
-"""The draft that adds filters to a Parquet file."""
+"""The draft that adds filters to a Parquet filters."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.concurrency.cancellation import Stop
@@ -18,15 +18,13 @@ from bloomcli.formats.parquet.describe import present_values
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
-from bloomcli.formats.parquet.footer import ChunkPlace
+from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.footer import ChunkPlace, Footer
 from bloomcli.formats.parquet.page_check import refuse_damaged
-from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change
+from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
 from bloomcli.formats.parquet.variants import CURRENT, DRAFTS, filter_class
 from bloomcli.model.file import Column, ColumnChunk, FilterChange
 from bloomcli.storage.local.copying import STEP_BYTES
-
-if TYPE_CHECKING:
-    from bloomcli.formats.parquet.file import ParquetFile
 
 _SLICE_BYTES: Final = 2 * STEP_BYTES
 """Copied of the body before it is seen whether filters wait to be written: the least that is written directly."""
@@ -56,7 +54,7 @@ class AddPlan(Change):
 
     def __init__(
         self,
-        file: ParquetFile,
+        filters: Filters,
         columns: Sequence[Column],
         rule: SizeRule,
         *,
@@ -65,16 +63,16 @@ class AddPlan(Change):
     ) -> None:
         if rule.kind is not None:
             raise UsageError(
-                "Parquet has one kind of filter", path=file.source.path, hint="leave --kind out: it is for ORC"
+                "Parquet has one kind of filter", path=filters.source.path, hint="leave --kind out: it is for ORC"
             )
         if rule.variant not in {None, CURRENT, *DRAFTS}:
             raise UsageError(f"no variant is called {rule.variant!r}", hint=", ".join((CURRENT, *DRAFTS)))
-        file.refuse_if_signed()  # before what is wrong with single columns: none of them can have a filter
+        refuse_signed(filters.footer)  # before what is wrong with single columns: none of them can have a filter
         for column in columns:
             if (reason := unfilterable(column)) is not None:
                 raise UsageError(
                     f"column {column.path} is {reason}",
-                    path=file.source.path,
+                    path=filters.source.path,
                     hint="leave it out of --columns",
                 )
         self.rule = rule
@@ -82,12 +80,12 @@ class AddPlan(Change):
         self._ahead: Ahead[_BuiltFilter] | None = None
         self.chunks: dict[ChunkPlace, ColumnChunk] = {}
         gone: set[ChunkPlace] = set()
-        for place in file.footer.chunk_places({c.index for c in columns}):
-            chunk = file.footer.chunk(place)
+        for place in filters.footer.chunk_places({c.index for c in columns}):
+            chunk = filters.footer.chunk(place)
             if chunk.encrypted:
                 raise UnsupportedError(
                     f"column {chunk.column.path} is encrypted in row group {chunk.row_group}",
-                    path=file.source.path,
+                    path=filters.source.path,
                     field=field_of(chunk),
                     hint="bloom has no keys; leave the column out",
                 )
@@ -97,15 +95,15 @@ class AddPlan(Change):
                 if not replace:
                     raise FilterExists(
                         f"column {chunk.column.path} has a filter in row group {chunk.row_group} already",
-                        path=file.source.path,
+                        path=filters.source.path,
                         offset=chunk.bloom_filter_offset,
                         field=field_of(chunk),
                         hint="--replace builds new ones in place of all present ones",
                     )
                 gone.add(place)
             self.chunks[place] = chunk
-        super().__init__(file, gone, puts=True)
-        found = extension.of_footer(file.footer)
+        super().__init__(filters, gone, puts=True)
+        found = extension.of_footer(filters.footer)
         if found is not None and self.chunks:
             self.remarks = (
                 f"the footer has {found.text}, such as FlatBuffers metadata: whoever reads that in place of the "
@@ -117,13 +115,15 @@ class AddPlan(Change):
         self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks.values()))
         self.new_bytes_bound = (
             sum((c.bitset_bytes or 0) + HEADER_BOUND for c in self.estimate)
-            + len(file.footer.raw)
+            + len(filters.footer.raw)
             + 20 * len(self.chunks)
         )
 
     def _has_normal_forms(self, chunk: ColumnChunk) -> bool:
         """Each value is to be found by a second hash, that of its normal form."""
-        return self.variant == CURRENT and values.is_interval(chunk.column) and self.file.footer.normalises_intervals
+        return (
+            self.variant == CURRENT and values.is_interval(chunk.column) and self.filters.footer.normalises_intervals
+        )
 
     def _bytes_for(self, count: int) -> int:
         return max(sizing.upper_bound_bytes(count, self.rule.fpp), self.rule.smallest_split_block)
@@ -218,7 +218,7 @@ class AddPlan(Change):
             return
         raise CorruptFile(
             f"the pages hold no value of {chunk.column.path}, and the statistics count {present}",
-            path=self.file.source.path,
+            path=self.filters.source.path,
             offset=chunk.data_offset,
             field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
             hint="the file is damaged; get it from its source again, or leave the column out with --exclude",
@@ -231,7 +231,7 @@ class AddPlan(Change):
             action="replace" if place in self.gone else "add",
             bitset_bytes=bits.nbytes,
             # None: it is replaced because it can't be read
-            old_bitset_bytes=self.file.bitset_bytes(chunk) if place in self.gone else None,
+            old_bitset_bytes=self.filters.bitset_bytes(chunk) if place in self.gone else None,
             values=count,
             fpp=bits.fpp,
             target_fpp=self.rule.fpp,
@@ -241,7 +241,7 @@ class AddPlan(Change):
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
         """A chunk's filter; without one if it would have to be larger than was known, unless it `grows`."""
-        refuse_damaged(self.file.source, chunk, self.file.footer.start, self._stop)
+        refuse_damaged(self.filters.source, chunk, self.filters.footer.start, self._stop)
         count = decoded = 0
         room = self._upper_bound(chunk) + limits.DECODING_BYTES
 
@@ -264,12 +264,12 @@ class AddPlan(Change):
         zero = False
         current = self.variant == CURRENT
         normal_forms = self._has_normal_forms(chunk)
-        file = self.file
+        filters = self.filters
         for page in values.hashed_pages(
-            file.source,
+            filters.source,
             chunk,
-            file.footer.start,
-            unreferenced=file.dictionaries_hold_values_only,
+            filters.footer.start,
+            unreferenced=_dictionaries_hold_values_only(filters.footer),
             stop=self._stop,
         ):
             if bits is None:
@@ -292,6 +292,15 @@ class AddPlan(Change):
         if not chunk.only_dictionary_encoded:
             decoded = _bytes_to_read(chunk)
         return bits, count, decoded
+
+
+def _dictionaries_hold_values_only(footer: Footer) -> bool:
+    """Whether every entry of a dictionary is a value of its chunk, so that data pages need not tell.
+
+    parquet-java adds an entry as a value is written. Arrow and DuckDB write dictionaries that an array or
+    a type has, of which a row group may have few; of other writers it isn't known.
+    """
+    return (footer.created_by or "").startswith("parquet-mr ")
 
 
 def _held(built: _BuiltFilter) -> int:

@@ -8,21 +8,19 @@ of each that was written only size and digest are remembered, so that memory doe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
-from bloomcli.errors import WriteError
+from bloomcli.errors import UnsupportedError, WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Built, Carried, Pieces, Placed
 from bloomcli.formats.parquet import extension, splice, whole
 from bloomcli.formats.parquet.filter_header import load
-from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
+from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, write_header
 from bloomcli.model.file import FilterChange
 from bloomcli.storage.source import Source
-
-if TYPE_CHECKING:
-    from bloomcli.formats.parquet.file import ParquetFile
 
 HEADER_BOUND: Final = 32
 """Bytes of a filter's header, at most."""
@@ -37,20 +35,31 @@ class _Written(NamedTuple):
     """XXH64 of the bitset."""
 
 
+def refuse_signed(footer: Footer) -> None:
+    """Raise UnsupportedError where a change to the footer breaks its signature."""
+    if footer.signed:
+        raise UnsupportedError(
+            "the footer is signed: any change to it breaks the signature",
+            path=footer.path,
+            field="encryption_algorithm",
+            hint="bloom has no keys; let the engine that wrote the file write it with filters",
+        )
+
+
 class Change(Carried):
     """What the three drafts share: the splice, and the proof that the finished file is what was planned."""
 
-    def __init__(self, file: ParquetFile, gone: set[ChunkPlace], *, puts: bool) -> None:
+    def __init__(self, filters: Filters, gone: set[ChunkPlace], *, puts: bool) -> None:
         """`gone` are the chunks whose filters go; the change `puts` filters into the file, new or folded ones."""
-        file.refuse_if_signed()
+        refuse_signed(filters.footer)
         if gone:
-            extension.refuse(file.footer)
+            extension.refuse(filters.footer)
         if puts:
-            whole.refuse_damaged(file.source, file.footer, gone)
-        self.file = file
+            whole.refuse_damaged(filters.source, filters.footer, gone)
+        self.filters = filters
         self.gone = gone
-        self.lengths = file.filter_lengths if gone else {}
-        self.keep = splice.plan(file.footer, {}, gone, self.lengths).keep
+        self.lengths = filters.unwritten_lengths if gone else {}
+        self.keep = splice.plan(filters.footer, {}, gone, self.lengths).keep
         self.bytes_to_copy = sum(length for _, length in self.keep)
         self.variant = CURRENT
         self._new: dict[ChunkPlace, _Written] = {}
@@ -71,7 +80,7 @@ class Change(Carried):
 
     def finish(self, changes: Iterable[FilterChange], decoded: int, remarks: tuple[str, ...] = ()) -> Pieces:
         """What follows the filters: a patched footer that was checked before it is given."""
-        footer, new = self.file.footer, self._new
+        footer, new = self.filters.footer, self._new
         sizes = {place: written.bytes for place, written in new.items()}
         plan = splice.plan(footer, sizes, self.gone, self.lengths, write_lengths=self.variant == CURRENT)
         moved = len(plan.keep) > 1 or sum(n for _, n in plan.keep) != footer.start

@@ -1,0 +1,168 @@
+"""Decides what one unit, a row group, says of one value: absent, maybe, or can't tell. Nothing else decides it.
+
+A format gives the facts of each unit, `UnitFacts`, and each value with its hashes, `Lookup`. The first row whose
+condition holds decides:
+
+       condition                                       presence                reason
+    1. the column's type in the file is faulty         can't tell, no filter   the fault
+    2. the column can't hold the value                 absent                  why it can't
+    3. the column's metadata are encrypted             can't tell              the column is encrypted
+    4. the unit has no values                          absent                  no values
+    5. it has only nulls, and no filter can be asked   absent                  only nulls
+    6. there is no filter                              no filter               what the format says of that
+    7. no filter can tell for such a value             can't tell              why none can
+    8. the filter can't be used                        can't tell              why it can't
+    9. the filter doesn't have the value               absent                  -, only nulls
+    10. the filter has the value                       maybe                   -, the statistics count only nulls
+
+"Can't tell, no filter": can't tell where the unit has a filter, usable or not; no filter where it has none. In row 5
+a filter can be asked if it is usable and row 7 doesn't hold. The second reason in rows 9 and 10 is that of a unit
+with only nulls: readers skip it by its statistics, and the filter shows whether the statistics are right.
+
+Statistics exclude the value (`stats_skip`) as the format says, but: None in rows 1 and 3, where no statistics can be
+read; True for a unit without values or with only nulls, except in row 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+from bloomcli.model.file import BitTrail, Presence
+
+ENCRYPTED: Final = "the column is encrypted"
+ONLY_NULLS: Final = "only nulls"
+NO_VALUES: Final = "no values"
+NOT_ONLY_NULLS: Final = "the statistics count only nulls"
+
+
+class Contents(Enum):
+    """What the metadata says of the values of a column in a unit."""
+
+    VALUES = "some values, or it isn't known"
+    ONLY_NULLS = "only nulls"
+    NOTHING = "no values, not even nulls"
+
+
+class Bits(Protocol):
+    """A filter's bits."""
+
+    def check(self, value: int) -> bool:
+        """Whether all bits of a hash are set."""
+
+    def trail(self, value: int) -> tuple[int | None, tuple[int, ...], tuple[bool, ...]]:
+        """The block of a hash (None where a filter has no blocks), its bits, and whether each is set."""
+
+
+class Lookup(NamedTuple):
+    """A value as a filter is asked for it."""
+
+    impossible: str | None
+    """Why the column can't hold the value."""
+    unknowable: str | None
+    """Why no filter can tell."""
+    encodings: tuple[bytes, ...]
+    """The bytes that are hashed; several where the value has several forms."""
+    hashes: tuple[int, ...]
+    """The hash of each. The value may be there if the filter has any of them."""
+    without_filter: str | None = None
+    """What is said where there is no filter: Parquet's reports say why none could tell, the other formats' don't."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitFacts:
+    """What is known of a column in one unit. Bytes are compressed bytes."""
+
+    row_group: int
+    stripe: int | None = None
+    rows: int
+    chunk_bytes: int
+    row_group_bytes: int
+    contents: Contents = Contents.VALUES
+    type_fault: str | None = None
+    """Why the column's type says nothing of its values."""
+    encrypted: bool = False
+    """The column's metadata are encrypted: neither its values nor its filter are known."""
+    bits: Bits | None = None
+    """The filter, where there is one that can be used."""
+    problem: str | None = None
+    """Why the filter can't be used, where there is one that can't."""
+    lookups: Sequence[Lookup] = ()
+    stats_skip: Sequence[bool | None] = ()
+    """For each lookup: whether the statistics exclude the value; None where they can't tell."""
+
+    @property
+    def has_filter(self) -> bool:
+        """The unit has a filter, usable or not."""
+        return self.bits is not None or self.problem is not None
+
+
+class Answer(NamedTuple):
+    """What one unit says of one value."""
+
+    presence: Presence
+    stats_skip: bool | None
+    reason: str | None = None
+    trail: tuple[BitTrail, ...] = ()
+
+
+class UnitAnswers(NamedTuple):
+    """One unit's answers, one a value. Bytes are compressed bytes."""
+
+    row_group: int
+    rows: int
+    chunk_bytes: int
+    row_group_bytes: int
+    answers: tuple[Answer, ...]
+    stripe: int | None = None
+
+
+def answers(units: Iterable[UnitFacts], *, explain: bool) -> Iterator[UnitAnswers]:
+    """Each unit's answers about all its lookups; with the bits that were looked at where `explain` is set."""
+    for facts in units:
+        yield UnitAnswers(
+            row_group=facts.row_group,
+            stripe=facts.stripe,
+            rows=facts.rows,
+            chunk_bytes=facts.chunk_bytes,
+            row_group_bytes=facts.row_group_bytes,
+            answers=tuple(
+                answer(facts, lookup, skip, explain=explain)
+                for lookup, skip in zip(facts.lookups, facts.stats_skip, strict=True)
+            ),
+        )
+
+
+def answer(facts: UnitFacts, lookup: Lookup, stats_skip: bool | None, *, explain: bool) -> Answer:
+    """What a unit says of a value, by the table above."""
+    if facts.type_fault is not None:
+        return Answer(Presence.UNKNOWN if facts.has_filter else Presence.NO_FILTER, None, facts.type_fault)
+    if lookup.impossible is not None:
+        return Answer(Presence.ABSENT, stats_skip, lookup.impossible)
+    if facts.encrypted:
+        return Answer(Presence.UNKNOWN, None, ENCRYPTED)
+    if facts.contents is Contents.NOTHING:
+        return Answer(Presence.ABSENT, True, NO_VALUES)
+    only_nulls = facts.contents is Contents.ONLY_NULLS
+    if only_nulls and (facts.bits is None or lookup.unknowable is not None):
+        return Answer(Presence.ABSENT, True, ONLY_NULLS)
+    if not facts.has_filter:
+        return Answer(Presence.NO_FILTER, stats_skip, lookup.without_filter)
+    if lookup.unknowable is not None:
+        return Answer(Presence.UNKNOWN, stats_skip, lookup.unknowable)
+    if facts.bits is None:
+        return Answer(Presence.UNKNOWN, stats_skip, facts.problem)
+    trail = tuple(_trail(facts.bits, lookup)) if explain else ()
+    if any(map(facts.bits.check, lookup.hashes)):
+        return Answer(
+            Presence.MAYBE, True if only_nulls else stats_skip, NOT_ONLY_NULLS if only_nulls else None, trail
+        )
+    return Answer(Presence.ABSENT, True if only_nulls else stats_skip, ONLY_NULLS if only_nulls else None, trail)
+
+
+def _trail(bits: Bits, lookup: Lookup) -> Iterator[BitTrail]:
+    for encoded, value in zip(lookup.encodings, lookup.hashes, strict=True):
+        block, places, present = bits.trail(value)
+        yield BitTrail(hashed=encoded, hash=value, block=block, bits=places, present=present)

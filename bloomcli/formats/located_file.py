@@ -1,0 +1,192 @@
+"""A file whose metadata say where each of its filters lies: the loops over them, which all formats share.
+
+The loops call modules that have the same functions in each format's folder: `filters` (where filters lie, and reading
+one), `describe` (a filter's facts), `check` (what is wrong with it), `splice` and `plan`. The last three are imported
+when they are needed. What a location and a loaded filter are is the format's own affair: the loops hand them on.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Container, Iterator, Sequence
+from itertools import islice
+from typing import Any, ClassVar, Protocol
+
+from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, SizeRule, Tick
+from bloomcli.hints import adding
+from bloomcli.model.file import Column, FilterDump, FilterFacts, Finding
+
+
+class Filters(Protocol):
+    """The filters of an open file. A location is where one lies; in ORC, where those of a column in a stripe lie."""
+
+    def locations(self, columns: set[int] | None) -> Iterator[Any]:
+        """Where the filters of these columns lie (None: of all), in row-group then schema order."""
+
+    def location(self, column: int, row_group: int, stripe: int) -> Any | None:
+        """Where the filter lies that readers use; None where there is none."""
+
+    def load(self, location: Any) -> Any:
+        """Read a filter. Raises FilterProblem."""
+
+    def columns(self) -> set[int]:
+        """Ordinals of the columns that have a filter anywhere."""
+
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
+        """Compressed bytes of the values that are compared with the filters of these columns in these units."""
+
+
+class Describe(Protocol):
+    """A format's `describe` module."""
+
+    def facts(self, filters: Any, location: Any, loaded: Any, /) -> Iterator[FilterFacts]:
+        """A filter's facts; in ORC those of each row group."""
+
+    def problem_facts(self, filters: Any, location: Any, problem: FilterProblem, /) -> FilterFacts:
+        """A filter that can't be used, as a row that says why."""
+
+    def raw(self, loaded: Any, row_group: int, /) -> tuple[bytes, bytes]:
+        """A filter's header and bitset."""
+
+
+class Check(Protocol):
+    """A format's `check` module."""
+
+    def unusable(self, filters: Any, location: Any, problem: FilterProblem, /) -> Iterator[Finding]:
+        """What is wrong with a filter that can't be used."""
+
+    def sound(self, filters: Any, location: Any, loaded: Any, facts: Sequence[FilterFacts], /) -> Iterator[Finding]:
+        """What is wrong with a filter that can be used."""
+
+    def overlaps(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
+        """Filters of these columns (None: of all) that share bytes with something else."""
+
+    def deep(
+        self, filters: Any, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, /
+    ) -> Iterator[DeepCheck]:
+        """Every value of every column with a filter that can be used, looked up in it."""
+
+
+class Splice(Protocol):
+    """A format's `splice` module."""
+
+    def alike(self, before: Any, after: Any, columns: set[int] | None, /) -> bool:
+        """Whether two footers are the same but for the filters of these columns (None: of all)."""
+
+
+class LocatedFile(FilterFile):
+    """An open file, by its format's modules.
+
+    Attributes:
+        title: the format's name, as people write it.
+        footer: the metadata.
+        filters: the filters that they name.
+        describe: the format's `describe` module.
+    """
+
+    title: ClassVar[str]
+    describe: ClassVar[Describe]
+    footer: Any
+    filters: Filters
+
+    @abstractmethod
+    def check(self) -> Check:
+        """The format's `check` module."""
+
+    @abstractmethod
+    def splice(self) -> Splice:
+        """The format's `splice` module."""
+
+    def filtered_columns(self) -> set[int]:
+        """Ordinals of the columns that have a filter anywhere."""
+        return self.filters.columns()
+
+    def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
+        """Every filter of these columns (None: of all), in row-group then schema order."""
+        for location in self.filters.locations(columns):
+            try:
+                loaded = self.filters.load(location)
+            except FilterProblem as problem:
+                yield self.describe.problem_facts(self.filters, location, problem)
+            else:
+                yield from self.describe.facts(self.filters, location, loaded)
+
+    def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
+        """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
+        self._refuse_unknown_unit(row_group, stripe)
+        location = self.filters.location(column.index, row_group, stripe)
+        if location is None:
+            one = self.stripes is None
+            raise UsageError(
+                f"column {column.path} has no filter in row group {row_group}"
+                if one
+                else f"column {column.path} has no filters in stripe {stripe}",
+                path=self.source.path,
+                hint=f"{adding(self.format, column.path)} adds {'one' if one else 'some'}",
+            )
+        loaded = self.filters.load(location)
+        header, bitset = self.describe.raw(loaded, row_group)
+        described = self.describe.facts(self.filters, location, loaded)
+        (facts,) = islice(described, 1) if self.stripes is None else islice(described, row_group, row_group + 1)
+        return FilterDump(path=self.source.path, facts=facts, header=header, bitset=bitset)
+
+    def _refuse_unknown_unit(self, row_group: int, stripe: int) -> None:
+        count, where, whole = self.row_group_count, "", "the file"
+        if self.stripes is None and stripe:
+            raise UsageError(f"{self.title} files have no stripes", path=self.source.path, hint="leave --stripe out")
+        if self.stripes is not None:
+            if not 0 <= stripe < self.stripes:
+                raise UsageError(
+                    f"there is no stripe {stripe}; the file has {self.stripes}, counted from 0",
+                    path=self.source.path,
+                )
+            count, where, whole = self.units()[stripe], f" in stripe {stripe}", "it"
+        if not 0 <= row_group < count:
+            raise UsageError(
+                f"there is no row group {row_group}{where}; {whole} has {count}, counted from 0",
+                path=self.source.path,
+            )
+
+    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+        """Every filter, and what is wrong with them and where they lie, each read once; no column is read."""
+        check = self.check()
+        for location in self.filters.locations(columns):
+            yield from self.examine_one(check, location)
+        yield from check.overlaps(self.filters, columns)
+
+    def examine_one(self, check: Check, location: Any) -> Iterator[FilterFacts | Finding]:
+        """One location's filters, and what is wrong with them."""
+        filters = self.filters
+        try:
+            loaded = filters.load(location)
+        except FilterProblem as problem:
+            yield self.describe.problem_facts(filters, location, problem)
+            yield from check.unusable(filters, location, problem)
+        else:
+            facts = tuple(self.describe.facts(filters, location, loaded))
+            yield from facts
+            yield from check.sound(filters, location, loaded, facts)
+
+    def deep(
+        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+    ) -> Iterator[DeepCheck]:
+        """Look up every value of every column with a filter that can be used, in these units only (None: in all)."""
+        return self.check().deep(self.filters, columns, tick, units, threads)
+
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
+        """Compressed bytes that `deep` reads, at most."""
+        return self.filters.deep_bytes(columns, units)
+
+    def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
+        """Whether another file is this one but for filters of these columns (None: all), as far as metadata tell."""
+        return isinstance(other, type(self)) and self.splice().alike(self.footer, other.footer, columns)
+
+    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
+        """Raises UnsupportedError: the format's filters can't be folded."""
+        del columns, rule
+        raise UnsupportedError(
+            str(self.unfoldable),
+            path=self.source.path,
+            hint="`bloom add --replace` builds them at another --fpp",
+        )

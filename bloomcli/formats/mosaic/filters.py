@@ -1,0 +1,78 @@
+"""The filters of an open Mosaic file: which row groups have which, and reading one."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from functools import cached_property
+from itertools import groupby
+
+from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.mosaic.filter_header import LoadedFilter, bitset_bytes, load
+from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
+from bloomcli.storage.source import Source
+
+
+class Filters:
+    """The filters that the row-group index names. They are read one by one, when one is asked for.
+
+    Attributes:
+        source: the file's bytes.
+        footer: its metadata.
+    """
+
+    def __init__(self, source: Source, footer: Footer) -> None:
+        self.source = source
+        self.footer = footer
+
+    def locations(self, columns: set[int] | None) -> Iterator[FilterPlace]:
+        """The filters of these columns, by row group and column. None: all, of unknown columns too."""
+        for group in self.footer.row_groups:
+            chosen = (p for p in group.filters if columns is None or p.column in columns)
+            yield from sorted(chosen, key=lambda p: (p.column, p.position))
+
+    def used(self, group: RowGroup, column: int) -> FilterPlace | None:
+        """The filter of a column that readers use, which is the first; None where it has none."""
+        return next((p for p in group.filters if p.column == column), None)
+
+    def location(self, column: int, row_group: int, stripe: int) -> FilterPlace | None:
+        """The filter of a column in a row group that readers use; None where it has none."""
+        del stripe
+        return self.used(self.footer.row_groups[row_group], column)
+
+    def load(self, place: FilterPlace) -> LoadedFilter:
+        """Read a filter. Raises FilterProblem."""
+        return load(self.footer, place)
+
+    @cached_property
+    def _first(self) -> set[FilterPlace]:
+        """Of each column and row group the filter that readers use."""
+        return {next(same) for _, same in groupby(self.locations(None), key=lambda p: (p.row_group, p.column))}
+
+    def is_second(self, place: FilterPlace) -> bool:
+        """Whether a filter isn't the first of its column and row group."""
+        return place not in self._first
+
+    def columns(self) -> set[int]:
+        """Ordinals of the columns that have a filter in any row group."""
+        return {place.column for place in self.footer.filters if place.column < len(self.footer.columns)}
+
+    def bitset_bytes(self, place: FilterPlace) -> int | None:
+        """Bytes of a filter's bitset by its header; None where the header can't be read."""
+        try:
+            return bitset_bytes(self.footer, place)
+        except FilterProblem:
+            return None
+
+    def bytes_of(self, group: RowGroup, columns: set[int]) -> int:
+        """Compressed bytes of a row group's buckets that hold any of these columns."""
+        buckets = {self.footer.columns[c].bucket for c in columns}
+        return sum(group.bucket_bytes(b) for b in buckets)
+
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
+        """Compressed bytes of the buckets of these columns (None: all) with filters, in the row groups `units`."""
+        total = 0
+        for group in self.footer.row_groups:
+            if units is None or group.ordinal in units:
+                filtered = {p.column for p in group.filters if p.column < len(self.footer.columns)}
+                total += self.bytes_of(group, filtered if columns is None else filtered & columns)
+        return total

@@ -1,0 +1,137 @@
+"""The filters of an open ORC file: which streams hold them, reading one stream, and the row index beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.orc import spec, values
+from bloomcli.formats.orc.filter_header import KINDS, LoadedStream, load, problem
+from bloomcli.formats.orc.filterable import reasons_against
+from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.storage.source import Source
+
+
+class Location(NamedTuple):
+    """Where one column's filters in one stripe lie."""
+
+    streams: StripeFooter
+    stream: Stream
+
+
+class Filters:
+    """The filter streams that the stripes' footers name. They are read one by one, when one is asked for.
+
+    Attributes:
+        source: the file's bytes.
+        footer: its metadata.
+    """
+
+    def __init__(self, source: Source, footer: Footer) -> None:
+        self.source = source
+        self.footer = footer
+
+    def locations(self, columns: set[int] | None) -> Iterator[Location]:
+        """Every filter stream of these columns (None: of all), stripe by stripe, in the order of the file."""
+        for stripe in self.footer.stripes:
+            streams = self.footer.stripe_footer(stripe)
+            chosen = streams.streams
+            if columns is not None:
+                chosen = tuple(sorted((s for c in columns for s in streams.of_column(c)), key=lambda s: s.position))
+            yield from (Location(streams, stream) for stream in chosen if stream.kind in KINDS)
+
+    def preferred(self, streams: StripeFooter, column: int) -> Stream | None:
+        """The filter stream of a column that readers use; None where it has none in the stripe."""
+        return next((s for kind in KINDS if (s := streams.find(kind, column)) is not None), None)
+
+    def location(self, column: int, row_group: int, stripe: int) -> Location | None:
+        """The filters of a column in a stripe that readers use; None where it has none."""
+        del row_group
+        streams = self.footer.stripe_footer(self.footer.stripes[stripe])
+        stream = self.preferred(streams, column)
+        return None if stream is None else Location(streams, stream)
+
+    def load(self, location: Location) -> LoadedStream:
+        """Read a stream's filters. Raises FilterProblem."""
+        streams, stream = location
+        if stream.column >= len(self.footer.types):
+            raise problem(
+                f"the stream is of column {stream.column}, the file has {len(self.footer.types)}",
+                self.footer,
+                stream,
+                streams.stripe.ordinal,
+                "filter-column",
+            )
+        if stream.column in self.footer.encrypted_columns:
+            raise problem(
+                "the filters are encrypted with their column",
+                self.footer,
+                stream,
+                streams.stripe.ordinal,
+                "filter-encrypted",
+            )
+        return load(self.footer, streams, stream)
+
+    def columns(self) -> set[int]:
+        """Ids of the columns that have filters in any stripe; not of structs, whose filters hold nothing."""
+        types = self.footer.types
+        found = {stream.column for _, stream in self.locations(None)}
+        return {column for column in found if column < len(types) and types[column].kind != "STRUCT"}
+
+    def bitset_bytes(self, location: Location) -> int | None:
+        """Bytes of each of a stream's filters; None where it can't be read or they differ."""
+        try:
+            sizes = {len(f.bitset) for f in self.load(location).filters}
+        except FilterProblem:
+            return None
+        return sizes.pop() if len(sizes) == 1 else None
+
+    def row_index(self, streams: StripeFooter, column: int) -> list[Any]:
+        """The statistics of each row group of a column; empty where there is no (readable) row index."""
+        stream = streams.find("ROW_INDEX", column)
+        if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
+            return []  # those of an encrypted column are about its mask
+        try:
+            data = self.footer.read_index(stream, streams.stripe)
+            index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
+        except (CorruptFile, UnsupportedError):
+            return []  # statistics are of use, not of need
+        return [entry.statistics for entry in index.entry]
+
+    @cached_property
+    def unfilterable(self) -> dict[int, str]:
+        """Why types can't have a filter, by id; those that can have one are left out."""
+        return reasons_against(self.footer)
+
+    @cached_property
+    def unread(self) -> dict[int, str]:
+        """Why the values of columns can't be compared with their filters, by id; those that can be are left out."""
+        found = ((t.id, values.unread(self.footer, t)) for t in self.footer.types)
+        return {column: why for column, why in found if why is not None}
+
+    def checkable(self, stream: Stream, columns: set[int] | None) -> bool:
+        """Whether a stream holds filters of these columns (None: of all) that may be compared with the values."""
+        return (
+            stream.kind in KINDS
+            and (columns is None or stream.column in columns)
+            and stream.column < len(self.footer.types)
+            and stream.column not in self.footer.encrypted_columns
+        )
+
+    def bytes_to_check(self, streams: StripeFooter, column: int) -> int:
+        """Compressed bytes of a column's values in a stripe, which are compared with its filters."""
+        found = () if column in self.unread else streams.of_column(column)
+        return sum(s.length for s in found if s.kind not in KINDS)
+
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
+        """Compressed bytes of all values of these columns that are compared with filters in the stripes `units`."""
+        total = 0
+        for stripe in self.footer.stripes:
+            if units is None or stripe.ordinal in units:
+                streams = self.footer.stripe_footer(stripe)
+                wanted = {s.column for s in streams.streams if self.checkable(s, columns)}
+                total += sum(self.bytes_to_check(streams, column) for column in wanted)
+        return total
