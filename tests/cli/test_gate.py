@@ -364,7 +364,7 @@ def test_rules_are_listed_and_explained_without_files(bloom: Bloom) -> None:
     page = bloom("validate", "--explain", "filter-stray-bits")
     assert page.code == 0
     assert page.out.startswith("# filter-stray-bits\n")
-    assert "## How to mend it" in page.out
+    assert "## How to fix it" in page.out
     unknown = bloom("validate", "--explain", "filter-stray")
     assert unknown.code == 2
     assert "filter-stray-bits" in unknown.err
