@@ -1,6 +1,7 @@
-"""The table of `validate`'s rules, docs/rules.md: ``python tools/rules_index.py [--check] [FILE]``.
+"""Writes docs/rules.md, the tables of `validate`'s rules: ``python tools/rules_index.py [--check] [FILE]``.
 
-From the rules themselves, each linked to its page. No dates: the table changes when a rule does.
+The tables are made from the rules themselves; each rule links to its page. There are no dates, so the file changes
+only when a rule does.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ INDEX: Final = Path("docs", "rules.md")
 PAGES: Final = Path("bloomcli", "rules", "pages")
 
 _ABOUT: Final = {
-    Group.SOUNDNESS: "A reader that trusts the filter loses rows, or must not use it at all.",
-    Group.STRUCTURE: "The filter's bytes and place contradict the format or other parts of the file.",
-    Group.POLICY: "The filter isn't what the team asked for, or isn't worth its bytes.",
-    Group.READERS: "A named engine would probe a right filter wrongly.",
+    Group.SOUNDNESS: "A reader that trusts the filter loses rows, or must not use the filter at all.",
+    Group.STRUCTURE: "The filter's bytes or its location contradict the format or other parts of the file.",
+    Group.POLICY: "The filter doesn't meet the team's policy, or isn't worth its bytes.",
+    Group.READERS: "A named engine would look values up wrongly in a correct filter.",
 }
 """What a group's rules are about, in the order of the groups."""
 
-_LOOKED_AT: Final = {
+_CHECKED: Final = {
     When.ALWAYS: "always",
     When.DEEP: "with `--deep`",
-    When.ASKED: "where a limit asks for it",
+    When.ASKED: "with a limit",
     When.POLICY: "with a policy",
-    When.READERS: "where readers are named",
+    When.READERS: "with named readers",
 }
 
 _HEAD: Final = """\
@@ -38,29 +39,30 @@ _HEAD: Final = """\
 
 <!-- Written by `python tools/rules_index.py`; change the rules and their pages instead. -->
 
-Every finding names its rule by an id that stays what it is: policies and baselines rely on it. Each id leads to its
-page: what is checked, why it matters and to which engine, how to mend it, and when it may be switched off.
+Every finding names its rule by a stable id, which policies and baselines refer to. Each id links to the rule's page:
+what the rule checks, why a finding is bad and for which engine, how to fix it, and when to switch the rule off.
 
-An error or a warning makes `bloom validate` exit with 1, a note doesn't; a policy can set another severity, switch a
-rule off for all files, some files or some columns (with a reason, always), and leave paths out.
+Errors and warnings make `bloom validate` exit with 1; notes don't. A [policy](policy.md) can set another severity, switch
+a rule off for all files, some files or some columns (with a reason), and exclude paths.
 
-The pages' commands name one file and one column; directories and globs work too. In place, files of Delta, Iceberg
-and Hudi tables are refused, whose logs record each file's size: there change the writer's setting and let the engine
-write the files anew.
+The commands on the pages name one file and one column; directories and globs work, too. `--in-place` refuses files of
+Delta, Iceberg and Hudi tables, because the logs of these tables record each file's size. For such a table, change the
+setting of the writer and let the engine write the files again.
 """
 
 
-def looked_at(rule: Rule) -> str:
-    """When a rule is looked at, as the pages have it."""
-    return _LOOKED_AT[rule.when]
+def checked(rule: Rule) -> str:
+    """When a rule is checked, in the words of the pages."""
+    return _CHECKED[rule.when]
 
 
 _READERS: Final = """\
 ## Engines
 
-What is known of each engine's look-ups, and of what they lose: measured (run on files with filters and without), read
-in its source, or told in a thread, which gives a note at most. `bloom validate --readers` and `bloom add --readers`
-share this table. Engines in brackets are old releases: where they aren't named, `bloom add` notes what they lose.
+This table lists what each engine looks up in filters, and which rows it loses. A fact is *measured* (the engine read
+files with and without filters), known from the *source* code, or reported in a *thread*; a thread alone gives a note at
+most. `bloom validate --readers` and `bloom add --readers` use this table. Engines in brackets are old releases: `bloom
+add` notes what they lose if they aren't named.
 """
 
 
@@ -74,7 +76,7 @@ def _readers(pages: str) -> Iterator[str]:
     from bloomcli.rules.readers import READERS
 
     yield _READERS
-    yield "| engine | known by | versions | what | rule |"
+    yield "| engine | known from | versions | what | rule |"
     yield "|---|---|---|---|---|"
     for who in READERS.values():
         name = f"({who.title})" if who.superseded else who.title
@@ -96,12 +98,12 @@ def _reader_row(name: str, fact: Evidence, text: str, rule: str, pages: str = ""
 def _section(group: Group, pages: str) -> Iterator[str]:
     yield f"## {group.value.capitalize()}"
     yield f"\n{_ABOUT[group]}\n"
-    yield "| id | severity | looked at | finding |"
+    yield "| id | severity | checked | finding |"
     yield "|---|---|---|---|"
     for rule in RULES.values():
         if rule.group is group:
             name = f"[`{rule.id}`]({pages}/{rule.id}.md)"
-            yield f"| {name} | {rule.severity.value} | {looked_at(rule)} | {rule.title} |"
+            yield f"| {name} | {rule.severity.value} | {checked(rule)} | {rule.title} |"
     yield ""
 
 

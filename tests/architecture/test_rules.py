@@ -32,9 +32,9 @@ FORMATS = {"parquet": "Parquet", "orc": "ORC", "mosaic": "Mosaic"}
 CHECKED = {
     "always": "always",
     "--deep": "with `--deep`",
-    "its limit": "where a limit asks for it",
+    "its limit": "with a limit",
     "a policy": "with a policy",
-    "readers": "where readers are named",
+    "readers": "with named readers",
 }
 
 
