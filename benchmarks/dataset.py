@@ -1,16 +1,18 @@
-"""Many files: the local engine with 1 and 2 jobs, Spark with 1 and 2 cores, and the rewrites of DataFusion (arrow-rs)
-and Spark, in one run.
+"""Compares `bloom add` of many files with rewrites: the local engine with 1 and 2 jobs, Spark with 1 and 2 cores,
+and the rewrites of DataFusion (arrow-rs) and Spark.
 
     python benchmarks/dataset.py [--scale 1.0] [--rounds 3] [--rewrites 1] [--column id] [--folder DIR]
 
-200 files of 5 MB and 4 files of 400 MB (times the scale: fewer small files, smaller large ones), and 10,000 small
-files to inspect. The ways take turns, each round in another order; Spark's rewrites, which
-take longest, in the first rounds only. `bloom`, `cp` and DataFusion's rewrite are whole commands, Python's start
-included; Spark's sessions are started and have done something before they are measured, and the Spark engine is held
-against the local engine's own seconds of the work, without Python's start.
-`bloom` flushes each file to the disk before it gives it its name; Spark doesn't. What `cp` and `sync` of each file
-take one after the other and two side by side tells what the disk leaves to win by a second job; the large
-files are also copied to memory, where it decides nothing, if there is room. Writes RESULTS-DATASET.md.
+There are 200 files of 5 MB and 4 files of 400 MB (times the scale: fewer small files, smaller large ones), and
+10,000 small files to inspect. The programs take turns, each round in another order; Spark's rewrites, which
+take longest, run in the first rounds only. `bloom`, `cp` and DataFusion's rewrite are whole commands, Python's
+start included. Spark's sessions have run a job before they are measured, and the Spark engine is compared with
+the local engine's seconds of the work, without Python's start. `bloom` flushes each file to the disk before it
+renames it; Spark doesn't.
+
+`cp` and `sync` of each file, one at a time and two at a time, show what the disk leaves for a second job. The
+large files are also copied to memory, if there is room, where the disk has no influence. Writes
+RESULTS-DATASET.md.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ LOCAL: Final = (
     "bloom, 1 job",
     "bloom, 2 jobs",
     "bloom, 1 job on 1 core",
-    "cp and sync, one after the other",
-    "cp and sync, two side by side",
+    "cp and sync, one at a time",
+    "cp and sync, two at a time",
     "DataFusion's rewrite, all cores",
 )
 WAYS: Final = (
@@ -308,8 +310,8 @@ def targets(sets: list[Set], rates: list[float]) -> list[Target]:
             for limit, at_least, what, pair in (
                 (5, True, "faster than Spark's rewrite, 1 core", (t[spark1], t[engine1])),
                 (5, True, "faster than Spark's rewrite, 2 cores", (t[spark2], t[engine2])),
-                (1.3, False, "against the local one, 1 core", (t[engine1], inside[one])),
-                (1.3, False, "against the local one, 2 cores", (t[engine2], inside[two])),
+                (1.3, False, "relative to the local one, 1 core", (t[engine1], inside[one])),
+                (1.3, False, "relative to the local one, 2 cores", (t[engine2], inside[two])),
             )
         ]
         found.append(second_job)
@@ -339,15 +341,17 @@ def report(sets: list[Set], rates: list[float], args: argparse.Namespace, load: 
     found = targets(sets, rates)
     return f"""# Results for datasets
 
-Made by `python benchmarks/dataset.py --scale {args.scale:g} --rounds {args.rounds} --rewrites {args.rewrites}`.
+Written by `python benchmarks/dataset.py --scale {args.scale:g} --rounds {args.rounds} --rewrites {args.rewrites}`.
 
-`bloom add` of a 1% filter for the column `{args.column}` (10 columns, zstd), and the rewrites of the same files by
-DataFusion and by Spark, with that filter. Seconds, median and range: of whole commands, and on Spark of the work, in
-sessions that were started and had done something before. The Spark engine is held against the local engine's own
-seconds of the work. The page cache was warm. `bloom` flushes each file to the disk before it gives it its name; the
-rewrites don't. The files of a set are copies of one. One job is more than one core: columns are decoded while bytes
-are copied, so that a second job wins what is left of the cores, and of the disk; a job on one core, and `cp` with
-`sync` of each file, one after the other and two side by side, tell how much that is.
+The table compares `bloom add` of a 1% filter for the column `{args.column}` (10 columns, zstd) with the
+rewrites of the same files by DataFusion and by Spark, with that filter. Seconds are the median and the range:
+of whole commands, and on Spark of the work in sessions that have run a job before. The Spark engine is compared
+with the local engine's seconds of the work, without Python's start. The page cache is warm. `bloom` flushes
+each file to the disk before it renames it; the rewrites don't. The files of a set are copies of one file.
+
+One job uses more than one core, because columns are decoded while bytes are copied. A second job can only use
+what is left of the cores and of the disk. To show how much that is, the tables include a job on one core, and
+`cp` with `sync` of each file, one at a time and two at a time.
 
 {table([["machine", ""], *([k, v] for k, v in facts.items())])}
 
@@ -361,7 +365,7 @@ are copied, so that a second job wins what is left of the cores, and of the disk
 
 ## Processor seconds
 
-Python's start is included here. What else the machine does changes these least.
+These figures include Python's start. They depend least on other load on the machine.
 
 {table([head, *cpu])}
 

@@ -1,4 +1,4 @@
-"""`bloom validate`: shallow beside `bloom inspect`, deep beside decoding the column, in one run.
+"""Compares `bloom validate` with `bloom inspect`, and `--deep` with decoding the column.
 
     python benchmarks/gate.py [--rows 5000000] [--files 500] [--repeat 5] [--folder DIR] [--quick]
 
@@ -36,11 +36,12 @@ SHALLOW: Final = 1.25
 """At the pace of inspect: reading the same bytes; a quarter is left for the findings and the noise."""
 DEEP: Final = 1.5
 COLUMNS: Final = ("uuid", "id", "status")
-HOW: Final = """Made by `python benchmarks/gate.py`, which also made `results-gate.json`.
+HEAD: Final = ["what", "`bloom validate`", "compared with", "ratio", "target", "verdict"]
+HOW: Final = """Written by `python benchmarks/gate.py`, which also writes `results-gate.json`.
 
-The ways took turns, each round in another order, with the page cache warm. Seconds are wall time of whole commands,
-start-up included. Decoding is pyarrow's, of the one column, on all cores, into memory; `bloom validate --deep` also
-hashes each value, builds the filter again and compares."""
+The programs take turns, each round in another order, with a warm page cache. Seconds are the wall time of whole
+commands, including start-up. Decoding means that pyarrow decodes the one column into memory, on all cores. `bloom
+validate --deep` also hashes each value, builds the filter again and compares it."""
 _DECODE: Final = {
     "parquet": "import pyarrow.parquet as p; p.read_table({file!r}, columns=[{column!r}])",
     "orc": "import pyarrow.orc as o; o.read_table({file!r}, columns=[{column!r}])",
@@ -133,7 +134,7 @@ def pairs(folder: Path, rows: int, files: int) -> list[Pair]:
 
 
 def measure(found: list[Pair], repeat: int) -> None:
-    """All pairs in turns, `repeat` rounds after one to warm up."""
+    """All pairs in turns, `repeat` rounds after one warm-up round."""
     for turn in range(repeat + 1):
         for pair in found[turn % len(found) :] + found[: turn % len(found)]:
             both = [(pair.took, pair.ours), (pair.peer, pair.theirs)]
@@ -151,9 +152,11 @@ def report(found: list[Pair], rows: int, files: int, repeat: int) -> tuple[str, 
     text = [
         "# Results, validate",
         HOW,
-        f"{rows:,} rows, 10 columns; {files} small files of 2,000 rows; {repeat} rounds after one to warm up.",
+        f"{rows:,} rows, 10 columns; {files} small files of 2,000 rows; {run.rounds(repeat)}.",
         run.table(["machine", ""], [[k, v] for k, v in about.items()]),
-        run.table(["what", "`bloom validate`", "beside", "ratio", "target", ""], [p.row() for p in found]),
+        run.table(
+            ["what", "`bloom validate`", "compared with", "ratio", "target", "verdict"], [p.row() for p in found]
+        ),
     ]
     figures = [
         {"what": p.title, "seconds": p.took, "beside": p.against, "their_seconds": p.peer, "ratio": p.figure}

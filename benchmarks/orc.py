@@ -1,4 +1,4 @@
-"""ORC: `bloom add` beside the engines' rewrites, in one run: seconds, ratios, and whether the target is met.
+"""ORC: compares `bloom add` with the engines' rewrites: seconds, ratios, and whether the target is met.
 
     python benchmarks/orc.py [--rows 5000000] [--repeat 5] [--folder DIR] [--codec zstd] [--quick]
 
@@ -29,13 +29,13 @@ import ways  # noqa: E402
 
 COLUMNS: Final = {"uuid": "string, all values distinct", "id": "int64, all values distinct"}
 FASTER: Final = 5.0
-HOW: Final = """Made by `python benchmarks/orc.py`, which also made `results-orc.json`.
+HOW: Final = """Written by `python benchmarks/orc.py`, which also writes `results-orc.json`.
 
-The ways took turns. Seconds are wall time of the whole command, a process of its own from start to end, `cp` and
-decoding among them; only Spark's are of the job in a session that was started already. All targets are whole
-commands against whole commands. *Inside* leaves out the interpreter's start and the imports. The page cache was
-warm, and nothing was left to flush when a way started. `bloom add` flushes its output to the disk before it gives it
-its name; the others don't, which is why `cp` is also shown with a `sync` of the copy."""
+The programs take turns. Seconds are the wall time of a whole command in a process of its own, from start to end,
+also for `cp` and for decoding. For Spark, they are the time of the job in a running session. All targets compare
+whole commands. *Inside* excludes the start of the interpreter and the imports. The page cache is warm, and no
+written data is waiting to be flushed when a program starts. `bloom add` flushes its output to the disk before it
+renames it; the others don't, so `cp` is also shown with a `sync` of the copy."""
 _QUICK_ROWS: Final = 200_000
 
 
@@ -165,7 +165,7 @@ def measure(folder: Path, scratch: Path, rows: int, repeat: int, codec: str) -> 
             targets += run.peer_target(column, timings, PEERS, FASTER)
             targets += run.within_targets(column, timings)
             results[column] = {n: asdict(t) | {"wrote": wrote.get(n, ("", False))[0]} for n, t in timings.items()}
-            head = ["way", "seconds, median (range)", "inside", "of `bloom add`", "filters written"]
+            head = ["program", "seconds, median (range)", "inside", "relative to `bloom add`", "filters written"]
             parts.append(f"## Filters on `{column}` ({kind})\n\n{run.table(head, run.column_rows(timings, wrote))}")
     finally:
         spark.stop()
@@ -174,7 +174,7 @@ def measure(folder: Path, scratch: Path, rows: int, repeat: int, codec: str) -> 
         "# Results, ORC",
         HOW,
         f"{rows:,} rows, 10 columns, {file.stat().st_size / 1e6:,.0f} MB of {codec} ORC by ORC C++; filters of "
-        f"{ways.FPP:.0%}; {repeat} rounds after one to warm up.",
+        f"{ways.FPP:.0%}; {run.rounds(repeat)}.",
         run.table(["machine", ""], [[k, v] for k, v in about.items()]),
         "## Targets\n\n" + run.table(["what", "target", "figure", "verdict", ""], [t.row() for t in targets]),
         *parts,

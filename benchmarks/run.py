@@ -1,12 +1,12 @@
-"""Every way side by side, in one run: a table of seconds and ratios, and whether the targets are met.
+"""Compares `bloom add` with other programs: a table of seconds and ratios, and whether the targets are met.
 
     python benchmarks/run.py [--rows 5000000] [--repeat 5] [--folder DIR] [--quick]
 
-The ways take turns, each round in another order, so that what else the machine does hits them all alike.
-The page cache is warm; before a way starts, its last output is deleted and all dirty pages are written, so
-that no way pays for another's. `bloom add` flushes its output to the disk before it gives it its name
-(fsync); the others don't, which is why `cp` is also shown with a `sync` of the copy. Ratios are medians of
-the rounds' own ratios. Writes RESULTS.md and results.json beside this file.
+The programs take turns, each round in another order, so that other load on the machine affects all of them
+alike. The page cache is warm. Before a program starts, its last output is deleted and all dirty pages are
+written, so that no program waits for another's output. `bloom add` flushes its output to the disk before it
+renames it (fsync); the others don't, so `cp` is also shown with a `sync` of the copy. Ratios are medians of the
+ratios of each round. Writes RESULTS.md and results.json to this folder.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ COLUMNS: Final = {
 }
 FASTER: Final = 6.0
 WITHIN: Final = 1.0
-HOW: Final = """Made by `python benchmarks/run.py`, which also made `results.json`.
+HOW: Final = """Written by `python benchmarks/run.py`, which also writes `results.json`.
 
-The ways took turns. Seconds are wall time of the whole command, a process of its own from start to end, `cp` and
-decoding among them; only Spark's are of the job in a session that was started already. All targets are whole
-commands against whole commands. *Inside*, for the curious, leaves out the interpreter's start and the imports. The
-page cache was warm, and nothing was left to flush when a way started. `bloom add` flushes its output to the disk
-before it gives it its name; the others don't, which is why `cp` is also shown with a `sync` of the copy. A peer
-counts if every row group that it wrote has the filter. arro3 and ClickHouse write filters for all columns or for
-none, DuckDB for those that it dictionary-encodes; DataFusion may change the order of the rows."""
+The programs take turns. Seconds are the wall time of a whole command in a process of its own, from start to end,
+also for `cp` and for decoding. For Spark, they are the time of the job in a running session. All targets compare
+whole commands. *Inside* excludes the start of the interpreter and the imports. The page cache is warm, and no
+written data is waiting to be flushed when a program starts. `bloom add` flushes its output to the disk before it
+renames it; the others don't, so `cp` is also shown with a `sync` of the copy. A peer counts only if every row group
+that it wrote has the filter. arro3 and ClickHouse write filters for all columns or for none, DuckDB for the columns
+that it dictionary-encodes. DataFusion may change the order of the rows."""
 _PEERS: Final = ("pyarrow", "duckdb", "datafusion", "arro3-io", "chdb", "pyspark", "numpy")
 _QUICK_ROWS: Final = 200_000
 _SPARK_GROUPS: Final = 2  # it writes a file with one row group a task, here
@@ -96,6 +96,11 @@ class Target:
 def ratio(above: Sequence[float], below: Sequence[float]) -> float:
     """The median of the rounds' ratios."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def rounds(repeat: int) -> str:
+    """How many rounds were measured, in words."""
+    return f"{repeat} {'round' if repeat == 1 else 'rounds'} after one warm-up round"
 
 
 def machine() -> dict[str, str]:
@@ -195,7 +200,7 @@ def within_targets(column: str, timings: dict[str, Timing]) -> list[Target]:
     for title, copy in (("whole commands", "cp"), ("whole commands, both flushed", "cp+sync")):
         slower = max((copy, "decode"), key=lambda name: statistics.median(timings[name].wall))
         figure = ratio(timings["bloom"].wall, timings[slower].wall)
-        what = f"{title}: against {ways.TITLES[slower]}"
+        what = f"{title}: relative to {ways.TITLES[slower]}"
         found.append(Target(f"add, {column}", figure, "×", WITHIN, False, what))
     return found
 
@@ -263,7 +268,7 @@ def measure(folder: Path, scratch: Path, rows: int, repeat: int) -> tuple[str, d
             results[column] = {
                 name: asdict(timing) | {"wrote": wrote.get(name, ("", False))[0]} for name, timing in timings.items()
             }
-            head = ["way", "seconds, median (range)", "inside", "of `bloom add`", "filter written"]
+            head = ["program", "seconds, median (range)", "inside", "relative to `bloom add`", "filter written"]
             parts.append(f"## A filter on `{column}` ({kind})\n\n{table(head, column_rows(timings, wrote))}")
     finally:
         spark.stop()
@@ -277,7 +282,7 @@ def measure(folder: Path, scratch: Path, rows: int, repeat: int) -> tuple[str, d
         "# Results",
         HOW,
         f"{rows:,} rows, 10 columns, {file.stat().st_size / 1e6:,.0f} MB of zstd Parquet in {data.GROUPS} "
-        f"row groups; filters of {ways.FPP:.0%}; {repeat} rounds after one to warm up.",
+        f"row groups; filters of {ways.FPP:.0%}; {rounds(repeat)}.",
         table(["machine", ""], [[k, v] for k, v in about.items()]),
         "## Targets\n\n" + table(["what", "target", "figure", "verdict", ""], [t.row() for t in targets]),
         *parts,
@@ -292,13 +297,13 @@ def _kernels(results: dict[str, object], targets: list[Target], repeat: int) -> 
     results["kernels"] = [row._asdict() for row in measured]
     targets += [
         Target(
-            row.title, row.ns, " ns", row.target, False, f"a value; memcpy of the same bytes {row.memcpy_ns:.2f} ns"
+            row.title, row.ns, " ns", row.target, False, f"per value; memcpy of the same bytes {row.memcpy_ns:.2f} ns"
         )
         for row in measured
         if row.target is not None
     ]
     rows = [[r.title, f"{r.ns:.2f}", f"{r.memcpy_ns:.2f}", f"{r.ns / r.memcpy_ns:.1f}×"] for r in measured]
-    return "## Kernels, nanoseconds a value on one core\n\n" + table(["kernel", "ns", "memcpy", "ratio"], rows)
+    return "## Kernels, nanoseconds per value on one core\n\n" + table(["kernel", "ns", "memcpy", "ratio"], rows)
 
 
 if __name__ == "__main__":

@@ -39,15 +39,16 @@ _HEAD: Final = """\
 
 <!-- Written by `python tools/rules_index.py`; change the rules and their pages instead. -->
 
-Every finding names its rule by a stable id, which policies and baselines refer to. Each id links to the rule's page:
-what the rule checks, why a finding is bad and for which engine, how to fix it, and when to switch the rule off.
+Every finding names its rule by a stable id, which policies and baselines refer to. Each id links to the rule's
+page: what the rule checks, why a finding is bad and for which engine, how to fix it, and when to switch the rule
+off.
 
-Errors and warnings make `bloom validate` exit with 1; notes don't. A [policy](policy.md) can set another severity, switch
-a rule off for all files, some files or some columns (with a reason), and exclude paths.
+Errors and warnings make `bloom validate` exit with 1; notes don't. A [policy](policy.md) can set another severity,
+switch a rule off for all files, some files or some columns (with a reason), and exclude paths.
 
-The commands on the pages name one file and one column; directories and globs work, too. `--in-place` refuses files of
-Delta, Iceberg and Hudi tables, because the logs of these tables record each file's size. For such a table, change the
-setting of the writer and let the engine write the files again.
+The commands on the pages name one file and one column; directories and globs work, too. `--in-place` refuses files
+of Delta, Iceberg and Hudi tables, because the logs of these tables record each file's size. For such a table,
+change the setting of the writer and let the engine write the files again.
 """
 
 
@@ -59,10 +60,10 @@ def checked(rule: Rule) -> str:
 _READERS: Final = """\
 ## Engines
 
-This table lists what each engine looks up in filters, and which rows it loses. A fact is *measured* (the engine read
-files with and without filters), known from the *source* code, or reported in a *thread*; a thread alone gives a note at
-most. `bloom validate --readers` and `bloom add --readers` use this table. Engines in brackets are old releases: `bloom
-add` notes what they lose if they aren't named.
+This table lists what each engine looks up in filters, and which rows it loses. A fact is *measured* (the engine
+read files with and without filters), known from the *source* code, or reported in a *thread*; a thread alone gives
+a note at most. `bloom validate --readers` and `bloom add --readers` use this table. Engines in brackets are old
+releases: `bloom add` notes what they lose if they aren't named.
 """
 
 
