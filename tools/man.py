@@ -93,7 +93,7 @@ def _main_page() -> str:
     lines += [".SH OPTIONS", *_options(bloom), *_exit_codes(), ".SH ENVIRONMENT"]
     for name, text in _ENVIRONMENT.items():
         lines += [".TP", f"\\fB{name}\\fR", _text(text)]
-    lines += [".SH SHELL COMPLETION", "Commands, options and column names of the file complete after one of"]
+    lines += [".SH SHELL COMPLETION", "To complete commands, options and the column names of a file, run one of:"]
     for shell, line in _COMPLETION.items():
         lines += [".TP", shell, _text(line)]
     lines += [".SH SEE ALSO", ", ".join(f"\\fBbloom\\-{n}\\fR(1)" for n in COMMANDS) + ", \\fBbloom\\-json\\fR(7)"]
@@ -116,7 +116,7 @@ def _json_page() -> str:
     lines = [*_head("bloom-json", 7, "the JSON documents of bloom's commands")]
     lines += [".SH DESCRIPTION", "Every command prints one JSON object with \\fB\\-\\-format json\\fR. Its key"]
     lines += ['\\fBschema\\fR names command and version, such as "bloom/inspect/1"; the other keys are those of']
-    lines += ["the object below. Keys may be added within a version; none goes or changes its meaning."]
+    lines += ["the object below. Within a version, keys may be added, but no key is removed or changes its meaning."]
     lines += ["Sizes and offsets are bytes, rates are probabilities between 0 and 1."]
     lines.append(".SH DOCUMENTS")
     for name, kind in schema.DOCUMENTS.items():
