@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote
@@ -20,6 +21,7 @@ from urllib.parse import unquote
 import click
 import pytest
 
+import bloomcli
 from bloomcli.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -117,6 +119,20 @@ def test_command_lines_in_the_guides_parse(page: Path) -> None:
         assert len(lines) > 20
         with pytest.raises(click.UsageError):
             parse(f"{lines[0]} --no-such-option")
+
+
+@pytest.mark.parametrize("page", [*GUIDES, *(ROOT / "benchmarks").glob("*.md")], ids=lambda page: page.stem)
+def test_modules_and_files_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text()
+    for name in set(re.findall(r"\bbloomcli(?:\.\w+)+", text)):
+        found: object = bloomcli
+        for step, part in enumerate(name.split(".")[1:], 2):
+            with suppress(ModuleNotFoundError):
+                import_module(".".join(name.split(".")[:step]))
+            assert hasattr(found, part), name
+            found = getattr(found, part)
+    files = set(re.findall(r"`(?:python )?((?:bloomcli|tests|tools|benchmarks|fixtures|man|docs)/[\w./-]*)", text))
+    assert [name for name in files if not (ROOT / name).exists()] == []
 
 
 def test_every_guide_is_linked_from_the_readme() -> None:
