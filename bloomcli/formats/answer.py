@@ -26,7 +26,6 @@ read; True for a unit without values or with only nulls, except in row 2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
@@ -71,15 +70,14 @@ class Lookup(NamedTuple):
     """What is said where there is no filter: Parquet's reports say why none could tell, the other formats' don't."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitFacts:
+class UnitFacts(NamedTuple):
     """What is known of a column in one unit. Bytes are compressed bytes."""
 
     row_group: int
-    stripe: int | None = None
     rows: int
     chunk_bytes: int
     row_group_bytes: int
+    stripe: int | None = None
     contents: Contents = Contents.VALUES
     type_fault: str | None = None
     """Why the column's type says nothing of its values."""

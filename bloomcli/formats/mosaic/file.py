@@ -140,13 +140,13 @@ class MosaicFile(LocatedFile):
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
-        from bloomcli.formats.mosaic.plan import RemovePlan
+        from bloomcli.formats.mosaic.plan_reduce import RemovePlan
 
         return RemovePlan(self.filters, columns)
 
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters."""
-        from bloomcli.formats.mosaic.plan import FoldPlan
+        from bloomcli.formats.mosaic.plan_reduce import FoldPlan
 
         return FoldPlan(self.filters, columns, rule)
 

@@ -10,52 +10,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
-from bloomcli import limits
 from bloomcli.errors import FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Built, Carried, Pieces, SizeRule, Tick
+from bloomcli.formats.base import Pieces, SizeRule, Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
 from bloomcli.formats.mosaic import decoder, values
 from bloomcli.formats.mosaic.describe import column_name
-from bloomcli.formats.mosaic.filter_header import HEADER_BOUND
 from bloomcli.formats.mosaic.filterable import unfilterable
 from bloomcli.formats.mosaic.filters import Filters
-from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
+from bloomcli.formats.mosaic.footer import RowGroup
+from bloomcli.formats.mosaic.plan_base import Change
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
 from bloomcli.model.file import Column, FilterChange
-
-_ENTRY_BOUND: Final = 18
-"""Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""
-
-
-class _Change(Carried):
-    """What the drafts share: what goes, and how much the new file has besides what is copied."""
-
-    estimate: tuple[FilterChange, ...]
-
-    def __init__(self, filters: Filters, gone: set[FilterPlace]) -> None:
-        self.filters = filters
-        self.footer = filters.footer
-        self.gone = gone
-        self.bytes_to_copy = Layout(self.footer, gone).bytes_to_copy
-        self.bytes_to_decode = 0
-
-    def _bound(self, bitsets: Sequence[int]) -> int:
-        footer = self.footer
-        entries = len(bitsets) + sum(len(g.filters) for g in footer.row_groups)
-        index = sum(len(g.raw) + 5 for g in footer.row_groups)
-        return sum(bitsets) + len(bitsets) * HEADER_BOUND + index + entries * _ENTRY_BOUND + len(footer.tail)
-
-    def _finish(
-        self, layout: Layout, changes: Sequence[FilterChange], decoded: int, remarks: tuple[str, ...] = ()
-    ) -> Pieces:
-        yield from layout.tail()
-        self._built = Built(changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify, remarks=remarks)
-
 
 _Filters = list[tuple[NewFilter, FilterChange]]
 
@@ -64,7 +33,7 @@ def _held(filters: _Filters) -> int:
     return sum(new.bits.nbytes for new, _ in filters)
 
 
-class AddPlan(_Change):
+class AddPlan(Change):
     """Filters for chosen columns, built from their values."""
 
     def __init__(
@@ -98,7 +67,7 @@ class AddPlan(_Change):
         }
         self.estimate = tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self._todo[g.ordinal])
         self.bytes_to_decode = sum(map(self._bytes_of, self.footer.row_groups))
-        self.new_bytes_bound = self._bound([c.bitset_bytes or 0 for c in self.estimate])
+        self.new_bytes_bound = self.bound([c.bitset_bytes or 0 for c in self.estimate])
 
     def _bytes_of(self, group: RowGroup) -> int:
         return self.filters.bytes_of(group, {c.index for c in self._todo[group.ordinal]})
@@ -147,7 +116,7 @@ class AddPlan(_Change):
             for reader in self._readers:
                 reader.close()
         ordered = [change for ordinal in sorted(changes) for change in changes[ordinal]]
-        yield from self._finish(layout, ordered, self.bytes_to_decode, ahead.remarks)
+        yield from self.finish(layout, ordered, self.bytes_to_decode, ahead.remarks)
 
     def failed(self) -> bool:
         """Some row group could not be decoded."""
@@ -235,84 +204,3 @@ def _refuse(filters: Filters, columns: Sequence[Column], rule: SizeRule) -> None
             path=filters.source.path,
             hint="say --mosaic-draft if only readers with the draft will open it; `bloom remove` makes it version 1",
         )
-
-
-class RemovePlan(_Change):
-    """Filters taken out. Where all are, the file is a version 1 file again."""
-
-    def __init__(self, filters: Filters, columns: set[int] | None) -> None:
-        super().__init__(filters, set(filters.locations(columns)))
-        self.estimate = tuple(
-            FilterChange(
-                row_group=place.row_group,
-                column=column_name(filters.footer, place),
-                action="remove",
-                bitset_bytes=None,
-                old_bitset_bytes=self.filters.bitset_bytes(place),
-            )
-            for place in filters.locations(columns)
-        )
-        self.new_bytes_bound = self._bound(())
-
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """No column has to be read."""
-        del threads, tick
-        layout = Layout(self.footer, self.gone)
-        for point, group in layout.steps:
-            yield from layout.before(point)
-            yield from layout.add(point, group, ())
-        yield from self._finish(layout, self.estimate, 0)
-
-
-class FoldPlan(_Change):
-    """Filters halved as often as their measured rate allows. No column is read."""
-
-    def __init__(self, filters: Filters, columns: set[int] | None, rule: SizeRule) -> None:
-        self._folded: dict[FilterPlace, int] = {}
-        self._ready: dict[FilterPlace, SplitBlockFilter] = {}
-        """As many of them as memory is for; the others are folded again when they are written."""
-        ready = 0
-        changes: list[FilterChange] = []
-        for place in filters.locations(columns):
-            old = filters.load(place).bits
-            bits = old.folded_to(rule.fpp, rule.largest_split_block)
-            if bits.nbytes < old.nbytes:
-                self._folded[place] = bits.nbytes
-                if ready + bits.nbytes <= limits.FILTERS_FOLDED_MAX_BYTES:
-                    self._ready[place] = bits
-                    ready += bits.nbytes
-            changes.append(
-                FilterChange(
-                    row_group=place.row_group,
-                    column=column_name(filters.footer, place),
-                    action="fold" if bits.nbytes < old.nbytes else "keep",
-                    bitset_bytes=bits.nbytes,
-                    old_bitset_bytes=old.nbytes,
-                    fpp=bits.fpp,
-                    target_fpp=rule.fpp,
-                    misses_target=bits.fpp > rule.fpp,
-                )
-            )
-            del old, bits  # the next one may be as large
-        super().__init__(filters, set(self._folded))
-        self.estimate = tuple(changes)
-        self.new_bytes_bound = self._bound(list(self._folded.values()))
-
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """No column has to be read."""
-        del threads, tick
-        layout = Layout(self.footer, self.gone)
-        for point, group in layout.steps:
-            yield from layout.before(point)
-            new = [NewFilter(p.column, self._fold(p), p.position) for p in group.filters if p in self._folded]
-            yield from layout.add(point, group, new)
-            del new
-        yield from self._finish(layout, self.estimate, 0)
-
-    def _fold(self, place: FilterPlace) -> SplitBlockFilter:
-        bits = self._ready.pop(place, None)
-        if bits is None:
-            bits = self.filters.load(place).bits
-            while bits.nbytes > self._folded[place]:
-                bits = bits.fold()
-        return bits

@@ -163,7 +163,7 @@ class OrcFile(LocatedFile):
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
-        from bloomcli.formats.orc.plan import RemovePlan
+        from bloomcli.formats.orc.plan_reduce import RemovePlan
 
         return RemovePlan(self.filters, columns)
 

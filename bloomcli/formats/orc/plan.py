@@ -22,7 +22,7 @@ from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer
 from bloomcli.formats.orc.filter_writer import FilterStream, most_bytes
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Stream, Stripe, StripeFooter
-from bloomcli.formats.orc.plan_base import Change, removal
+from bloomcli.formats.orc.plan_base import FOOTER_GROWTH, Change, removal
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import Layout, NewStream, rebuild
 from bloomcli.hints import listed
@@ -30,7 +30,6 @@ from bloomcli.model.file import Column, FilterChange
 from bloomcli.version import __version__
 
 _ENTRY_BOUND: Final = 32
-_FOOTER_GROWTH: Final = 64
 
 
 class _Built(NamedTuple):
@@ -79,7 +78,7 @@ class AddPlan(Change):
         self.new_bytes_bound = (
             streams * len(self.chosen) * groups * (self.bits * 5 // 4 // 8 + _ENTRY_BOUND)
             + sum(s.footer_length for s in self.footer.stripes)
-            + (len(self.footer.stripes) + 1) * _FOOTER_GROWTH * (len(self.chosen) + 1)
+            + (len(self.footer.stripes) + 1) * FOOTER_GROWTH * (len(self.chosen) + 1)
             + self.footer.file_bytes
             - self.footer.footer_at
         )
@@ -308,39 +307,3 @@ def _held(built: _Built) -> int:
 
 def _data_bytes(streams: StripeFooter, orc: OrcType) -> int:
     return sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
-
-
-class RemovePlan(Change):
-    """Filters taken out."""
-
-    def __init__(self, filters: Filters, columns: set[int] | None) -> None:
-        super().__init__(filters)
-        estimate = []
-        for stripe in self.footer.stripes:
-            streams = filters.footer.stripe_footer(stripe)
-            gone = [s for s in streams.streams if s.kind in KINDS and (columns is None or s.column in columns)]
-            self.gone[stripe.ordinal] = {s.position for s in gone}
-            estimate += [removal(filters, Location(streams, s)) for s in gone]
-        self.estimate = tuple(estimate)
-        self._count()
-        self.new_bytes_bound = (
-            self.footer.file_bytes
-            - self.footer.footer_at
-            + sum(s.footer_length for s in self.footer.stripes)
-            + (len(self.footer.stripes) + 1) * _FOOTER_GROWTH
-        )
-
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """Nothing has to be read but the stripes' footers."""
-        del threads, tick
-        layout = Layout(self.footer)
-        for stripe in self.footer.stripes:
-            yield from layout.before(stripe)
-            streams = self.footer.stripe_footer(stripe)
-            yield from layout.add(rebuild(self.footer, streams, self.gone[stripe.ordinal], (), lambda _: ()))
-        yield from layout.tail()
-        self._built = Built(
-            changes=self.estimate,
-            bytes_decoded=0,
-            verify=lambda written: self.verify(written, layout, {}),
-        )

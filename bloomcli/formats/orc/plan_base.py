@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Final
 
 from bloomcli.errors import CorruptFile, UnsupportedError, WriteError
 from bloomcli.formats.base import Carried
@@ -12,6 +13,9 @@ from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.splice import Layout, kept_bytes
 from bloomcli.model.file import FilterChange
 from bloomcli.storage.source import Source
+
+FOOTER_GROWTH: Final = 64
+"""Bytes by which a footer may grow for each entry that changes, at most."""
 
 
 class Change(Carried):

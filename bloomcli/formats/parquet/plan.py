@@ -61,47 +61,12 @@ class AddPlan(Change):
         replace: bool,
         missing: bool = False,
     ) -> None:
-        if rule.kind is not None:
-            raise UsageError(
-                "Parquet has one kind of filter", path=filters.source.path, hint="leave --kind out: it is for ORC"
-            )
-        if rule.variant not in {None, CURRENT, *DRAFTS}:
-            raise UsageError(f"no variant is called {rule.variant!r}", hint=", ".join((CURRENT, *DRAFTS)))
-        refuse_signed(filters.footer)  # before what is wrong with single columns: none of them can have a filter
-        for column in columns:
-            if (reason := unfilterable(column)) is not None:
-                raise UsageError(
-                    f"column {column.path} is {reason}",
-                    path=filters.source.path,
-                    hint="leave it out of --columns",
-                )
+        _refuse(filters, columns, rule)
         self.rule = rule
         self._stop = Stop()
         self._ahead: Ahead[_BuiltFilter] | None = None
-        self.chunks: dict[ChunkPlace, ColumnChunk] = {}
-        gone: set[ChunkPlace] = set()
-        for place in filters.footer.chunk_places({c.index for c in columns}):
-            chunk = filters.footer.chunk(place)
-            if chunk.encrypted:
-                raise UnsupportedError(
-                    f"column {chunk.column.path} is encrypted in row group {chunk.row_group}",
-                    path=filters.source.path,
-                    field=field_of(chunk),
-                    hint="bloom has no keys; leave the column out",
-                )
-            if chunk.bloom_filter_offset is not None:
-                if missing:
-                    continue
-                if not replace:
-                    raise FilterExists(
-                        f"column {chunk.column.path} has a filter in row group {chunk.row_group} already",
-                        path=filters.source.path,
-                        offset=chunk.bloom_filter_offset,
-                        field=field_of(chunk),
-                        hint="--replace builds new ones in place of all present ones",
-                    )
-                gone.add(place)
-            self.chunks[place] = chunk
+        self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
+        gone = {place for place, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
         super().__init__(filters, gone, puts=True)
         found = extension.of_footer(filters.footer)
         if found is not None and self.chunks:
@@ -292,6 +257,52 @@ class AddPlan(Change):
         if not chunk.only_dictionary_encoded:
             decoded = _bytes_to_read(chunk)
         return bits, count, decoded
+
+
+def _refuse(filters: Filters, columns: Sequence[Column], rule: SizeRule) -> None:
+    """Raise where the rule is of another format, the footer is signed, or a column can't have a filter."""
+    path = filters.source.path
+    if rule.kind is not None:
+        raise UsageError("Parquet has one kind of filter", path=path, hint="leave --kind out: it is for ORC")
+    if rule.variant not in {None, CURRENT, *DRAFTS}:
+        raise UsageError(f"no variant is called {rule.variant!r}", hint=", ".join((CURRENT, *DRAFTS)))
+    refuse_signed(filters.footer)  # before what is wrong with single columns: none of them can have a filter
+    for column in columns:
+        if (reason := unfilterable(column)) is not None:
+            raise UsageError(f"column {column.path} is {reason}", path=path, hint="leave it out of --columns")
+
+
+def _chosen(
+    filters: Filters, columns: Sequence[Column], *, replace: bool, missing: bool
+) -> Iterator[tuple[ChunkPlace, ColumnChunk]]:
+    """The chunks that get a filter; with `missing`, only those that have none.
+
+    Raises:
+        UnsupportedError: a chunk is encrypted.
+        FilterExists: a chunk has a filter, and neither `missing` nor `replace` is set.
+    """
+    footer, path = filters.footer, filters.source.path
+    for place in footer.chunk_places({c.index for c in columns}):
+        chunk = footer.chunk(place)
+        if chunk.encrypted:
+            raise UnsupportedError(
+                f"column {chunk.column.path} is encrypted in row group {chunk.row_group}",
+                path=path,
+                field=field_of(chunk),
+                hint="bloom has no keys; leave the column out",
+            )
+        if chunk.bloom_filter_offset is not None:
+            if missing:
+                continue
+            if not replace:
+                raise FilterExists(
+                    f"column {chunk.column.path} has a filter in row group {chunk.row_group} already",
+                    path=path,
+                    offset=chunk.bloom_filter_offset,
+                    field=field_of(chunk),
+                    hint="--replace builds new ones in place of all present ones",
+                )
+        yield place, chunk
 
 
 def _dictionaries_hold_values_only(footer: Footer) -> bool:

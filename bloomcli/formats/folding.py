@@ -1,0 +1,67 @@
+"""Split-block filters made smaller by folding, for the plans that fold them. No column is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from bloomcli import limits
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import SizeRule
+from bloomcli.model.file import FilterChange
+
+L = TypeVar("L", bound=Hashable)
+
+
+class Folding(Generic[L]):
+    """Filters halved as often as their measured rate allows.
+
+    A plan folds every filter to know its new size. Of the folded filters as many are kept as memory is for
+    (`limits.FILTERS_FOLDED_MAX_BYTES`); the others are read and folded again when they are written.
+
+    Args:
+        rule: the rate that filters keep, and their largest and smallest size.
+        load: reads a filter of the original.
+
+    Attributes:
+        sizes: bytes of the folded bitsets, by location; filters that stay as they are aren't in it.
+    """
+
+    def __init__(self, rule: SizeRule, load: Callable[[L], SplitBlockFilter]) -> None:
+        self.sizes: dict[L, int] = {}
+        self._rule = rule
+        self._load = load
+        self._kept: dict[L, SplitBlockFilter] = {}
+        self._kept_bytes = 0
+
+    def fold(
+        self, location: L, old: SplitBlockFilter, row_group: int, column: str, *, foldable: bool = True
+    ) -> FilterChange:
+        """Fold a filter. Where it isn't `foldable`, or can't be smaller, it is reported as kept."""
+        bits, rule = old, self._rule
+        if foldable:
+            bits = old.folded_to(rule.fpp, rule.largest_split_block, rule.smallest_split_block)
+        if bits.nbytes < old.nbytes:
+            self.sizes[location] = bits.nbytes
+            if self._kept_bytes + bits.nbytes <= limits.FILTERS_FOLDED_MAX_BYTES:
+                self._kept[location] = bits
+                self._kept_bytes += bits.nbytes
+        return FilterChange(
+            row_group=row_group,
+            column=column,
+            action="fold" if bits.nbytes < old.nbytes else "keep",
+            bitset_bytes=bits.nbytes,
+            old_bitset_bytes=old.nbytes,
+            fpp=bits.fpp,
+            target_fpp=rule.fpp,
+            misses_target=bits.fpp > rule.fpp,
+        )
+
+    def take(self, location: L) -> SplitBlockFilter:
+        """A folded filter, which is no longer kept then."""
+        bits = self._kept.pop(location, None)
+        if bits is None:
+            bits = self._load(location)
+            while bits.nbytes > self.sizes[location]:
+                bits = bits.fold()
+        return bits

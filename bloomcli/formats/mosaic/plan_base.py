@@ -1,0 +1,41 @@
+"""What the plans of changes to a Mosaic file share: which filters go, and the size of the new file's metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from bloomcli.formats.base import Built, Carried, Pieces
+from bloomcli.formats.mosaic.filter_header import HEADER_BOUND
+from bloomcli.formats.mosaic.filters import Filters
+from bloomcli.formats.mosaic.footer import FilterPlace
+from bloomcli.formats.mosaic.splice import Layout
+from bloomcli.model.file import FilterChange
+
+_ENTRY_BOUND: Final = 18
+"""Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""
+
+
+class Change(Carried):
+    """What the drafts share: what goes, and how much the new file has besides what is copied."""
+
+    estimate: tuple[FilterChange, ...]
+
+    def __init__(self, filters: Filters, gone: set[FilterPlace]) -> None:
+        self.filters = filters
+        self.footer = filters.footer
+        self.gone = gone
+        self.bytes_to_copy = Layout(self.footer, gone).bytes_to_copy
+        self.bytes_to_decode = 0
+
+    def bound(self, bitsets: Sequence[int]) -> int:
+        footer = self.footer
+        entries = len(bitsets) + sum(len(g.filters) for g in footer.row_groups)
+        index = sum(len(g.raw) + 5 for g in footer.row_groups)
+        return sum(bitsets) + len(bitsets) * HEADER_BOUND + index + entries * _ENTRY_BOUND + len(footer.tail)
+
+    def finish(
+        self, layout: Layout, changes: Sequence[FilterChange], decoded: int, remarks: tuple[str, ...] = ()
+    ) -> Pieces:
+        yield from layout.tail()
+        self._built = Built(changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify, remarks=remarks)

@@ -1,0 +1,68 @@
+"""The plans that remove filters from a Mosaic file, or fold them. No column is read."""
+
+from __future__ import annotations
+
+from bloomcli.formats.base import Pieces, SizeRule, Tick
+from bloomcli.formats.folding import Folding
+from bloomcli.formats.mosaic.describe import column_name
+from bloomcli.formats.mosaic.filters import Filters
+from bloomcli.formats.mosaic.footer import FilterPlace
+from bloomcli.formats.mosaic.plan_base import Change
+from bloomcli.formats.mosaic.splice import Layout, NewFilter
+from bloomcli.model.file import FilterChange
+
+
+class RemovePlan(Change):
+    """Filters taken out. Where all are, the file is a version 1 file again."""
+
+    def __init__(self, filters: Filters, columns: set[int] | None) -> None:
+        super().__init__(filters, set(filters.locations(columns)))
+        self.estimate = tuple(
+            FilterChange(
+                row_group=place.row_group,
+                column=column_name(filters.footer, place),
+                action="remove",
+                bitset_bytes=None,
+                old_bitset_bytes=self.filters.bitset_bytes(place),
+            )
+            for place in filters.locations(columns)
+        )
+        self.new_bytes_bound = self.bound(())
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """No column has to be read."""
+        del threads, tick
+        layout = Layout(self.footer, self.gone)
+        for point, group in layout.steps:
+            yield from layout.before(point)
+            yield from layout.add(point, group, ())
+        yield from self.finish(layout, self.estimate, 0)
+
+
+class FoldPlan(Change):
+    """Filters halved as often as their measured rate allows. No column is read."""
+
+    def __init__(self, filters: Filters, columns: set[int] | None, rule: SizeRule) -> None:
+        self._folding = Folding[FilterPlace](rule, lambda place: filters.load(place).bits)
+        changes = [
+            self._folding.fold(place, filters.load(place).bits, place.row_group, column_name(filters.footer, place))
+            for place in filters.locations(columns)
+        ]
+        super().__init__(filters, set(self._folding.sizes))
+        self.estimate = tuple(changes)
+        self.new_bytes_bound = self.bound(list(self._folding.sizes.values()))
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """No column has to be read."""
+        del threads, tick
+        layout = Layout(self.footer, self.gone)
+        for point, group in layout.steps:
+            yield from layout.before(point)
+            new = [
+                NewFilter(place.column, self._folding.take(place), place.position)
+                for place in group.filters
+                if place in self._folding.sizes
+            ]
+            yield from layout.add(point, group, new)
+            del new
+        yield from self.finish(layout, self.estimate, 0)

@@ -1,0 +1,45 @@
+"""The plan that removes filters from an ORC file. No column is read; filters of ORC can't be folded."""
+
+from __future__ import annotations
+
+from bloomcli.formats.base import Built, Pieces, Tick
+from bloomcli.formats.orc.filter_header import KINDS
+from bloomcli.formats.orc.filters import Filters, Location
+from bloomcli.formats.orc.plan_base import FOOTER_GROWTH, Change, removal
+from bloomcli.formats.orc.splice import Layout, rebuild
+
+
+class RemovePlan(Change):
+    """Filters taken out."""
+
+    def __init__(self, filters: Filters, columns: set[int] | None) -> None:
+        super().__init__(filters)
+        estimate = []
+        for stripe in self.footer.stripes:
+            streams = filters.footer.stripe_footer(stripe)
+            gone = [s for s in streams.streams if s.kind in KINDS and (columns is None or s.column in columns)]
+            self.gone[stripe.ordinal] = {s.position for s in gone}
+            estimate += [removal(filters, Location(streams, s)) for s in gone]
+        self.estimate = tuple(estimate)
+        self._count()
+        self.new_bytes_bound = (
+            self.footer.file_bytes
+            - self.footer.footer_at
+            + sum(s.footer_length for s in self.footer.stripes)
+            + (len(self.footer.stripes) + 1) * FOOTER_GROWTH
+        )
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """Nothing has to be read but the stripes' footers."""
+        del threads, tick
+        layout = Layout(self.footer)
+        for stripe in self.footer.stripes:
+            yield from layout.before(stripe)
+            streams = self.footer.stripe_footer(stripe)
+            yield from layout.add(rebuild(self.footer, streams, self.gone[stripe.ordinal], (), lambda _: ()))
+        yield from layout.tail()
+        self._built = Built(
+            changes=self.estimate,
+            bytes_decoded=0,
+            verify=lambda written: self.verify(written, layout, {}),
+        )

@@ -1,0 +1,215 @@
+"""What a filter says of a value is decided in `answer`, by the table in its documentation, and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import bloomcli
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats import answer
+from bloomcli.formats.answer import Answer, Contents, Lookup, UnitFacts
+from bloomcli.model.file import Presence
+
+FORMATS = Path(bloomcli.__file__).parent / "formats"
+HASH = 0x0123456789ABCDEF
+
+
+class Case(NamedTuple):
+    """One combination of facts."""
+
+    fault: bool
+    impossible: bool
+    encrypted: bool
+    contents: Contents
+    filter: str
+    """``none``, ``broken``, ``without`` the value or ``with`` it."""
+    unknowable: bool
+    skip: bool | None
+    explain: bool
+
+    @property
+    def askable(self) -> bool:
+        """A filter can be asked for the value."""
+        return self.filter.startswith("with") and not self.unknowable
+
+
+CASES = [
+    Case(*values)
+    for values in itertools.product(
+        (False, True),
+        (False, True),
+        (False, True),
+        Contents,
+        ("none", "broken", "without", "with"),
+        (False, True),
+        (None, False, True),
+        (False, True),
+    )
+]
+
+
+def holding(*hashes: int) -> SplitBlockFilter:
+    bits = SplitBlockFilter.empty(32)
+    for value in hashes:
+        bits.insert(value)
+    return bits
+
+
+def decided(case: Case) -> Answer:
+    bits = {"without": holding(), "with": holding(HASH)}.get(case.filter)
+    facts = UnitFacts(
+        row_group=0,
+        rows=1,
+        chunk_bytes=1,
+        row_group_bytes=1,
+        contents=case.contents,
+        type_fault="fault" if case.fault else None,
+        encrypted=case.encrypted,
+        bits=bits,
+        problem="broken" if case.filter == "broken" else None,
+    )
+    lookup = Lookup(
+        "impossible" if case.impossible else None,
+        "unknowable" if case.unknowable else None,
+        () if case.impossible or case.unknowable else (b"value",),
+        () if case.impossible or case.unknowable else (HASH,),
+        without_filter="said",
+    )
+    return answer.answer(facts, lookup, case.skip, explain=case.explain)
+
+
+def row_of(case: Case) -> int:
+    """The row of the table that decides, counted from 1: the first that holds."""
+    nulls = case.contents is Contents.ONLY_NULLS
+    rows = (
+        case.fault,
+        case.impossible,
+        case.encrypted,
+        case.contents is Contents.NOTHING,
+        nulls and not case.askable,
+        case.filter == "none",
+        case.unknowable,
+        case.filter == "broken",
+        case.filter == "without",
+        True,
+    )
+    return rows.index(True) + 1
+
+
+def expected(case: Case) -> tuple[Presence, bool | None, str | None]:
+    """(presence, whether statistics exclude the value, reason)."""
+    nulls = case.contents is Contents.ONLY_NULLS
+    skip = True if nulls else case.skip
+    missing = Presence.NO_FILTER if case.filter == "none" else Presence.UNKNOWN
+    return {
+        1: (missing, None, "fault"),
+        2: (Presence.ABSENT, case.skip, "impossible"),
+        3: (Presence.UNKNOWN, None, "the column is encrypted"),
+        4: (Presence.ABSENT, True, "no values"),
+        5: (Presence.ABSENT, True, "only nulls"),
+        6: (Presence.NO_FILTER, case.skip, "said"),
+        7: (Presence.UNKNOWN, case.skip, "unknowable"),
+        8: (Presence.UNKNOWN, case.skip, "broken"),
+        9: (Presence.ABSENT, skip, "only nulls" if nulls else None),
+        10: (Presence.MAYBE, skip, "the statistics count only nulls" if nulls else None),
+    }[row_of(case)]
+
+
+def test_every_combination_of_facts_is_decided_by_the_first_row_that_holds() -> None:
+    assert len(CASES) == 2**3 * 3 * 4 * 2 * 3 * 2
+    assert {row_of(case) for case in CASES} == set(range(1, 11))
+    for case in CASES:
+        found = decided(case)
+        assert (found.presence, found.stats_skip, found.reason) == expected(case), case
+        trail = case.explain and row_of(case) > 8
+        assert [t.hashed for t in found.trail] == ([b"value"] if trail else []), case
+
+
+def test_absent_needs_a_reason_that_no_row_can_have_the_value() -> None:
+    """Said once more, without the table: rows are lost only by a wrong `absent`."""
+    for case in CASES:
+        certain = (
+            (case.impossible and not case.fault)
+            or (case.contents is not Contents.VALUES and not (case.filter == "with" and case.askable))
+            or case.contents is Contents.NOTHING
+            or (case.filter == "without" and case.askable)
+        )
+        if decided(case).presence is Presence.ABSENT:
+            assert certain, case
+            assert not case.fault, case
+            assert case.impossible or not case.encrypted, case
+
+
+def test_the_documentation_has_the_table_that_is_tested() -> None:
+    rows = re.findall(r"^    (\d+)\. .*?  +(\S.*?)  +(\S.*)$", answer.__doc__ or "", re.MULTILINE)
+    assert [int(number) for number, _, _ in rows] == list(range(1, 11))
+    for number, presences, reasons in rows:
+        cases = [case for case in CASES if row_of(case) == int(number)]
+        assert {decided(case).presence for case in cases} == {Presence(p) for p in presences.split(", ")}
+        found = {decided(case).reason for case in cases}
+        if int(number) in {3, 4, 5, 9, 10}:  # these say their own, the others what the format gives
+            assert found == {None if text == "-" else text for text in reasons.split(", ")}
+        else:
+            assert found & {"fault", "impossible", "said", "unknowable", "broken"}
+            assert len(found) == 1
+
+
+def test_a_value_with_several_forms_may_be_there_if_the_filter_has_one_of_them() -> None:
+    facts = UnitFacts(row_group=0, rows=1, chunk_bytes=1, row_group_bytes=1, bits=holding(7))
+    for hashes, presence in (((5, 7), Presence.MAYBE), ((7, 5), Presence.MAYBE), ((5, 6), Presence.ABSENT)):
+        lookup = Lookup(None, None, (b"+", b"-"), hashes)
+        found = answer.answer(facts, lookup, None, explain=True)
+        assert found.presence is presence
+        assert [(t.hashed, t.hash) for t in found.trail] == list(zip((b"+", b"-"), hashes, strict=True))
+        assert any(all(t.present) for t in found.trail) == (presence is Presence.MAYBE)
+
+
+@pytest.mark.parametrize("kind", [SplitBlockFilter.empty(32), KirschMitzenmacherFilter.empty(64, 3)])
+def test_both_kinds_of_filter_show_where_a_hash_lands(kind: Any) -> None:
+    kind.insert_hashes(HASH.to_bytes(8, "little"), 1)
+    facts = UnitFacts(row_group=0, rows=1, chunk_bytes=1, row_group_bytes=1, bits=kind)
+    (trail,) = answer.answer(facts, Lookup(None, None, (b"x",), (HASH,)), None, explain=True).trail
+    assert trail.block == (0 if isinstance(kind, SplitBlockFilter) else None)
+    assert len(trail.bits) == (8 if isinstance(kind, SplitBlockFilter) else 3)
+    assert all(trail.present)
+
+
+def imports_in(path: Path) -> Iterator[str]:
+    """Dotted names that a module imports, and those that it reaches through a module of ours."""
+    tree = ast.parse(path.read_text())
+    modules: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                yield f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            yield f"{modules[node.value.id]}.{node.attr}"
+
+
+def test_only_the_module_that_decides_makes_answers() -> None:
+    """A format that has neither `Answer` nor `Presence` can't call a value absent."""
+    decisive = {"bloomcli.formats.answer.Answer", "bloomcli.model.file.Presence"}
+    others = [path for path in FORMATS.rglob("*.py") if path.name != "answer.py"]
+    assert len(others) > 60
+    for path in others:
+        found = set(imports_in(path))
+        assert not found & decisive, path
+        assert not found & {"bloomcli.model.file", "bloomcli.formats.answer.answer"}, path
+    deciding = ast.parse((FORMATS / "answer.py").read_text())
+    absent = [n for n in ast.walk(deciding) if isinstance(n, ast.Attribute) and n.attr == "ABSENT"]
+    within = [n for n in ast.walk(deciding) if isinstance(n, ast.FunctionDef) and n.name == "answer"]
+    assert len(within) == 1
+    assert all(within[0].lineno < n.lineno <= (within[0].end_lineno or 0) for n in absent)
+    assert len(absent) == 4
