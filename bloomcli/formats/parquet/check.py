@@ -49,11 +49,10 @@ def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> It
     )
 
 
-def page_headers(filters: Filters, chunk: ColumnChunk) -> Iterator[Finding]:
-    """The finding about a chunk with a filter whose first page headers contradict the metadata."""
+def page_headers(filters: Filters, chunk: ColumnChunk) -> Finding | None:
+    """The finding about a chunk whose first page headers contradict the metadata; None where they fit."""
     lie = first_headers(filters.source, chunk, filters.footer.start)
-    if lie is not None:
-        yield _damaged("page-header", chunk, lie.reason, lie.offset)
+    return None if lie is None else _damaged("page-header", chunk, lie.reason, lie.offset)
 
 
 def _damaged(id: str, chunk: ColumnChunk, message: str, offset: int) -> Finding:  # noqa: A002  it is the rule's id
@@ -93,16 +92,18 @@ def sound(
 ) -> Iterator[Finding]:
     """What is wrong with a filter that can be read: its bits, its header, its size, its length in the metadata."""
     del filters
-    finding = partial(_finding, chunk, loaded)
-    yield from _empty(chunk, loaded)
+    if loaded.bits.set_bits == 0 and present_values(chunk) > 0 and chunk.null_count is not None:
+        yield _empty(chunk, loaded)
     if loaded.header.draft:
-        yield finding("filter-draft", Severity.ERROR, DRAFT_REASON)
+        yield _finding(chunk, loaded, "filter-draft", Severity.ERROR, DRAFT_REASON)
         return
     for which, bound in bounds.lost(chunk, loaded.bits) if facts[0].untrusted == WRONG else ():
-        lost = finding("value-missing", Severity.ERROR, lost_bound(which))
+        lost = _finding(chunk, loaded, "value-missing", Severity.ERROR, lost_bound(which))
         yield replace(lost, missing=(render(bound, chunk.column),))
     if not is_usual(loaded.header_raw):
-        yield finding(
+        yield _finding(
+            chunk,
+            loaded,
             "filter-header",
             Severity.WARNING,
             "the header is encoded as no writer does it: a byte of it has changed, and readers may refuse it",
@@ -110,31 +111,34 @@ def sound(
     if loaded.bits.nbytes & (loaded.bits.nbytes - 1):
         from bloomcli.rules.readers import refusing
 
-        yield finding(
+        yield _finding(
+            chunk,
+            loaded,
             "filter-not-power-of-two",
             Severity.WARNING,
             f"the bitset's {loaded.bits.nbytes} bytes are not a power of two: {refusing('filter-not-power-of-two')}",
         )
     if chunk.bloom_filter_length is None:
-        yield finding(
+        yield _finding(
+            chunk,
+            loaded,
             "filter-no-length",
             Severity.NOTE,
             "bloom_filter_length isn't written: readers need two reads, parquet-java 1.14.0 to 1.15.2 may lose rows",
         )
 
 
-def _empty(chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[Finding]:
+def _empty(chunk: ColumnChunk, loaded: LoadedFilter) -> Finding:
     """The finding about a filter without a bit, of a chunk with values."""
-    if loaded.bits.set_bits == 0 and present_values(chunk) > 0 and chunk.null_count is not None:
-        boolean = chunk.column.physical == "BOOLEAN"
-        yield _finding(
-            chunk,
-            loaded,
-            "filter-boolean" if boolean else "filter-all-zero",
-            Severity.ERROR,
-            f"no bit is set, though the chunk has {present_values(chunk)} values: a reader loses all of them",
-            hint=f"{removing(chunk.column.path)} takes it out" if boolean else HINT_REPLACE,
-        )
+    boolean = chunk.column.physical == "BOOLEAN"
+    return _finding(
+        chunk,
+        loaded,
+        "filter-boolean" if boolean else "filter-all-zero",
+        Severity.ERROR,
+        f"no bit is set, though the chunk has {present_values(chunk)} values: a reader loses all of them",
+        hint=f"{removing(chunk.column.path)} takes it out" if boolean else HINT_REPLACE,
+    )
 
 
 def _finding(

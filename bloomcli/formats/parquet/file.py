@@ -117,7 +117,9 @@ class ParquetFile(LocatedFile):
             chunk = self.footer.chunk(claim.place, claim.walked)
             if claim.is_filter:
                 yield from self.examine_one(check, chunk)
-                yield from check.page_headers(self.filters, chunk)
+                damaged = check.page_headers(self.filters, chunk)
+                if damaged is not None:
+                    yield damaged
             else:
                 yield from check.nowhere(chunk, claim.offset, claim.length)
         yield from check.overlaps(self.filters, columns)
