@@ -56,7 +56,7 @@ class Bits(Protocol):
 
 
 class Lookup(NamedTuple):
-    """A value as a filter is asked for it."""
+    """A value with the hashes that are looked up for it."""
 
     impossible: str | None
     """Why the column can't hold the value."""

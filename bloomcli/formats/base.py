@@ -1,4 +1,4 @@
-"""What the commands know of a format: an open file is a `FilterFile`, a change to it that was worked out is a `Plan`.
+"""The interface of a format: an open file is a `FilterFile`, a change to it is a `Plan`.
 
 The registry opens files. What formats share beyond this interface is in `located_file` (the loops over filters),
 `answer` (what a filter says of a value) and `deep_check` (comparing a filter with the values).
@@ -34,7 +34,7 @@ class SizeRule(NamedTuple):
     least: int = limits.FILTER_MIN_BYTES
     """Bytes of the smallest split-block filter to write, a power of two; `max_bytes` wins over it."""
     by_default: bool = False
-    """Nobody asked for `fpp` nor for `ndv`: they are bloom's own."""
+    """`fpp` and `ndv` are bloom's defaults, not the user's choice."""
 
     @property
     def largest_split_block(self) -> int:
@@ -87,7 +87,7 @@ class Built(NamedTuple):
     bytes_unreclaimed: int = 0
     """Bytes of filters that are no longer used but could not be cut out."""
     remarks: tuple[str, ...] = ()
-    """What the caller should know of how it was done."""
+    """What the user should know of how it was done."""
 
 
 class Spread(NamedTuple):
@@ -110,7 +110,7 @@ class Kept(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Bytes that come before those in front of them are all there: a filter, while the body is still copied."""
+    """Bytes at a later position of the new file: a filter that is written while the body is still copied."""
 
     offset: int
     """In the new file."""
@@ -134,10 +134,10 @@ class Plan(Protocol):
     bytes_to_copy: int
     bytes_to_decode: int
     new_bytes_bound: int
-    """Upper bound of the bytes that the new file has besides what is copied."""
+    """Upper bound of the bytes of the new file that aren't copied."""
 
     remarks: tuple[str, ...]
-    """What the caller should know of the file."""
+    """What the user should know of the file."""
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The new file, in order. Columns are read meanwhile, where the change needs it, by `threads` threads."""
@@ -146,18 +146,18 @@ class Plan(Protocol):
         """Reading a column has failed; the next piece will raise why, so copying may stop."""
 
     def result(self) -> Built:
-        """What was done; there once all pieces were taken."""
+        """What was done. Raises ValueError before all pieces were taken."""
 
 
 class Chosen(list[Column]):
-    """The columns that names and globs mean."""
+    """The columns that names and globs select."""
 
     left_out: tuple[Column, ...] = ()
-    """Those that a glob means too, but that can't have a filter, or that a reader would lose rows by."""
+    """Columns that a glob selects too, but that can't have a filter, or whose filter makes a reader lose rows."""
 
 
 class Carried:
-    """What the formats' plans share: nothing beside the copying that could fail, and the result, once there."""
+    """What the formats' plans share: columns that globs left out, and the result, once all pieces were taken."""
 
     estimate: tuple[FilterChange, ...]
     remarks: tuple[str, ...] = ()
@@ -165,7 +165,7 @@ class Carried:
     _left_out: tuple[FilterChange, ...] = ()
 
     def leaving_out(self, columns: Sequence[Column]) -> Self:
-        """Report, beside what is done, the columns that globs left out."""
+        """Also report the columns that globs left out."""
         if isinstance(columns, Chosen):
             self._left_out = tuple(
                 FilterChange(
@@ -182,7 +182,7 @@ class Carried:
         return self
 
     def failed(self) -> bool:
-        """Nothing runs beside the copying."""
+        """No: no column is read while the body is copied."""
         return False
 
     def result(self) -> Built:
@@ -307,8 +307,8 @@ class FilterFile(ABC):
         return False
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
-        """The kinds of filter, as `facts` name them, that a column gets where `kind` is asked for; the usual one for
-        None, which is the one that readers prefer. A format with one kind names none."""
+        """The kinds of filter, as `facts` name them, that a column gets for the option `kind`; for None the kind that
+        readers prefer. A format with one kind names none."""
         del column, kind
         return (None,)
 

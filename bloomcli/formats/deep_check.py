@@ -1,8 +1,8 @@
-"""What every format's deep check does: builds a filter again from its column's values, and compares.
+"""The deep check of every format: builds a filter again from the values of its column, and compares the two.
 
-The bits that the values set must all be in the stored filter, or a value is missing. Bits beside them are of no
-value: a bit that flipped, a filter of other data. Both zeros are allowed for where one occurs, but each as a whole:
-writers insert the other zero or don't, so some of its bits are as stray as any.
+All bits that the values set must be in the stored filter, or a value is missing. Other bits are stray: a bit flipped,
+or the filter is of other data. Where a zero occurs, the zero of the other sign is allowed, since writers may insert
+both; but only with all its bits.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Rebuilt(Generic[B]):
         """A value is -0.0, and the stored filter doesn't hold +0.0."""
 
     def insert(self, hashes: bytearray, count: int, *, has_zero: bool) -> None:
-        """Take values in; `has_zero`: one of them is a zero of either sign."""
+        """Insert values; `has_zero`: one of them is a zero of either sign."""
         self._again.insert_hashes(hashes, count)
         self.count += count
         self._has_zero = self._has_zero or has_zero
@@ -80,7 +80,7 @@ class Rebuilt(Generic[B]):
         return any(again & ~stored for again, stored in _windows(self._again, self._stored))
 
     def allow(self, hashes: bytes | bytearray) -> None:
-        """Take hashes in that the stored filter may hold or not: what some readers see instead of a value."""
+        """Allow hashes that the stored filter may hold or not: what some readers see instead of a value."""
         if hashes:
             flags = bytearray(len(hashes) // 8)
             self._stored.check_hashes(hashes, len(flags), flags)
@@ -111,7 +111,7 @@ def side_by_side(
 ) -> Iterator[DeepCheck]:
     """What pieces of work find, in their order, `threads` at a time; each comes with the bytes that it reads.
 
-    `stop` is asked for where whoever takes what was found ends early: work that runs has to look at it.
+    `stop` is set where the caller ends early: running work has to look at it.
     """
     from bloomcli.concurrency.threads import Threads
 

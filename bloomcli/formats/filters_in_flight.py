@@ -3,9 +3,9 @@
     jobs, in order     built by threads          written, in order
     f0 f1 f2 ...  ->   |<- at most the ceiling: what is being built and what waits to be written ->|  -> file
 
-A job begins when what it takes, at most, fits under the ceiling beside all that is there; the first one that isn't
-written yet always has its place, so that nothing waits for ever. Whoever writes the filters counts, in one thread:
-no thread that builds ever waits for memory.
+A job begins when the most memory that it takes fits under the ceiling together with all filters in memory. The first
+filter that isn't written yet may always be built, so that nothing waits for ever. The thread that writes does the
+counting: no thread that builds ever waits for memory.
 """
 
 from __future__ import annotations

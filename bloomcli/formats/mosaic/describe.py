@@ -1,4 +1,4 @@
-"""Loaded filters as the facts that people and scripts read, and what a Mosaic file has besides."""
+"""The facts of a filter, as reports show them, and the details of a Mosaic file."""
 
 from __future__ import annotations
 

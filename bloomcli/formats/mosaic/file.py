@@ -24,7 +24,7 @@ from bloomcli.values.literals import Literal
 
 
 class MosaicFile(LocatedFile):
-    """An open Mosaic file. Opening reads footer, schema and row-group index; filters are read when asked for."""
+    """An open Mosaic file. Opening reads footer, schema and row-group index; filters are read on demand."""
 
     format = "mosaic"
     title = "Mosaic"

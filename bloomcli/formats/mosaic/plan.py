@@ -1,8 +1,8 @@
-"""Drafts of changes to a Mosaic file: filters added, removed, folded. Planned first, carried out later.
+"""The plan that adds filters to a Mosaic file.
 
-While one row group is written, the next ones are decoded in other threads, as many as there are threads, and fewer
-where their filters and hashes would take more than the ceiling, down to one row group: the package decodes all chosen
-columns of one at once.
+While one row group is written, other threads decode the next ones: as many as there are threads, and fewer where
+their filters and hashes would take more memory than the ceiling, but always one. The package decodes all chosen
+columns of a row group at once.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class AddPlan(Change):
         return self._ahead is not None and self._ahead.failed()
 
     def _memory(self, group: RowGroup) -> int:
-        """Bytes that a row group's hashes and filters take at most, one of these folded beside the others."""
+        """The most bytes of memory that a row group's hashes and filters take, with the first fold of the largest."""
         todo = self._todo[group.ordinal]
         sizes = [self._upper_bound(group, column) for column in todo]
         return 8 * len(todo) * group.rows + sum(sizes) + max(sizes, default=0) // 2
@@ -179,7 +179,7 @@ def _filled(size: int, column: MosaicColumn, hashed: values.Hashed) -> SplitBloc
 
 
 def _refuse(filters: Filters, columns: Sequence[Column], rule: SizeRule) -> None:
-    """Raise where filters can't be, or aren't meant to be added."""
+    """Raise where the rule is of another format, a column can't have a filter, or --mosaic-draft is missing."""
     if rule.kind is not None:
         raise UsageError(
             "Mosaic has one kind of filter", path=filters.source.path, hint="leave --kind out: it is for ORC"

@@ -17,7 +17,7 @@ _ENTRY_BOUND: Final = 18
 
 
 class Change(Carried):
-    """What the drafts share: what goes, and how much the new file has besides what is copied."""
+    """A change to a file: removes the filters `gone`, and bounds the size of what isn't copied."""
 
     estimate: tuple[FilterChange, ...]
 

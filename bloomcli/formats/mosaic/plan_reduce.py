@@ -13,7 +13,7 @@ from bloomcli.model.file import FilterChange
 
 
 class RemovePlan(Change):
-    """Filters taken out. Where all are, the file is a version 1 file again."""
+    """The plan that removes filters. A file without any filter is a version 1 file again."""
 
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters, set(filters.locations(columns)))
@@ -30,7 +30,7 @@ class RemovePlan(Change):
         self.new_bytes_bound = self.bound(())
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """No column has to be read."""
+        """The row groups, each followed by the filters that stay."""
         del threads, tick
         layout = Layout(self.footer, self.gone)
         for point, group in layout.steps:
@@ -40,7 +40,7 @@ class RemovePlan(Change):
 
 
 class FoldPlan(Change):
-    """Filters halved as often as their measured rate allows. No column is read."""
+    """The plan that halves filters as often as their measured rate allows."""
 
     def __init__(self, filters: Filters, columns: set[int] | None, rule: SizeRule) -> None:
         self._folding = Folding[FilterPlace](rule, lambda place: filters.load(place).bits)
@@ -53,7 +53,7 @@ class FoldPlan(Change):
         self.new_bytes_bound = self.bound(list(self._folding.sizes.values()))
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """No column has to be read."""
+        """The row groups, each followed by the filters that stay."""
         del threads, tick
         layout = Layout(self.footer, self.gone)
         for point, group in layout.steps:

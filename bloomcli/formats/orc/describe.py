@@ -1,4 +1,4 @@
-"""Loaded filters as the facts that people and scripts read, one by one and summed up."""
+"""The facts of filters, as reports show them: one by one, and summed up by column."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _PROBED: Final = values.READABLE | {"BOOLEAN", "UNION"}
 
 
 class OrcFile(LocatedFile):
-    """An open ORC file. Opening reads the tail; stripe footers and filters are read when asked for."""
+    """An open ORC file. Opening reads the tail; stripe footers and filters are read on demand."""
 
     format = "orc"
     title = "ORC"
@@ -151,7 +151,7 @@ class OrcFile(LocatedFile):
         return [self.footer.row_groups(s) for s in self.footer.stripes]
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
-        """BLOOM_FILTER beside BLOOM_FILTER_UTF8 only where old readers take it for the same."""
+        """BLOOM_FILTER_UTF8; for the option "both" also BLOOM_FILTER, where it means the same to old readers."""
         both = kind == "both" and sound_for_old_readers(self.footer, self.footer.types[column.index])
         return (UTF8, ORIGINAL) if both else (UTF8,)
 

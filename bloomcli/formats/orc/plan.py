@@ -1,7 +1,7 @@
-"""Drafts of changes to an ORC file: filters added, removed. Planned first, carried out stripe by stripe.
+"""The plan that adds filters to an ORC file, stripe by stripe.
 
-A column's filters in a stripe are built by themselves. While they are written, the next ones are built in other
-threads, as many at a time as there is room for in memory.
+The filters of each column in each stripe are built as one job. While they are written, other threads build the next
+ones, as many at a time as memory allows.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class AddPlan(Change):
                 field="rowIndexStride",
                 hint="write the file with a row index (orc.create.index)",
             )
-        self.bits, self.k, self._told = self._size(rule)
+        self.bits, self.k, self._reports_misses = self._size(rule)
         self.replace = replace
         self._ahead: Ahead[_Built] | None = None
         self.mended: str | None = None
@@ -84,9 +84,9 @@ class AddPlan(Change):
         )
 
     def _size(self, rule: SizeRule) -> tuple[int, int, bool]:
-        """Bits and functions of every filter, as orc-core sizes them; and whether one that misses the rate is news.
+        """Bits and functions of every filter, as orc-core sizes them; and whether a missed rate is reported.
 
-        orc-core sizes by the stride, for a rate that it misses by a little. What was asked for has to be told of.
+        orc-core sizes filters by the stride, and misses its rate by a little. That is reported if the user chose the rate.
         """
         stride = self.footer.stride
         if stride > limits.ORC_STRIDE_TRUSTED:
@@ -156,7 +156,7 @@ class AddPlan(Change):
         )
 
     def _replaced(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
-        """The filters that a column has in a stripe, which go. Raises FilterExists where that wasn't asked for."""
+        """The filters that a column has in a stripe, which are removed. Raises FilterExists without `replace`."""
         present = self._present(stripe, orc)
         if present and not self.replace:
             raise FilterExists(
@@ -170,7 +170,7 @@ class AddPlan(Change):
         return present
 
     def _drop_from_empty_stripes(self) -> list[FilterChange]:
-        """Filters of stripes that have no rows, which can only be wrong."""
+        """Remove the filters of stripes without rows, which can only be wrong."""
         empty = [self.footer.stripe_footer(s) for s in self.footer.stripes if not s.rows]
         return [
             removal(self.filters, Location(streams, stream))
@@ -180,9 +180,10 @@ class AddPlan(Change):
         ]
 
     def _drop_untrusted(self) -> list[FilterChange]:
-        """Readers ignore every filter of a bad writer's file, by its software version; ours have to be believed.
+        """Remove a bad writer's filters of the other columns, and change the software version.
 
-        So the version says who wrote the filters, and the other columns' wrong ones, which nobody uses, go.
+        Readers ignore every filter in a file whose software version is a bad writer's. The new version says that
+        bloomcli wrote the filters, so that readers use them.
         """
         old = spec.text(self.footer.message.software_version) or "unknown"
         release, dash, rest = old.partition("-")  # readers look at what is before the dash
@@ -285,13 +286,13 @@ class AddPlan(Change):
             values=count,
             fpp=rate,
             target_fpp=self.rule.fpp,
-            misses_target=self._told and rate > self.rule.fpp,
+            misses_target=self._reports_misses and rate > self.rule.fpp,
             source="stripe",
         )
 
 
 def _missing(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) -> CorruptFile:
-    """Streams without a value where the statistics count some: `validate` would call the filter all zero."""
+    """The error about streams without a value where the statistics count some: the filter would have no bit set."""
     return CorruptFile(
         f"row group {group} holds no value of {orc.label}, and its statistics count {count}",
         path=path,

@@ -1,4 +1,4 @@
-"""What drafts of changes to an ORC file share: refusals, and the proof that what was written is what was planned."""
+"""What the plans of changes to an ORC file share: what is refused, and the check of the finished file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOOTER_GROWTH: Final = 64
 
 
 class Change(Carried):
-    """What the drafts share: refusals, the layout, and the proof that the finished file is what was planned."""
+    """A change to a file: removes the streams `gone`, and verifies the finished file."""
 
     def __init__(self, filters: Filters) -> None:
         footer = filters.footer
@@ -56,7 +56,7 @@ class Change(Carried):
     def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
         """Re-read the finished file: every stripe has the streams that were planned, and the new filters' bytes.
 
-        `filters` has the print of each.
+        `filters` has the digest of each.
         """
         again = Footer(written)
         if len(again.stripes) != len(self.footer.stripes) or again.rows != self.footer.rows:
@@ -83,7 +83,7 @@ class Change(Carried):
 
 
 def removal(filters: Filters, location: Location) -> FilterChange:
-    """A filter stream that goes."""
+    """The report of a filter stream that is removed."""
     streams, stream = location
     known = stream.column < len(filters.footer.types)
     return FilterChange(

@@ -10,7 +10,7 @@ from bloomcli.formats.orc.splice import Layout, rebuild
 
 
 class RemovePlan(Change):
-    """Filters taken out."""
+    """The plan that removes filters."""
 
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters)
@@ -30,7 +30,7 @@ class RemovePlan(Change):
         )
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """Nothing has to be read but the stripes' footers."""
+        """The file without the filters. Only the stripes' footers are read."""
         del threads, tick
         layout = Layout(self.footer)
         for stripe in self.footer.stripes:

@@ -235,7 +235,7 @@ def _deep_one(work: _Chunk) -> tuple[DeepCheck]:
     if chunk.column.physical == "BOOLEAN":
         return (_deep_boolean(chunk, loaded),)
     if first_headers(filters.source, chunk, filters.footer.start) is not None:
-        return (DeepCheck(values=0),)  # which is told without values
+        return (DeepCheck(values=0),)  # `examine` reports it
     damaged = bad_checksum(filters.source, chunk, filters.footer.start, stop)
     if damaged is not None:
         return (DeepCheck(values=0, finding=_damaged("page-checksum", chunk, BAD_CHECKSUM, damaged)),)

@@ -1,4 +1,4 @@
-"""A loaded filter as the facts that people and scripts read."""
+"""The facts of a filter, as reports show them."""
 
 from __future__ import annotations
 

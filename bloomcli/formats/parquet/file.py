@@ -24,7 +24,7 @@ from bloomcli.values.literals import Literal, excluded_by
 
 
 class ParquetFile(LocatedFile):
-    """An open Parquet file. Opening reads the tail and the footer; filters are read when asked for."""
+    """An open Parquet file. Opening reads the tail and the footer; filters are read on demand."""
 
     format = "parquet"
     title = "Parquet"

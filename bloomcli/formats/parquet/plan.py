@@ -1,4 +1,4 @@
-"""The draft that adds filters to a Parquet filters."""
+"""The plan that adds filters to a Parquet file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from bloomcli.model.file import Column, ColumnChunk, FilterChange
 from bloomcli.storage.local.copying import STEP_BYTES
 
 _SLICE_BYTES: Final = 2 * STEP_BYTES
-"""Copied of the body before it is seen whether filters wait to be written: the least that is written directly."""
+"""Bytes of the body that are copied at a time. After each such slice, filters that are done may be written."""
 
 
 class _BuiltFilter(NamedTuple):
     """A filter of one column chunk."""
 
     bits: SplitBlockFilter | None
-    """None: it has to be larger than could be known before, and is built when its turn comes."""
+    """None: it has to be larger than was expected, and is built when it is written."""
     values: int
     decoded: int
     """Compressed bytes that were read for it."""
@@ -85,7 +85,7 @@ class AddPlan(Change):
         )
 
     def _has_normal_forms(self, chunk: ColumnChunk) -> bool:
-        """Each value is to be found by a second hash, that of its normal form."""
+        """Whether the filter has a second hash of each value, that of its normal form."""
         return (
             self.variant == CURRENT and values.is_interval(chunk.column) and self.filters.footer.normalises_intervals
         )
@@ -121,8 +121,8 @@ class AddPlan(Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """Hash the columns' values and build their filters, `threads` chunks at a time, while the body is copied.
 
-        Each filter is written once it and those before it are done, and is gone then: while the body is copied where
-        others would have to wait for its memory, else behind it.
+        Filters are written in order and then freed: while the body is still copied where the next filters need the
+        memory, else after the body.
         """
         changes: list[FilterChange] = []
         decoded = 0
@@ -168,7 +168,7 @@ class AddPlan(Change):
         return Job(self._memory(chunk), one)
 
     def _memory(self, chunk: ColumnChunk) -> int:
-        """Bytes that building a chunk's filter takes at most: the filter, folded once beside it, and the decoding."""
+        """The most memory that building a chunk's filter takes, bytes: the filter, its first fold, and decoding."""
         size = self._upper_bound(chunk)
         return size + size // 2 + min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, limits.DECODING_BYTES)
 
@@ -205,7 +205,7 @@ class AddPlan(Change):
         )
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
-        """A chunk's filter; without one if it would have to be larger than was known, unless it `grows`."""
+        """A chunk's filter; None for it where it has to be larger than was expected, unless it may grow (`grows`)."""
         refuse_damaged(self.filters.source, chunk, self.filters.footer.start, self._stop)
         count = decoded = 0
         room = self._upper_bound(chunk) + limits.DECODING_BYTES

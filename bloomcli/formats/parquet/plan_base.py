@@ -1,8 +1,8 @@
-"""What the drafts of changes to a Parquet file share. Planned first, carried out later.
+"""What the plans of changes to a Parquet file share: the splice, and the check of the finished file.
 
-A draft knows from the footer alone which bytes of the original the new file keeps, so that they are
-copied while columns are decoded in other threads. Filters come after the body in row-group, then schema order;
-of each that was written only size and digest are remembered, so that memory doesn't grow with them.
+The footer alone determines which bytes of the original the new file keeps, so that they are copied while other
+threads decode columns. Filters come after the body, in row-group, then schema order. Of a filter that was written,
+only size and digest are kept, so that memory doesn't grow with the number of filters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEADER_BOUND: Final = 32
 
 
 class _Written(NamedTuple):
-    """What is remembered of a filter that was written: enough to know it again."""
+    """Size and digest of a filter that was written, by which `verify` recognises it."""
 
     bytes: int
     """Header included."""
@@ -47,7 +47,7 @@ def refuse_signed(footer: Footer) -> None:
 
 
 class Change(Carried):
-    """What the three drafts share: the splice, and the proof that the finished file is what was planned."""
+    """A change to a file: removes the filters of the chunks `gone`, and verifies the finished file."""
 
     def __init__(self, filters: Filters, gone: set[ChunkPlace], *, puts: bool) -> None:
         """`gone` are the chunks whose filters go; the change `puts` filters into the file, new or folded ones."""
@@ -66,7 +66,7 @@ class Change(Carried):
         self._filter_bytes = 0
 
     def put(self, place: ChunkPlace, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
-        """The next filter; `early`, before all of the body is there, it is placed behind it."""
+        """The next filter. With `early`, the body isn't complete yet, and the filter is placed behind it."""
         header = write_header(bits.nbytes, self.variant)
         at = self.bytes_to_copy + self._filter_bytes
         self._new[place] = _Written(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
@@ -79,7 +79,7 @@ class Change(Carried):
             yield bits.bitset
 
     def finish(self, changes: Iterable[FilterChange], decoded: int, remarks: tuple[str, ...] = ()) -> Pieces:
-        """What follows the filters: a patched footer that was checked before it is given."""
+        """What follows the filters: the patched footer, which is checked first."""
         footer, new = self.filters.footer, self._new
         sizes = {place: written.bytes for place, written in new.items()}
         plan = splice.plan(footer, sizes, self.gone, self.lengths, write_lengths=self.variant == CURRENT)

@@ -13,7 +13,7 @@ from bloomcli.model.file import FilterChange
 
 
 class RemovePlan(Change):
-    """Filters taken out."""
+    """The plan that removes filters."""
 
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters, set(filters.places(columns)), puts=False)
@@ -32,14 +32,14 @@ class RemovePlan(Change):
         self.new_bytes_bound = len(filters.footer.raw) + 8
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """Nothing has to be read."""
+        """The file without the filters. No column is read."""
         del threads, tick
         yield from itertools.starmap(Kept, self.keep)
         yield from self.finish(self.estimate, 0)
 
 
 class FoldPlan(Change):
-    """Filters halved as often as their measured rate allows. No column is read."""
+    """The plan that halves filters as often as their measured rate allows."""
 
     def __init__(self, filters: Filters, columns: set[int] | None, rule: SizeRule) -> None:
         footer = filters.footer
@@ -48,7 +48,7 @@ class FoldPlan(Change):
         for place in filters.places(columns):
             chunk = footer.chunk(place)
             loaded = filters.load(chunk)
-            # filters of the drafts are to be replaced, not kept in use
+            # a filter of the 2018 drafts stays as it is: it has to be replaced, not folded
             foldable = not loaded.header.draft
             changes.append(folding.fold(place, loaded.bits, chunk.row_group, chunk.column.path, foldable=foldable))
             del loaded  # the next one may be as large
@@ -63,7 +63,7 @@ class FoldPlan(Change):
         )
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """The filters that are smaller, behind the rest of the file."""
+        """The rest of the file, then the folded filters."""
         del threads, tick
         yield from itertools.starmap(Kept, self.keep)
         for place in self._folding.sizes:
