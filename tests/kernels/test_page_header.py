@@ -15,13 +15,13 @@ from thriftpy2.parser.parser import parse_fp
 from thriftpy2.protocol.compact import TCompactProtocol
 from thriftpy2.transport import TMemoryBuffer
 
-from bloomcli import limits
 from bloomcli.errors import CorruptFile
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import page_header
 from bloomcli.formats.parquet.spec import Place, Struct
 from bloomcli.kernels import CompactError, PageHeader, compact_struct
 
-DEPTH: Final = limits.THRIFT_MAX_DEPTH
+DEPTH: Final = parquet_limits.THRIFT_MAX_DEPTH
 PLACE: Final = Place("file", 1000, "row_groups[0].columns[0]")
 THOROUGH: Final = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 PAGE_FIELDS: Final = ("type", "uncompressed_page_size", "compressed_page_size")

@@ -9,9 +9,10 @@ from random import Random
 import pytest
 from support import fuzzing, fuzzparquet
 
-from bloomcli import kernels, limits
+from bloomcli import kernels
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import idl, whole
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
 from bloomcli.storage.source import open_source
 
@@ -37,7 +38,7 @@ def passed_over(footer: Footer) -> tuple[list[ChunkPlace], int]:
     for group in range(footer.row_group_count):
         starts = footer.row_group(group).chunks
         doubtful, unsized = kernels.chunks_to_look_at(
-            footer.raw, starts, types, footer.start, limits.THRIFT_MAX_DEPTH
+            footer.raw, starts, types, footer.start, parquet_limits.THRIFT_MAX_DEPTH
         )
         looked_at = {*doubtful, *(ordinal for ordinal, _ in unsized)}
         plain += [ChunkPlace(group, n, at) for n, at in enumerate(starts) if n not in looked_at]

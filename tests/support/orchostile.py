@@ -18,7 +18,7 @@ DICTIONARY_V2: Final = 3
 BLOCK: Final = 1 << 23
 """The largest block that a file may have."""
 MOST: Final = 1 << 27
-"""Most values of a column in a stripe that are read (limits.ORC_VALUES_MAX)."""
+"""Most values of a column in a stripe that are read (bloomcli.formats.orc.limits.VALUES_MAX)."""
 
 
 def stream(file: File, pattern: bytes, size: int) -> bytes:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bloomcli import limits
 from bloomcli.errors import CorruptFile
+from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
@@ -35,9 +35,9 @@ def check(footer: Footer, group: RowGroup, columns: Sequence[MosaicColumn]) -> N
 
 
 def _check_size(footer: Footer, size: int, offset: int, field: str) -> None:
-    if size > limits.MOSAIC_BUCKET_MAX_BYTES:
+    if size > mosaic_limits.BUCKET_MAX_BYTES:
         raise CorruptFile(
-            f"{size} bytes are claimed to be compressed here; writers stop at {limits.MOSAIC_BUCKET_MAX_BYTES}",
+            f"{size} bytes are claimed to be compressed here; writers stop at {mosaic_limits.BUCKET_MAX_BYTES}",
             path=footer.path,
             offset=offset,
             field=field,

@@ -15,6 +15,7 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer
 from bloomcli.formats.mosaic.schema import MosaicColumn
@@ -106,9 +107,9 @@ def _start(footer: Footer, place: FilterPlace, *, bits: bool) -> tuple[bytes, in
             place,
             "filter-type",
         )
-    if place.length > limits.MOSAIC_FILTER_MAX_BYTES + _HEADER_MAX:
+    if place.length > mosaic_limits.FILTER_MAX_BYTES + _HEADER_MAX:
         raise problem(
-            f"the filter has {place.length} bytes, more than a filter may ({limits.MOSAIC_FILTER_MAX_BYTES})",
+            f"the filter has {place.length} bytes, more than a filter may ({mosaic_limits.FILTER_MAX_BYTES})",
             footer,
             place,
             "filter-too-large",
@@ -151,9 +152,9 @@ def _parse_header(data: bytes, footer: Footer, place: FilterPlace) -> tuple[int,
         raise problem(
             f"a bitset of {size} bytes; it has to be 32 times a power of two", footer, place, "filter-num-bytes"
         )
-    if size > limits.MOSAIC_FILTER_MAX_BYTES:
+    if size > mosaic_limits.FILTER_MAX_BYTES:
         raise problem(
-            f"the bitset's {size} bytes are more than {limits.MOSAIC_FILTER_MAX_BYTES}",
+            f"the bitset's {size} bytes are more than {mosaic_limits.FILTER_MAX_BYTES}",
             footer,
             place,
             "filter-too-large",

@@ -23,6 +23,7 @@ from typing import Final
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.schema import MosaicColumn, Schema, read_schema
 from bloomcli.formats.mosaic.spec import Cursor
@@ -217,9 +218,9 @@ class Footer:
         return schema
 
     def _decompress(self, data: bytes, size: int) -> bytes:
-        if size > limits.MOSAIC_SCHEMA_MAX_BYTES:
+        if size > mosaic_limits.SCHEMA_MAX_BYTES:
             raise self._fault(
-                f"a schema of {size} bytes; {limits.MOSAIC_SCHEMA_MAX_BYTES} are read", self.schema_at, "schema"
+                f"a schema of {size} bytes; {mosaic_limits.SCHEMA_MAX_BYTES} are read", self.schema_at, "schema"
             )
         import zstandard
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bloomcli import limits
+from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.spec import TYPES, Cursor
 from bloomcli.model.file import Column
 
@@ -126,11 +127,11 @@ def read_schema(cursor: Cursor) -> Schema:
         if shared > len(encoded):
             raise cursor.fault(f"{shared} bytes of a name of {len(encoded)} are shared")
         encoded = encoded[:shared] + cursor.take(cursor.varint("a name's length"), "a name")
-        room = limits.MOSAIC_SCHEMA_MAX_BYTES - total
+        room = mosaic_limits.SCHEMA_MAX_BYTES - total
         raw = encoded if rules is None else rules.expand(encoded, cursor, room)
         total += len(raw)
         if len(raw) > room:
-            raise cursor.fault(f"the columns' names take more than {limits.MOSAIC_SCHEMA_MAX_BYTES} bytes")
+            raise cursor.fault(f"the columns' names take more than {mosaic_limits.SCHEMA_MAX_BYTES} bytes")
         try:
             name = raw.decode("utf-8")
         except UnicodeDecodeError:

@@ -18,9 +18,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bloomcli import kernels, limits
+from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile, UnreadableError, UnsupportedError
 from bloomcli.formats.mosaic import buckets, spec
+from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.decoder import Decoder
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
@@ -91,7 +92,7 @@ class ColumnReader:
         self._footer = footer
         self._columns = columns
         cells = len(footer.row_groups) * footer.schema.buckets
-        if cells > limits.MOSAIC_CELLS_MAX:
+        if cells > mosaic_limits.CELLS_MAX:
             raise UnsupportedError(
                 f"{len(footer.row_groups)} row groups of {footer.schema.buckets} buckets are too many to decode",
                 path=footer.path,
@@ -129,7 +130,7 @@ class ColumnReader:
 
     def row_group(self, group: RowGroup) -> dict[int, Hashed]:
         """The chosen columns' hashes of a row group, by column."""
-        if group.rows > limits.MOSAIC_ROWS_MAX:
+        if group.rows > mosaic_limits.ROWS_MAX:
             raise UnsupportedError(
                 f"a row group of {group.rows} rows is too large to decode",
                 path=self._footer.path,

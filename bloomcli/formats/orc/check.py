@@ -6,11 +6,11 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bloomcli import limits
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import NEGATIVE_ZERO, Rebuilt, lost_bound, lost_values, stray_bits
 from bloomcli.formats.orc import bounds, spec, values
+from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.column_reader import zone_unknown
 from bloomcli.formats.orc.filter_header import (
     BLOOM_ENCODING,
@@ -193,7 +193,9 @@ def _jobs(
             by_column.setdefault(stream.column, []).append(Location(streams, stream))
     for column, found in by_column.items():
         memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in found)
-        memory = _COPIES * min(memory, limits.STREAM_MAX_BYTES) + values.memory(streams, filters.footer.types[column])
+        memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES) + values.memory(
+            streams, filters.footer.types[column]
+        )
         read = filters.bytes_to_check(streams, column)
         yield Job(memory, partial(_deep_column, filters, found, read, stop))
 

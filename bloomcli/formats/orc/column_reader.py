@@ -24,6 +24,7 @@ from typing import Final
 from bloomcli import kernels, limits
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
@@ -206,9 +207,9 @@ class Rows:
 
     def _add(self, depth: int, count: int) -> None:
         self._seen[depth] += count
-        if self._seen[depth] > limits.ORC_VALUES_MAX:
+        if self._seen[depth] > orc_limits.VALUES_MAX:
             raise UnsupportedError(
-                f"a stripe with more than {limits.ORC_VALUES_MAX} values of a column",
+                f"a stripe with more than {orc_limits.VALUES_MAX} values of a column",
                 path=self._path,
                 offset=self._stripe.offset,
                 field=self._stripe.field,
@@ -315,7 +316,7 @@ def _floats(streams: Streams, width: int) -> Hasher:
 def _decimals(streams: Streams, orc: OrcType, version: int) -> Hasher:
     data = streams.open("DATA")
     scales = integers(streams.open("SECONDARY"), version, signed=True)
-    most = SHORT_DIGITS if orc.precision <= SHORT_DIGITS else limits.ORC_DECIMAL_DIGITS
+    most = SHORT_DIGITS if orc.precision <= SHORT_DIGITS else orc_limits.DECIMAL_DIGITS
 
     def hash_next(count: int, out: bytearray) -> bool:
         taken = scales.take(count)
@@ -362,9 +363,9 @@ def _strings(data: ByteStream, runs: Runs) -> Hasher:
 def _entries(streams: Streams, version: int, entries: int, stop: Stop) -> Hasher:
     """Each entry of the dictionary is hashed once."""
     data = streams.open("DATA")
-    if entries > limits.ORC_DICTIONARY_MAX:
+    if entries > orc_limits.DICTIONARY_MAX:
         raise data.fault(
-            f"a dictionary of {entries} entries, more than the {limits.ORC_DICTIONARY_MAX} that are read"
+            f"a dictionary of {entries} entries, more than the {orc_limits.DICTIONARY_MAX} that are read"
         )
     entry = _strings(streams.open("DICTIONARY_DATA"), streams.lengths())
     table = bytearray()

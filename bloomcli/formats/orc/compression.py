@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 
 HEADER: Final = 3
@@ -30,7 +31,9 @@ class Codec(NamedTuple):
     """Uncompressed bytes of a chunk, at most."""
     path: str
 
-    def decompress(self, data: bytes, offset: int, field: str, ceiling: int = limits.STREAM_MAX_BYTES) -> bytes:
+    def decompress(
+        self, data: bytes, offset: int, field: str, ceiling: int = orc_limits.FILTER_STREAM_MAX_BYTES
+    ) -> bytes:
         """A whole stream's bytes; `offset` is where it starts in the file.
 
         Raises CorruptFile for chunks that contradict themselves or their stream, UnsupportedError for LZO and
@@ -67,7 +70,7 @@ class Codec(NamedTuple):
 
         Raises as `decompress`.
         """
-        most = max(limits.ORC_METADATA_FREE_BYTES, limits.ORC_METADATA_RATIO * len(data))
+        most = max(orc_limits.METADATA_FREE_BYTES, orc_limits.METADATA_RATIO * len(data))
         return self.decompress(data, offset, field, min(most, limits.FOOTER_MAX_BYTES))
 
     def header(self, data: bytes | memoryview, left: int, offset: int, field: str) -> tuple[int, bool]:
@@ -249,7 +252,7 @@ def codec_of(postscript: Any, path: str, offset: int) -> Codec:
             f"compression kind {postscript.compression} is not known", path=path, offset=offset, field="compression"
         )
     size = postscript.compression_block_size or _DEFAULT_BLOCK
-    if size > limits.ORC_BLOCK_MAX_BYTES:
+    if size > orc_limits.BLOCK_MAX_BYTES:
         raise CorruptFile(
             f"a compression block size of {size} bytes can't be: a chunk's header has 23 bits for its length",
             path=path,

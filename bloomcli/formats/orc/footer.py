@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.compression import Codec, codec_of, next_print
 from bloomcli.formats.orc.schema import OrcType, read_types
@@ -133,7 +134,7 @@ class Footer:
         self.types: tuple[OrcType, ...] = read_types(self.message.types, self.path, self.footer_at)
         self.stripes = tuple(self._stripe(i, s) for i, s in enumerate(self.message.stripes))
         groups = sum(map(self.row_groups, self.stripes))
-        if groups > limits.ORC_ROW_GROUPS_MAX:
+        if groups > orc_limits.ROW_GROUPS_MAX:
             raise self._fault(f"{groups} row groups are more than a file has", self.footer_at, "stripes")
 
     def _fault(self, reason: str, offset: int, field: str) -> CorruptFile:
@@ -267,7 +268,7 @@ class Footer:
     def _raw(self, stream: Stream, stripe: Stripe) -> tuple[bytes, int, str]:
         """A stream's bytes on disk, its offset and its field path."""
         field = f"{stripe.field}.streams[{stream.position}]"
-        if stream.length > limits.STREAM_MAX_BYTES:
+        if stream.length > orc_limits.FILTER_STREAM_MAX_BYTES:
             raise UnsupportedError(
                 f"a stream of {stream.length} bytes", path=self.path, offset=stream.offset, field=field
             )

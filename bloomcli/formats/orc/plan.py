@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from bloomcli import limits
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import BloomError, CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
 from bloomcli.formats.base import Built, Pieces, SizeRule, Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
+from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec, values
 from bloomcli.formats.orc.column_reader import REPEATED, TIMESTAMPS
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, sound_for_old_readers
@@ -89,7 +89,7 @@ class AddPlan(Change):
         orc-core sizes filters by the stride, and misses its rate by a little. That is reported if the user chose the rate.
         """
         stride = self.footer.stride
-        if stride > limits.ORC_STRIDE_TRUSTED:
+        if stride > orc_limits.STRIDE_TRUSTED:
             stride = max((min(s.rows, stride) for s in self.footer.stripes), default=0)
         repeated = any(t.kind in REPEATED for c in self.chosen for t in self.footer.above(c))
         count = rule.ndv or stride
@@ -133,10 +133,10 @@ class AddPlan(Change):
                 hint="the file is damaged; get it from its source again",
             )
         size = most_bytes(self.footer.row_groups(stripe), self.bits)
-        if size > limits.STREAM_MAX_BYTES:
+        if size > orc_limits.FILTER_STREAM_MAX_BYTES:
             raise UnsupportedError(
                 f"the filters of column {orc.path} would take {size} bytes in stripe {stripe.ordinal}, more than "
-                f"{limits.STREAM_MAX_BYTES}",
+                f"{orc_limits.FILTER_STREAM_MAX_BYTES}",
                 path=self.footer.path,
                 offset=stripe.offset,
                 field=stripe.field,

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
+from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.model.file import Column
 
@@ -52,11 +53,11 @@ class OrcType(NamedTuple):
     @property
     def fault(self) -> str | None:
         """Why the type is none that values are looked up as; None for any that a writer makes."""
-        digits = limits.ORC_DECIMAL_DIGITS
+        digits = orc_limits.DECIMAL_DIGITS
         if self.kind == "DECIMAL" and not (1 <= self.precision <= digits and self.scale <= digits):
             return f"{self.name} is no type that ORC has: how its values are hashed isn't known"
-        if self.kind == "CHAR" and self.maximum_length > limits.ORC_CHAR_MAX:
-            return f"{self.name} is padded to more than the {limits.ORC_CHAR_MAX} characters that are looked up"
+        if self.kind == "CHAR" and self.maximum_length > orc_limits.CHAR_MAX:
+            return f"{self.name} is padded to more than the {orc_limits.CHAR_MAX} characters that are looked up"
         return None
 
     @property
@@ -80,7 +81,7 @@ def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, .
             hint="the footer is damaged; get the file from its source again",
         )
 
-    if not types or len(types) > limits.ORC_TYPES_MAX:
+    if not types or len(types) > orc_limits.TYPES_MAX:
         raise fault(f"the file has {len(types)} types", 0)
     found: list[OrcType] = []
     # (id, steps) still to be visited; a preorder hands out ids in the order of the visits

@@ -13,8 +13,8 @@ from typing import Any, Final
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.storage.os_errors import read_file
 
 MAGIC: Final = b"ORC"
@@ -67,12 +67,12 @@ def parse(name: str, data: bytes, path: str, offset: int, field: str) -> Any:
     Raises CorruptFile for bytes that are no such message, UnsupportedError for one of very many parts: protobuf makes
     room for each.
     """
-    if len(data) > limits.ORC_MESSAGES_MAX:
+    if len(data) > orc_limits.MESSAGES_MAX:
         from bloomcli import kernels
 
-        if kernels.message_parts(data, limits.ORC_MESSAGES_MAX) > limits.ORC_MESSAGES_MAX:
+        if kernels.message_parts(data, orc_limits.MESSAGES_MAX) > orc_limits.MESSAGES_MAX:
             raise UnsupportedError(
-                f"a {name} message of more than {limits.ORC_MESSAGES_MAX} parts",
+                f"a {name} message of more than {orc_limits.MESSAGES_MAX} parts",
                 path=path,
                 offset=offset,
                 field=field,

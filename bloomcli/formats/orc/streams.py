@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from bloomcli import kernels, limits
+from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
 from bloomcli.formats.orc.footer import Stream, Stripe
 from bloomcli.storage.source import Source
@@ -90,9 +91,9 @@ class ByteStream:
 
     def check_size(self, size: int) -> None:
         """Raise UnsupportedError where the stream has, or has to have, more bytes than are read."""
-        if size > limits.ORC_STREAM_MAX_BYTES:
+        if size > orc_limits.DATA_STREAM_MAX_BYTES:
             raise UnsupportedError(
-                f"a stream of more than {limits.ORC_STREAM_MAX_BYTES} bytes",
+                f"a stream of more than {orc_limits.DATA_STREAM_MAX_BYTES} bytes",
                 path=self._source.path,
                 offset=self._start,
                 field=self._field,

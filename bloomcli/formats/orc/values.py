@@ -21,8 +21,9 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from bloomcli import kernels, limits
+from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
+from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.column_reader import TIMESTAMPS, ColumnReader, Taken, unreadable
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
@@ -106,4 +107,4 @@ def memory(streams: StripeFooter, orc: OrcType) -> int:
     hashes."""
     columns = streams.message.columns
     entries = columns[orc.id].dictionary_size if orc.id < len(columns) else 0
-    return 8 * min(int(entries), limits.ORC_DICTIONARY_MAX)
+    return 8 * min(int(entries), orc_limits.DICTIONARY_MAX)

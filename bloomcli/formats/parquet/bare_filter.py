@@ -10,6 +10,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters import hashes
 from bloomcli.formats.answer import Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterFile, Plan, SizeRule, Tick
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import variants
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, unknown_kind
 from bloomcli.formats.parquet.spec import Place
@@ -22,9 +23,9 @@ _COLUMN = Column(path="(filter)", index=0, physical="BYTE_ARRAY")
 
 def is_bare(source: Source) -> bool:
     """Whether the file is a filter header, of whatever variant, and exactly its bitset."""
-    if not limits.FILTER_MIN_BYTES < source.size <= limits.FILTER_MAX_BYTES + limits.FILTER_HEADER_MAX_BYTES:
+    if not limits.FILTER_MIN_BYTES < source.size <= limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
         return False
-    head = source.read_at(0, min(source.size, limits.FILTER_HEADER_MAX_BYTES))
+    head = source.read_at(0, min(source.size, parquet_limits.FILTER_HEADER_MAX_BYTES))
     try:
         header = variants.parse_header(head, Place(source.path, 0, "header"))
     except CorruptFile:

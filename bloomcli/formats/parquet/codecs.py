@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from bloomcli import limits
 from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.formats.parquet import limits as parquet_limits
 
 _GZIP_WINDOW: Final = 31
 """zlib's 15 bits, plus 16 for the gzip format."""
@@ -54,17 +54,17 @@ def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: in
     """The same in parts of `window` bytes, from parts of the compressed ones; each part may be the last.
 
     They aren't counted here. Raises CodecError, and UnsupportedError where a codec has to have more at once than
-    `limits.PAGE_WHOLE_MAX_BYTES`.
+    `parquet_limits.PAGE_WHOLE_MAX_BYTES`.
     """
     if codec == "UNCOMPRESSED":
         yield from raw
         return
     opened = _STREAMS.get(codec)
     if opened is None:
-        if max(packed, size) > limits.PAGE_WHOLE_MAX_BYTES:
+        if max(packed, size) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
             raise UnsupportedError(
                 f"a page of {size} bytes, {packed} of them in the file, and with {codec} no more than"
-                f" {limits.PAGE_WHOLE_MAX_BYTES} are read",
+                f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
                 hint="rewrite the file with smaller pages, or with ZSTD",
             )
         yield decompress(codec, memoryview(b"".join(raw)), size)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import UnsupportedError
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.page_windows import AnyBody, Feed
 from bloomcli.formats.parquet.pages import Page
@@ -143,7 +144,7 @@ def _plain(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
 
 def _batch(page: Page) -> int:
     """Values at a time; a dictionary's are held together anyway."""
-    return limits.DICTIONARY_MAX_VALUES if page.dictionary else limits.ROWS_PER_BATCH
+    return parquet_limits.DICTIONARY_MAX_VALUES if page.dictionary else limits.ROWS_PER_BATCH
 
 
 def _fixed(values: Buffer, width: int, count: int, *, every: bool = False) -> Slice:
@@ -172,7 +173,7 @@ def _plain_binary(page: Page, feed: Feed) -> Iterator[Slice]:
         else:
             head = memoryview(feed.data)[feed.position : feed.position + _PREFIX]
             size = int.from_bytes(head, "little")
-            if size > limits.VALUE_AT_ONCE_BYTES:
+            if size > parquet_limits.VALUE_AT_ONCE_BYTES:
                 feed.position += _PREFIX
                 yield _long(feed, size)
                 left -= 1
@@ -268,7 +269,7 @@ def _delta_length(page: Page, body: AnyBody, _: int | None) -> Iterator[Slice]:
             yield Slice(_cut(hashes, count), count, data=feed.data, start=start, sizes=sizes)
         if status == kernels.MORE_LENGTHS:
             lengths.more()
-        elif status == kernels.MORE_BYTES and lengths.deltas.length() > limits.VALUE_AT_ONCE_BYTES:
+        elif status == kernels.MORE_BYTES and lengths.deltas.length() > parquet_limits.VALUE_AT_ONCE_BYTES:
             yield _long(feed, lengths.deltas.length())
             lengths.deltas.take()
         elif status == kernels.MORE_BYTES:
@@ -279,7 +280,7 @@ def _delta_byte_array(page: Page, body: AnyBody, width: int | None) -> Iterator[
     middle = _Numbers(body, page.start, page.present).end()
     feed = body.open(_Numbers(body, middle, page.present).end())
     prefixes, suffixes = _Numbers(body, page.start, page.present), _Numbers(body, middle, page.present)
-    values = kernels.Prefixed(limits.DELTA_VALUE_MAX_BYTES, -1 if width is None else width)
+    values = kernels.Prefixed(parquet_limits.DELTA_VALUE_MAX_BYTES, -1 if width is None else width)
     limit = min(page.present, limits.ROWS_PER_BATCH)
     status = None
     while status != kernels.ALL_DONE:
@@ -297,10 +298,12 @@ def _delta_byte_array(page: Page, body: AnyBody, width: int | None) -> Iterator[
         elif status == kernels.MORE_BYTES:
             feed.more(max(suffixes.deltas.length() - feed.left, 1))
         if status == kernels.TOO_LONG:
-            raise _beyond(page, f"a value of more than {limits.DELTA_VALUE_MAX_BYTES} bytes in DELTA_BYTE_ARRAY")
-        if values.hashed > limits.DELTA_PAGE_MAX_BYTES:
             raise _beyond(
-                page, f"a DELTA_BYTE_ARRAY page with more than {limits.DELTA_PAGE_MAX_BYTES} bytes of values"
+                page, f"a value of more than {parquet_limits.DELTA_VALUE_MAX_BYTES} bytes in DELTA_BYTE_ARRAY"
+            )
+        if values.hashed > parquet_limits.DELTA_PAGE_MAX_BYTES:
+            raise _beyond(
+                page, f"a DELTA_BYTE_ARRAY page with more than {parquet_limits.DELTA_PAGE_MAX_BYTES} bytes of values"
             )
 
 

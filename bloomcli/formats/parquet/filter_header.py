@@ -14,6 +14,7 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats import base
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_header
@@ -87,7 +88,7 @@ def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
 
 def load_header(source: Source, chunk: ColumnChunk, data_end: int) -> FilterHeader:
     """The header of a chunk's filter, without its bits. Raises FilterProblem as `load` does."""
-    return _start(source, chunk, data_end, limits.FILTER_HEADER_MAX_BYTES)[0]
+    return _start(source, chunk, data_end, parquet_limits.FILTER_HEADER_MAX_BYTES)[0]
 
 
 def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tuple[FilterHeader, bytes]:
@@ -117,15 +118,15 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
         raise problem(
             f"bloom_filter_length is {claimed}, but {room} bytes are left before the footer", "filter-length"
         )
-    if claimed is not None and claimed > limits.FILTER_MAX_BYTES + limits.FILTER_HEADER_MAX_BYTES:
+    if claimed is not None and claimed > limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
         raise problem(
             f"bloom_filter_length is {claimed}, more than a filter may have ({limits.FILTER_MAX_BYTES})",
             "filter-too-large",
         )
-    first = min(limits.FILTER_HEADER_MAX_BYTES if claimed is None or claimed > most else claimed, room)
+    first = min(parquet_limits.FILTER_HEADER_MAX_BYTES if claimed is None or claimed > most else claimed, room)
     data = source.read_at(offset, first)
     try:
-        header = parse_header(data[: limits.FILTER_HEADER_MAX_BYTES], Place(source.path, offset, field))
+        header = parse_header(data[: parquet_limits.FILTER_HEADER_MAX_BYTES], Place(source.path, offset, field))
     except CorruptFile as error:
         raise FilterProblem(
             f"no filter header at the filter's offset: {error.reason}",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from bloomcli import kernels, limits
+from bloomcli import kernels
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Place, Struct
 
@@ -59,4 +60,4 @@ class PageHeader(kernels.PageHeader):
 
 def parse(data: bytes, start: int, end: int) -> PageHeader:
     """The header at `start`, of bytes that end at `end`. Raises CompactError."""
-    return PageHeader(data, start, end, limits.THRIFT_MAX_DEPTH)
+    return PageHeader(data, start, end, parquet_limits.THRIFT_MAX_DEPTH)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from bloomcli import limits
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import codecs
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer, CodecError
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.storage.source import Source
@@ -114,11 +114,11 @@ class LargeBody:
 
     def whole(self) -> Buffer:
         """All bytes, for what can't be decoded in windows. Raises UnsupportedError beyond a ceiling."""
-        if self.size > limits.PAGE_WHOLE_MAX_BYTES and codecs.streams(self._packed.codec):
+        if self.size > parquet_limits.PAGE_WHOLE_MAX_BYTES and codecs.streams(self._packed.codec):
             raise self._placed(
                 UnsupportedError(
                     f"a page of {self.size} bytes, and in its encoding no more than"
-                    f" {limits.PAGE_WHOLE_MAX_BYTES} are read",
+                    f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
                     hint="rewrite the file with smaller pages",
                 )
             )
@@ -161,4 +161,4 @@ AnyBody = Body | LargeBody
 
 def is_large(packed: int, size: int) -> bool:
     """Whether a page is read in windows."""
-    return max(packed, size) > limits.PAGE_AT_ONCE_BYTES
+    return max(packed, size) > parquet_limits.PAGE_AT_ONCE_BYTES

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from bloomcli import kernels, limits
+from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import codecs, page_header, spec
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, Packed, is_large
@@ -112,7 +113,7 @@ class ChunkReader:
             try:
                 header = page_header.parse(self._window, skip, skip + room)
             except kernels.CompactError as error:
-                if size >= HEADER_WINDOW and (room < size or size >= limits.PAGE_HEADER_MAX_BYTES):
+                if size >= HEADER_WINDOW and (room < size or size >= parquet_limits.PAGE_HEADER_MAX_BYTES):
                     raise place.fault(error.reason, error.offset - skip) from None
                 size = HEADER_WINDOW if size < HEADER_WINDOW else size * 16
             else:

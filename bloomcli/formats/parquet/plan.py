@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from bloomcli import limits
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
@@ -14,6 +13,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Kept, Pieces, SizeRule, Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
 from bloomcli.formats.parquet import extension, values
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.describe import present_values
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.filter_header import field_of
@@ -170,7 +170,9 @@ class AddPlan(Change):
     def _memory(self, chunk: ColumnChunk) -> int:
         """The most memory that building a chunk's filter takes, bytes: the filter, its first fold, and decoding."""
         size = self._upper_bound(chunk)
-        return size + size // 2 + min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, limits.DECODING_BYTES)
+        return (
+            size + size // 2 + min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, parquet_limits.DECODING_BYTES)
+        )
 
     def failed(self) -> bool:
         """Some column could not be read."""
@@ -208,7 +210,7 @@ class AddPlan(Change):
         """A chunk's filter; None for it where it has to be larger than was expected, unless it may grow (`grows`)."""
         refuse_damaged(self.filters.source, chunk, self.filters.footer.start, self._stop)
         count = decoded = 0
-        room = self._upper_bound(chunk) + limits.DECODING_BYTES
+        room = self._upper_bound(chunk) + parquet_limits.DECODING_BYTES
 
         def build(size: int | None) -> SplitBlockFilter:
             nonlocal count, decoded

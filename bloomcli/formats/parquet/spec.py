@@ -10,9 +10,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Final, NamedTuple
 
-from bloomcli import kernels, limits
+from bloomcli import kernels
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import idl
+from bloomcli.formats.parquet import limits as parquet_limits
 
 MAGIC: Final = b"PAR1"
 MAGIC_ENCRYPTED: Final = b"PARE"
@@ -111,7 +112,7 @@ class Struct:
         self.start = start
         self.place = place
         try:
-            self.spans, self.end = kernels.compact_struct(data, start, limits.THRIFT_MAX_DEPTH)
+            self.spans, self.end = kernels.compact_struct(data, start, parquet_limits.THRIFT_MAX_DEPTH)
         except kernels.CompactError as error:
             raise place.fault(error.reason, error.offset) from None
 
@@ -165,7 +166,7 @@ class Struct:
         if span is None:
             return []
         try:
-            kind, starts = kernels.compact_list(self.data, span.start, limits.THRIFT_MAX_DEPTH)
+            kind, starts = kernels.compact_list(self.data, span.start, parquet_limits.THRIFT_MAX_DEPTH)
         except kernels.CompactError as error:
             raise self.place.fault(error.reason, error.offset, field) from None
         if kind != STRUCT and len(starts) > 1:

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator
 from itertools import compress, islice
 from typing import Final
 
-from bloomcli import kernels, limits
+from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.filters import hashes
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.encodings import Slice, slices, width_of
 from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
 from bloomcli.model.file import Column, ColumnChunk
@@ -95,7 +96,8 @@ class HashedPage:
         """The values behind the hashes, as their bytes, in order. Slow: for the few that are reported."""
         if self.long is not None:
             raise UnsupportedError(
-                f"a value of {self.long} bytes, and no more than {limits.VALUE_AT_ONCE_BYTES} are held in memory",
+                f"a value of {self.long} bytes, and no more than {parquet_limits.VALUE_AT_ONCE_BYTES} are held in"
+                " memory",
                 path=self._place.path,
                 offset=self._place.base,
                 field=self._place.field,
@@ -135,7 +137,7 @@ class _Chunk:
 
     def __init__(self, chunk: ColumnChunk, stop: Stop) -> None:
         self.column = chunk.column
-        self._most = max(limits.VALUES_FREE, chunk.compressed_bytes * limits.VALUES_PER_BYTE)
+        self._most = max(parquet_limits.VALUES_FREE, chunk.compressed_bytes * parquet_limits.VALUES_PER_BYTE)
         self._hashed = 0
         self._stop = stop
 
@@ -164,8 +166,8 @@ class _Chunk:
         size = 0 if page.body is None else page.body.size
         present = min(page.present, size // (width_of(self.column) or 4))  # a number that lies is told of later
         for found, most, what in (
-            (present, limits.DICTIONARY_MAX_VALUES, "values"),
-            (size, limits.PAGE_WHOLE_MAX_BYTES, "bytes"),
+            (present, parquet_limits.DICTIONARY_MAX_VALUES, "values"),
+            (size, parquet_limits.PAGE_WHOLE_MAX_BYTES, "bytes"),
         ):
             if found > most:
                 raise UnsupportedError(

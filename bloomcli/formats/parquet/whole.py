@@ -16,6 +16,7 @@ from typing import Final
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import idl
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.formats.parquet.variants import parse_header
@@ -41,7 +42,7 @@ def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkPlace]
                 f"row_groups[{index}].columns",
             )
         doubtful, without_length = kernels.chunks_to_look_at(
-            footer.raw, chunks, types, footer.start, limits.THRIFT_MAX_DEPTH
+            footer.raw, chunks, types, footer.start, parquet_limits.THRIFT_MAX_DEPTH
         )
         for ordinal in doubtful:
             _look_at(source, footer, ChunkPlace(index, ordinal, chunks[ordinal]), gone)
@@ -94,12 +95,12 @@ def _refuse_filter(source: Source, footer: Footer, place: ChunkPlace, offset: in
 def _size(source: Source, footer: Footer, offset: int) -> int:
     """Of a filter whose length isn't in the metadata: by its header. 0 where it can't reach behind the data."""
     room = footer.start - offset
-    if room <= 0 or room >= limits.FILTER_MAX_BYTES + limits.FILTER_HEADER_MAX_BYTES:
+    if room <= 0 or room >= limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
         return 0  # none reaches so far: a larger one isn't read
-    data = source.read_at(offset, min(limits.FILTER_HEADER_MAX_BYTES, room))
+    data = source.read_at(offset, min(parquet_limits.FILTER_HEADER_MAX_BYTES, room))
     try:
         header = parse_header(data, Place(footer.path, offset, ""))
     except CorruptFile:
         # one that is cut off by the footer would go on in the new filters
-        return 0 if len(data) == limits.FILTER_HEADER_MAX_BYTES else room + 1
+        return 0 if len(data) == parquet_limits.FILTER_HEADER_MAX_BYTES else room + 1
     return header.header_bytes + max(header.num_bytes, 0)

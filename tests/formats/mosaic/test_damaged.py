@@ -13,8 +13,8 @@ from support.golden import MOSAIC
 from support.mosaicfiles import DRAFT, FOOTER, Parts, write
 
 import bloomcli
-from bloomcli import limits
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.formats.mosaic import limits as mosaic_limits
 
 HUGE = (1 << 32) - 1
 
@@ -160,7 +160,7 @@ def test_a_bucket_outside_the_data_is_refused(changes: dict[str, int], match: st
     ("changes", "match"),
     [
         ({"unpacked": HUGE}, "4294967295 bytes are claimed to be compressed here"),
-        ({"unpacked": limits.MOSAIC_BUCKET_MAX_BYTES + 1}, "536870913 bytes are claimed"),
+        ({"unpacked": mosaic_limits.BUCKET_MAX_BYTES + 1}, "536870913 bytes are claimed"),
         ({"unpacked": 1}, "can't be decoded"),
         ({"unpacked": 0}, "directory and slots take"),
         ({"size": 3}, "can't be decoded"),
@@ -174,7 +174,7 @@ def test_a_bucket_that_does_not_unpack_to_what_it_claims_is_refused(
 
 
 def test_a_row_group_of_more_rows_than_can_be_decoded_is_refused(path: Path) -> None:
-    whole = parts(path).with_group(1, rows=limits.MOSAIC_ROWS_MAX + 1)
+    whole = parts(path).with_group(1, rows=mosaic_limits.ROWS_MAX + 1)
     refused(whole.data(), path, "a row group of 268435457 rows is too large", *DECODING, error=UnsupportedError)
 
 

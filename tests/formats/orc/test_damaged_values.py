@@ -11,8 +11,8 @@ from support import orcfiles, orcruns
 from support.orcfiles import File
 
 import bloomcli
-from bloomcli import limits
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.formats.orc import limits as orc_limits
 
 ROWS = 40
 PRESENT, DATA, LENGTH, DICTIONARY_DATA = 0, 1, 2, 3
@@ -124,7 +124,7 @@ def test_no_room_is_made_for_a_string_of_any_length(path: Path) -> None:
 
 
 def test_a_stripe_of_too_many_values_is_not_supported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "ORC_VALUES_MAX", ROWS - 1)
+    monkeypatch.setattr(orc_limits, "VALUES_MAX", ROWS - 1)
     refused(path, "i", lambda _: None, f"a stripe with more than {ROWS - 1} values", UnsupportedError)
 
 

@@ -14,6 +14,7 @@ from support.tables import packed, write
 import bloomcli
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.filter_header import FilterProblem
 from bloomcli.model.file import Presence
 
@@ -193,7 +194,7 @@ def test_bytes_that_are_no_header_are_named(
     assert finding.message.startswith("no filter header at the filter's offset: ")
     assert message in finding.message
     assert finding.offset is not None
-    assert offset <= finding.offset < offset + limits.FILTER_HEADER_MAX_BYTES
+    assert offset <= finding.offset < offset + parquet_limits.FILTER_HEADER_MAX_BYTES
     assert at is None or finding.offset == offset + at
     told(path, "filter-header", "no filter header", finding.offset)
 

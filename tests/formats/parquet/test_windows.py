@@ -14,6 +14,7 @@ from support.wholepages import pages_of
 import bloomcli
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import page_windows
 
 NAMES = [(e, n) for e, names in ENCODINGS.items() for n in names]
@@ -22,7 +23,7 @@ NAMES = [(e, n) for e, names in ENCODINGS.items() for n in names]
 @pytest.fixture
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every page is a large one, and is read a few bytes at a time."""
-    monkeypatch.setattr(limits, "PAGE_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(parquet_limits, "PAGE_AT_ONCE_BYTES", 0)
     monkeypatch.setattr(limits, "ROWS_PER_BATCH", 3)
     monkeypatch.setattr(page_windows, "_WINDOW", 5)
 
@@ -65,7 +66,7 @@ def test_a_large_dictionary_and_its_indices_are_read_in_windows(
 def test_a_long_value_is_hashed_as_it_comes_and_told_by_its_length(
     tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "VALUE_AT_ONCE_BYTES", 40)
+    monkeypatch.setattr(parquet_limits, "VALUE_AT_ONCE_BYTES", 40)
     values = [random.Random(size).randbytes(size) for size in (3, 50, 1000, 40, 41, 0)]
     path = write(tmp_path / "f", {"c": pa.array(values, pa.binary())}, encoding=encoding)
     bloomcli.add(path, ["c"], in_place=True)
@@ -82,7 +83,7 @@ def test_a_long_value_is_hashed_as_it_comes_and_told_by_its_length(
 def test_a_missing_long_value_is_told_by_its_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from support import blooms
 
-    monkeypatch.setattr(limits, "VALUE_AT_ONCE_BYTES", 40)
+    monkeypatch.setattr(parquet_limits, "VALUE_AT_ONCE_BYTES", 40)
     path = write(tmp_path / "f", {"c": pa.array([b"x" * 1000, b"short"], pa.binary())}, dictionary=False)
     path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + blooms.build([b"other"], 32)))
     (finding,) = bloomcli.validate(path, deep=True).findings
@@ -105,8 +106,8 @@ def test_a_missing_long_value_is_told_by_its_length(tmp_path: Path, monkeypatch:
 def test_each_ceiling_is_named(
     tmp_path: Path, limit: str, options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "PAGE_AT_ONCE_BYTES", 0)
-    monkeypatch.setattr(limits, limit, 60)
+    monkeypatch.setattr(parquet_limits, "PAGE_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(parquet_limits, limit, 60)
     texts = [f"{'text' * 20} {i}" for i in range(90)]
     array = pa.array([i / 7 for i in range(90)] if options.get("encoding") == "BYTE_STREAM_SPLIT" else texts)
     path = write(tmp_path / "f", {"c": array}, **{"dictionary": False, **options})
