@@ -1,19 +1,18 @@
-"""The command lines that hints name, as they can be given for this file."""
+"""Command lines that hints name: as a shell takes them, without the file's name.
+
+What `bloom add` needs besides for files of one format, `bloomcli.formats.format.Format.adding` knows.
+"""
 
 from __future__ import annotations
 
-_MOSAIC = "mosaic"
+
+def adding(column: str, *options: str) -> str:
+    """`bloom add` for a column."""
+    return _quoted("add", column, *options)
 
 
-def adding(file_format: str, column: str, *options: str) -> str:
-    """`bloom add` for a column, with what its format and its name need, but without the file's name."""
-    return _quoted("add", column, *options, *(["--mosaic-draft"] if file_format == _MOSAIC else []))
-
-
-def shrinking(file_format: str, column: str, fpp: float) -> str:
-    """What makes a column's filters smaller: ORC's can't be folded."""
-    if file_format == "orc":
-        return adding(file_format, column, "--replace", "--fpp", f"{fpp:g}")
+def folding(column: str, fpp: float) -> str:
+    """`bloom fold` for a column, down to a rate."""
     return _quoted("fold", column, "--fpp", f"{fpp:g}")
 
 

@@ -13,7 +13,8 @@ from support import datasets, footers
 
 import bloomcli
 from bloomcli.cli import run
-from bloomcli.hints import adding, shrinking
+from bloomcli.formats.records import format_named
+from bloomcli.hints import folding
 from bloomcli.model.file import Finding
 
 
@@ -67,7 +68,6 @@ def test_the_hint_of_a_rate_above_the_limit_and_of_a_filter_too_large(tmp_path: 
 
 
 def test_mosaic_files_take_filters_as_a_draft_only() -> None:
-    assert adding("mosaic", "id", "--replace") == "`bloom add --replace --mosaic-draft --columns id`"
-    assert adding("parquet", "a,b") == "`bloom add --columns 'a\\,b'`"
-    assert shrinking("mosaic", "id", 0.01) == "`bloom fold --fpp 0.01 --columns id`"
-    assert shrinking("orc", "id", 0.01) == "`bloom add --replace --fpp 0.01 --columns id`"
+    assert format_named("mosaic").adding("id", "--replace") == "`bloom add --replace --mosaic-draft --columns id`"
+    assert format_named("parquet").adding("a,b") == "`bloom add --columns 'a\\,b'`"
+    assert folding("id", 0.01) == "`bloom fold --fpp 0.01 --columns id`"

@@ -95,7 +95,7 @@ class Readers:
                 f"{titles(fault.wrong)} {lose(fault.wrong)} rows by the filters on {', '.join(paths)} [{fault.rule}]"
                 f" ({evidence(fault.rule, fault.wrong)})"
             )
-        if self._rules.readers_said and columns and self._format == "parquet":
+        if self._rules.readers_said and columns:
             for who in self.who:
-                for issue in who.issues:
+                for issue in who.issues_of(self._format):
                     yield f"{who.title} may lose rows of files with filters ({told(issue)})"

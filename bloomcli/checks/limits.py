@@ -11,7 +11,8 @@ from bloomcli.checks import group_ranges
 from bloomcli.errors import near_names
 from bloomcli.filters import sizing
 from bloomcli.formats.base import FilterFile
-from bloomcli.hints import adding, shrinking
+from bloomcli.formats.records import format_named
+from bloomcli.hints import folding
 from bloomcli.model.file import Column, FilterFacts, Finding, Severity
 from bloomcli.policy.policy import FilePolicy, matches
 
@@ -45,7 +46,7 @@ def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
 def _without(file: FilterFile, column: Column, without: Sequence[int], *, in_part: bool) -> Finding:
     """`in_part`: other row groups have a filter, which `add` takes for a mistake without --replace."""
     in_all = file.row_group_count if file.stripes is None else file.stripes
-    unit = "row group" if file.stripes is None else "stripe"
+    unit = format_named(file.format).unit
     listed = ", ".join(map(str, without[:_SHOWN])) + (", ..." if len(without) > _SHOWN else "")
     return Finding(
         id="filter-required",
@@ -54,7 +55,7 @@ def _without(file: FilterFile, column: Column, without: Sequence[int], *, in_par
         row_group=without[0] if file.stripes is None else None,
         stripe=None if file.stripes is None else without[0],
         column=column.path,
-        hint=adding(file.format, column.path, *(["--replace"] if in_part else [])),
+        hint=format_named(file.format).adding(column.path, *(["--replace"] if in_part else [])),
         places=group_ranges.of_numbers(without),
     )
 
@@ -69,7 +70,7 @@ def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: File
                 fact,
                 "filter-fpp",
                 f"the measured false-positive rate is {fact.fpp:.4g}, above {limit.max_fpp:g}",
-                adding(file.format, fact.column, "--replace", "--fpp", f"{limit.max_fpp:g}"),
+                format_named(file.format).adding(fact.column, "--replace", "--fpp", f"{limit.max_fpp:g}"),
             )
         if limit.max_oversize is None or fact.bitset_bytes is None:
             continue
@@ -81,8 +82,15 @@ def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: File
                 "filter-oversized",
                 f"the bitset's {fact.bitset_bytes} bytes are {fact.bitset_bytes / needed:.0f} times what its values"
                 f" need for a rate of {fpp:g}, {needed}; accepted are {limit.max_oversize:g} times",
-                shrinking(file.format, fact.column, fpp),
+                _shrinking(file, fact.column, fpp),
             )
+
+
+def _shrinking(file: FilterFile, column: str, fpp: float) -> str:
+    """The command that makes a column's filters smaller: they are built again where they can't be folded."""
+    if file.unfoldable is not None:
+        return format_named(file.format).adding(column, "--replace", "--fpp", f"{fpp:g}")
+    return folding(column, fpp)
 
 
 def _needed_bytes(fact: FilterFacts, fpp: float) -> int | None:

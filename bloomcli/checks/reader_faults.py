@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bloomcli.formats.records import format_named
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, Severity
 from bloomcli.rules.reader_types import BY_PRECISION, DECIMAL_WIDTH, FLOAT16, MILLIS, WIDENED, Reader
@@ -36,13 +37,13 @@ class Fault(NamedTuple):
 
 
 class TypeFaults:
-    """What some readers lose by a column's type. Of Parquet: ORC hashes numbers of any width alike."""
+    """What some readers lose by a column's type, in formats whose hashes depend on the width of a number."""
 
     def __init__(self, file_format: str, named: Sequence[Reader], table: TableSchema | None) -> None:
         self._readers = {
             rule: [who for who in named if rule in who.wrong_about]
             for rule in (MILLIS, DECIMAL_WIDTH, WIDENED, FLOAT16)
-            if file_format == "parquet"
+            if format_named(file_format).hashed_by_width
         }
         self._table = table
 

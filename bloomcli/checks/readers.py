@@ -13,7 +13,7 @@ from bloomcli.checks import group_ranges
 from bloomcli.checks.reader_faults import TypeFaults, look, lose, titles
 from bloomcli.formats.answer import Answer
 from bloomcli.formats.base import FilterFile
-from bloomcli.hints import adding
+from bloomcli.formats.records import format_named
 from bloomcli.model.file import Column, FilterFacts, Finding, Presence, Severity
 from bloomcli.rules.reader_types import INTERVAL, ISSUE, NEGATIVE_ZERO, SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import named as known
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _ZEROS: Final = {"FLOAT16": "<e", "FLOAT": "<f", "DOUBLE": "<d"}
 """Types that have a negative zero, and how PLAIN packs them. Source: the Parquet format's Encodings.md."""
-_TODAYS: Final = (None, "parquet")
-"""Variants of Parquet filters that today's readers look values up in; the drafts' have a finding of their own."""
 
 
 class Unit(NamedTuple):
@@ -64,7 +62,7 @@ def readers(
     # by type too: several columns may have one path
     usable: dict[tuple[str, str, str | None], list[FilterFacts]] = {}
     for fact in facts:
-        if fact.problem is None and fact.untrusted is None and fact.variant in _TODAYS and fact.values != 0:
+        if fact.problem is None and fact.untrusted is None and fact.values != 0:
             usable.setdefault((fact.column, fact.physical, fact.logical), []).append(fact)
     faults = TypeFaults(file.format, named, table)
     looked_at = False
@@ -73,14 +71,14 @@ def readers(
         if found and (columns is None or column.index in columns):
             looked_at = True
             yield from _of_column(file, column, found, named, faults, confirm)
-    if looked_at and file.format == "parquet":
-        yield from _issues(named)
+    if looked_at:
+        yield from _issues(file.format, named)
 
 
-def _issues(named: Sequence[Reader]) -> Iterator[Finding]:
+def _issues(file_format: str, named: Sequence[Reader]) -> Iterator[Finding]:
     """Readers' faults that no file shows."""
     for who in named:
-        for issue in who.issues:
+        for issue in who.issues_of(file_format):
             yield Finding(
                 id=ISSUE,
                 severity=Severity.NOTE,
@@ -142,7 +140,7 @@ def _of_column(
             row_group=single[0].row_group,
             column=column.path,
             offset=single[0].offset,
-            hint=f"{adding(file.format, column.path, '--replace')} writes a larger one",
+            hint=f"{_adding(file, column)} writes a larger one",
             places=_extent(Unit(fact.row_group, fact.stripe) for fact in single),
         )
     yield from _intervals(file, column, [r for r in named if INTERVAL in r.wrong_about])
@@ -171,7 +169,7 @@ def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Ite
             f" don't: {titles(wrong)} {lose(wrong)} rows for `=` and IN",
             row_group=lost[0].row_group,
             column=column.path,
-            hint=f"{adding(file.format, column.path, '--replace')} inserts the normal form too",
+            hint=f"{_adding(file, column)} inserts the normal form too",
             places=_extent(lost),
         )
 
@@ -216,7 +214,7 @@ def _zeros(
         row_group=lone[0].row_group,
         stripe=lone[0].stripe,
         column=column.path,
-        hint=f"--deep says for certain; {adding(file.format, column.path, '--replace')} inserts both zeros",
+        hint=f"--deep says for certain; {_adding(file, column)} inserts both zeros",
         places=_extent(lone),
     )
 
@@ -235,13 +233,18 @@ def _lone_zero(file: FilterFile, column: Column, places: Sequence[Unit], wrong: 
         row_group=places[0].row_group,
         stripe=places[0].stripe,
         column=column.path,
-        hint=f"{adding(file.format, column.path, '--replace')} inserts both zeros",
+        hint=f"{_adding(file, column)} inserts both zeros",
         places=_extent(places),
     )
 
 
 def _extent(units: Iterable[Unit]) -> str:
     return group_ranges.of_places((unit.stripe, unit.row_group) for unit in units)
+
+
+def _adding(file: FilterFile, column: Column) -> str:
+    """The command that builds a column's filters again."""
+    return format_named(file.format).adding(column.path, "--replace")
 
 
 def _groups(count: int) -> str:

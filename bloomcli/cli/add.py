@@ -6,6 +6,7 @@ import click
 
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.cli.format_options import format_options
 from bloomcli.cli.reader_options import policy_file, policy_options, readers_option, table_schema_option
 
 
@@ -37,21 +38,7 @@ Examples:
     " rows are the most, except below lists and maps.",
 )
 @options.max_bytes_option("Cap of one filter's size; the report says which filters then miss the rate.")
-@click.option(
-    "--kind",
-    type=click.Choice(["utf8", "both"]),
-    help="ORC: 'both' also writes BLOOM_FILTER streams, for readers before ORC 1.4, where that is sound.",
-)
-@click.option(
-    "--variant",
-    type=click.Choice(["parquet", "parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"]),
-    help="For tests and old readers only: write filters of the 2018 drafts, which today's readers misread.",
-)
-@click.option(
-    "--mosaic-draft",
-    is_flag=True,
-    help="Mosaic: write version 2, the draft with filters, which released readers refuse to open.",
-)
+@format_options
 @click.option("--replace", is_flag=True, help="Build new filters where there are some already.")
 @readers_option(
     "Engines that read the files: globs leave out columns in which one of them would lose rows by a sound filter, and"
@@ -79,9 +66,7 @@ def command(
     fpp: float,
     ndv: int | None,
     max_bytes: int | None,
-    kind: str | None,
-    variant: str | None,
-    mosaic_draft: bool,
+    format_options: dict[str, str | bool],
     replace: bool,
     readers: tuple[str, ...],
     table_schema: str | None,
@@ -123,9 +108,7 @@ def command(
             "fpp": fpp if options.was_given("fpp") else None,
             "ndv": ndv,
             "max_bytes": max_bytes,
-            "kind": kind,
-            "variant": variant,
-            "mosaic_draft": mosaic_draft,
+            "format_options": format_options,
             "replace": replace,
             "policy": asked,
             "threads": threads,
@@ -144,9 +127,7 @@ def command(
             fpp=fpp if options.was_given("fpp") else None,
             ndv=ndv,
             max_bytes=max_bytes,
-            kind=kind,
-            variant=variant,
-            mosaic_draft=mosaic_draft,
+            format_options=format_options,
             replace=replace,
             policy=asked,
             threads=threads,

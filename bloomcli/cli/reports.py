@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from bloomcli.errors import BloomError, UsageError, WriteError
+from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
+from bloomcli.formats.registry import has_magic
 from bloomcli.storage.local.atomic import place
 from bloomcli.storage.os_errors import is_directory, refused, status
+from bloomcli.storage.source import open_source
 
-_MAGICS: Final = (b"PAR1", b"PARE", b"ORC", b"MOSA", b"crc\0")
-"""How files of ours, or their checksums, start or end: no report does."""
+_CHECKSUMS: Final = b"crc\0"
+"""How Hadoop's checksum files start."""
 
 _STREAMS: Final = ("/dev/", "/proc/self/fd/")
 
@@ -86,12 +88,9 @@ def _is_stream(path: str) -> bool:
 
 
 def _is_data(path: str) -> bool:
+    """A file of a known format, whole or cut off, or its checksums: what looks like one is never replaced."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            head = file.read(4)
-            file.seek(0, os.SEEK_END)
-            file.seek(max(file.tell() - 4, 0))
-            tail = file.read(4)
-    except (FileNotFoundError, PermissionError, ValueError):  # what can't be read, the write will tell
+        with open_source(os.path.realpath(path)) as source:
+            return source.read_at(0, min(source.size, len(_CHECKSUMS))) == _CHECKSUMS or has_magic(source)
+    except (UnreadableError, ValueError):  # what can't be read, the write will tell
         return False
-    return head.startswith(_MAGICS) or tail.startswith(_MAGICS)

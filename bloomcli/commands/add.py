@@ -14,34 +14,30 @@ from bloomcli.commands.columns import select
 from bloomcli.commands.existing_filters import Place, holds_nothing, incomplete, present, shortfall
 from bloomcli.commands.progress import Progress
 from bloomcli.errors import UsageError
+from bloomcli.formats.add_options import checked_options, for_old_readers, refuse_foreign
 from bloomcli.formats.base import Chosen, FilterFile, Plan, SizeRule
+from bloomcli.formats.format import NO_OPTIONS, OptionValues
 from bloomcli.model.file import ChangeReport, Column, FilterFacts
 from bloomcli.policy.policy import FilePolicy, Policy
 
 FPP: Final = 0.01
 """The rate of filters for which none is asked."""
-_TODAYS: Final = "parquet"
-"""The variant of Parquet filters that is no plan."""
 
 
 def size_rule(
     fpp: float,
     ndv: int | None = None,
     max_bytes: int | None = None,
-    kind: str | None = None,
-    variant: str | None = None,
-    mosaic_draft: bool = False,
+    options: OptionValues = NO_OPTIONS,
 ) -> SizeRule:
-    """Check the figures that size filters. Raises UsageError."""
+    """Check the figures that size filters, and the options that belong to single formats. Raises UsageError."""
     if not 0 < fpp < 1:
         raise UsageError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
     if ndv is not None and ndv < 1:
         raise UsageError(f"a number of distinct values is 1 or more, not {ndv}")
     if max_bytes is not None and max_bytes < limits.FILTER_MIN_BYTES:
         raise UsageError(f"the smallest filter has {limits.FILTER_MIN_BYTES} bytes; a cap of {max_bytes} leaves none")
-    if kind not in {None, "utf8", "both"}:
-        raise UsageError(f"no kind of filter is called {kind!r}", hint="utf8 or both, for ORC")
-    return SizeRule(fpp=fpp, ndv=ndv, max_bytes=max_bytes, kind=kind, variant=variant, mosaic_draft=mosaic_draft)
+    return SizeRule(fpp=fpp, ndv=ndv, max_bytes=max_bytes, options=checked_options(options))
 
 
 def order(
@@ -50,13 +46,14 @@ def order(
     fpp: float | None = None,
     ndv: int | None = None,
     max_bytes: int | None = None,
-    kind: str | None = None,
-    variant: str | None = None,
-    mosaic_draft: bool = False,
     replace: bool = False,
     missing: bool = False,
     exclude: Sequence[str] = (),
     policy: Policy | None = None,
+    kind: str | None = None,
+    variant: str | None = None,
+    mosaic_draft: bool = False,
+    format_options: OptionValues = NO_OPTIONS,
 ) -> ChangeRequest:
     """What to add, to whichever file; with `missing`, where there are no filters yet. Raises UsageError.
 
@@ -65,7 +62,9 @@ def order(
     if not columns:
         raise UsageError("no columns to add filters for", hint="name them with --columns")
     asked = fpp is not None or ndv is not None
-    rule = size_rule(FPP if fpp is None else fpp, ndv, max_bytes, kind, variant, mosaic_draft)
+    options = {"kind": kind, "variant": variant, "mosaic_draft": mosaic_draft, **format_options}
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    rule = size_rule(FPP if fpp is None else fpp, ndv, max_bytes, given)
     rule = rule._replace(by_default=not asked)
 
     wanted = names(columns, "columns")
@@ -73,7 +72,7 @@ def order(
     whole = Policy() if policy is None else policy
 
     def readers_of(file: FilterFile) -> Readers:
-        if rule.variant not in {None, _TODAYS}:  # who asks for a plan knows who reads it
+        if for_old_readers(rule.options):  # who asks for a form that old readers have knows who reads it
             return Readers(file.format, FilePolicy(readers_said=True))
         return Readers(file.format, whole.for_file(file.source.path))
 
@@ -120,6 +119,7 @@ def order(
     def plan(file: FilterFile) -> Plan:
         own = chosen(file)
         _refuse(file, own, readers_of(file))
+        refuse_foreign(rule.options, file.format, file.source.path)
         return file.plan_add(own, sized(file), replace=replace, missing=missing and not replace)
 
     def remarks(file: FilterFile) -> tuple[str, ...]:
@@ -158,6 +158,7 @@ def add(
     kind: str | None = None,
     variant: str | None = None,
     mosaic_draft: bool = False,
+    format_options: OptionValues = NO_OPTIONS,
     replace: bool = False,
     readers: Sequence[str] = (),
     table_schema: str | os.PathLike[str] | None = None,
@@ -190,6 +191,7 @@ def add(
             ("parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"), hashed with Murmur3.
         mosaic_draft: Mosaic: write version 2 of the format, a draft that released readers refuse; without it
             filters can't be added to a Mosaic file. Other formats take no notice.
+        format_options: options of single formats, by name; for those of formats that other packages add.
         replace: build new filters where there are some already.
         readers: the engines that read the file. Globs leave columns out in which one of them would lose rows by a
             sound filter; where such a column is named, that is an error. All known engines that read files as they
@@ -217,6 +219,7 @@ def add(
         kind=kind,
         variant=variant,
         mosaic_draft=mosaic_draft,
+        format_options=format_options,
         replace=replace,
         policy=readers_policy(policy, readers=readers, table_schema=table_schema),
     )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from bloomcli.errors import FilterExists
+from bloomcli.formats.add_options import recorded_choices, refuse_foreign
 from bloomcli.formats.base import FilterFile, SizeRule
 from bloomcli.model.file import Column, FilterFacts
 
@@ -54,6 +55,7 @@ def shortfall(
 
     @cache
     def largest() -> dict[tuple[int | None, int | None, str], int | None]:
+        refuse_foreign(rule.options, file.format, file.source.path)
         plan = file.plan_add(columns, rule, replace=True)
         return {(c.stripe, c.row_group, c.column): c.bitset_bytes for c in plan.estimate}
 
@@ -76,8 +78,9 @@ def shortfall(
     by_index = {c.index: c for c in columns}
     for place, kinds in there.items():
         first = next(iter(kinds))
-        wanted = file.encodings(by_index[place[0]], rule.kind)
-        if rule.kind is None and wanted[0] not in kinds:
+        kind = rule.choice("kind")
+        wanted = file.encodings(by_index[place[0]], kind)
+        if kind is None and wanted[0] not in kinds:
             wanted = (first,)
         for encoding in wanted:
             if encoding not in kinds:
@@ -93,10 +96,12 @@ def _unfit(found: FilterFacts, rule: SizeRule) -> str | None:
     """Why a filter isn't of use for what is asked for, whatever its rate."""
     if found.problem is not None:
         return f"it can't be read ({found.problem})"
-    if rule.variant is not None and found.variant is not None:
-        if found.variant != rule.variant:
-            return f"its variant is {found.variant}, {rule.variant} is asked for"
-    elif found.untrusted is not None:
+    chosen = recorded_choices(rule.options)
+    recorded = {name: value for name in chosen if (value := getattr(found, name)) is not None}
+    for name, value in recorded.items():
+        if value != chosen[name]:
+            return f"its {name} is {value}, {chosen[name]} is asked for"
+    if found.untrusted is not None and not recorded:
         return f"readers must not use it ({found.untrusted})"
     if rule.max_bytes is not None and (found.bitset_bytes or 0) > rule.max_bytes:
         return f"it has {found.bitset_bytes} bytes, at most {rule.max_bytes} are asked for"

@@ -14,6 +14,7 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
+from bloomcli.formats.format import NO_OPTIONS, OptionValues
 from bloomcli.model.file import Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
 from bloomcli.storage.source import Source
 from bloomcli.values.literals import Literal
@@ -25,16 +26,17 @@ class SizeRule(NamedTuple):
     fpp: float
     ndv: int | None = None
     max_bytes: int | None = None
-    kind: str | None = None
-    """Which of a format's kinds of filter to write; None for the usual one."""
-    variant: str | None = None
-    """Parquet: the header's variant; None for today's."""
-    mosaic_draft: bool = False
-    """Mosaic: write version 2, which released readers refuse."""
+    options: OptionValues = NO_OPTIONS
+    """Options that belong to single formats, checked against the formats' records."""
     least: int = limits.FILTER_MIN_BYTES
     """Bytes of the smallest split-block filter to write, a power of two; `max_bytes` wins over it."""
     by_default: bool = False
     """`fpp` and `ndv` are bloom's defaults, not the user's choice."""
+
+    def choice(self, option: str) -> str | None:
+        """The value of a format's option; None where it wasn't given."""
+        value = self.options.get(option)
+        return value if isinstance(value, str) else None
 
     @property
     def largest_split_block(self) -> int:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, SizeRule, Tick
-from bloomcli.hints import adding
+from bloomcli.formats.records import format_named
 from bloomcli.model.file import Column, FilterDump, FilterFacts, Finding
 
 
@@ -123,7 +123,7 @@ class LocatedFile(FilterFile):
                 if one
                 else f"column {column.path} has no filters in stripe {stripe}",
                 path=self.source.path,
-                hint=f"{adding(self.format, column.path)} adds {'one' if one else 'some'}",
+                hint=f"{format_named(self.format).adding(column.path)} adds {'one' if one else 'some'}",
             )
         loaded = self.filters.load(location)
         header, bitset = self.describe.raw(loaded, row_group)

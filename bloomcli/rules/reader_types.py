@@ -49,6 +49,7 @@ class Evidence(NamedTuple):
 _NOTHING: Final[Mapping[str, Evidence]] = {}
 _NONE: Final[frozenset[str]] = frozenset()
 _FORMATS: Final = frozenset({"parquet", "orc"})
+_ISSUES_IN: Final = frozenset({"parquet"})
 _NO_WIDTHS: Final[Mapping[str, str]] = {}
 
 
@@ -70,7 +71,9 @@ class Reader(NamedTuple):
     misreads: Mapping[str, Evidence] = _NOTHING
     """Rule id -> by what it is known that it looks values up wrongly in such a filter, which `add` never writes."""
     issues: tuple[Evidence, ...] = ()
-    """Of Parquet, faults that no file shows: of some queries, of types that a query names; and what threads tell."""
+    """Faults that no file shows: of some queries, of types that a query names; and what threads tell."""
+    issues_in: frozenset[str] = _ISSUES_IN
+    """Formats whose files they are about."""
     tables_only: bool = False
     """It reads files through a table's schema only."""
     superseded: bool = False
@@ -91,3 +94,7 @@ class Reader(NamedTuple):
     def loses_zeros(self, kind: str, file_format: str) -> bool:
         """Whether it looks only its literal's own zero up in columns of a kind."""
         return kind in self.zeros and file_format in self.zeros_in
+
+    def issues_of(self, file_format: str) -> tuple[Evidence, ...]:
+        """Its faults with files of a format that no file shows."""
+        return self.issues if file_format in self.issues_in else ()

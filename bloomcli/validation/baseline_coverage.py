@@ -61,5 +61,5 @@ def _by_readers(rules: FilePolicy, format: str | None, id: str) -> bool:  # noqa
     if id == WIDENED and rules.table is None:
         return False
     if id == ISSUE:
-        return format == "parquet" and any(who.issues for who in named)
+        return format is not None and any(who.issues_of(format) for who in named)
     return any(id in who.wrong_about and format in who.probes for who in named)

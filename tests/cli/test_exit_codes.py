@@ -50,7 +50,7 @@ from bloomcli.cli import EXIT_CODES
         (["validate", "{filtered}", "--max-fpp", "0%"], 2, "between 0 and 1"),
         (["inspect", "{nowhere}"], 3, "no such file"),
         (["dump", "{folder}"], 3, "directory"),
-        (["inspect", "{text}"], 3, "neither a Parquet nor an ORC file"),
+        (["inspect", "{text}"], 3, "no Mosaic, ORC or Parquet file"),
         (["inspect", "gopher://x/y"], 4, "can't be read here"),
     ],
 )

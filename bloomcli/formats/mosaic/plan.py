@@ -21,6 +21,7 @@ from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filterable import unfilterable
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import RowGroup
+from bloomcli.formats.mosaic.format import DRAFT
 from bloomcli.formats.mosaic.plan_base import Change
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
@@ -179,15 +180,7 @@ def _filled(size: int, column: MosaicColumn, hashed: values.Hashed) -> SplitBloc
 
 
 def _refuse(filters: Filters, columns: Sequence[Column], rule: SizeRule) -> None:
-    """Raise where the rule is of another format, a column can't have a filter, or --mosaic-draft is missing."""
-    if rule.kind is not None:
-        raise UsageError(
-            "Mosaic has one kind of filter", path=filters.source.path, hint="leave --kind out: it is for ORC"
-        )
-    if rule.variant is not None:
-        raise UsageError(
-            "Mosaic has one form of filters", path=filters.source.path, hint="leave --variant out: it is for Parquet"
-        )
+    """Raise where a column can't have a filter, or --mosaic-draft is missing."""
     for column in columns:
         mosaic = filters.footer.columns[column.index]
         if (reason := unfilterable(mosaic)) is not None:
@@ -197,10 +190,10 @@ def _refuse(filters: Filters, columns: Sequence[Column], rule: SizeRule) -> None
                 field=f"schema.columns[{mosaic.index}]",
                 hint="leave it out of --columns",
             )
-    if not rule.mosaic_draft:
+    if not rule.options.get(DRAFT.name):
         raise UsageError(
             "filters make this a version 2 file, as a draft has it: released Mosaic readers (paimon-mosaic 0.2.0) "
             "refuse version 2",
             path=filters.source.path,
-            hint="say --mosaic-draft if only readers with the draft will open it; `bloom remove` makes it version 1",
+            hint=f"say {DRAFT.flag} if only readers with the draft will open it; `bloom remove` makes it version 1",
         )

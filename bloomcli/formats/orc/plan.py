@@ -46,8 +46,6 @@ class AddPlan(Change):
         self, filters: Filters, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
     ) -> None:
         super().__init__(filters)
-        if rule.variant is not None:
-            raise UsageError("ORC has no such variants", path=self.footer.path, hint="leave --variant out")
         self.rule = rule
         self.chosen = [filters.footer.types[i] for i in sorted({c.index for c in columns})]
         for orc in self.chosen:
@@ -74,7 +72,7 @@ class AddPlan(Change):
         self.estimate = (*estimate, *self._dropped)
         self._count()
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
-        streams = 2 if rule.kind == "both" else 1
+        streams = 2 if rule.choice("kind") == "both" else 1
         self.new_bytes_bound = (
             streams * len(self.chosen) * groups * (self.bits * 5 // 4 // 8 + _ENTRY_BOUND)
             + sum(s.footer_length for s in self.footer.stripes)
@@ -246,7 +244,7 @@ class AddPlan(Change):
         return size * len(self._kinds(orc)) + self.bits // 8 + values.memory(self.footer.stripe_footer(stripe), orc)
 
     def _kinds(self, orc: OrcType) -> list[str]:
-        both = self.rule.kind == "both" and sound_for_old_readers(self.footer, orc)
+        both = self.rule.choice("kind") == "both" and sound_for_old_readers(self.footer, orc)
         return [UTF8, ORIGINAL] if both else [UTF8]
 
     def _build(self, stripe: Stripe, orc: OrcType, stop: Stop) -> _Built:

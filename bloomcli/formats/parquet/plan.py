@@ -22,7 +22,7 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer
 from bloomcli.formats.parquet.page_check import refuse_damaged
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
-from bloomcli.formats.parquet.variants import CURRENT, DRAFTS, filter_class
+from bloomcli.formats.parquet.variants import CURRENT, filter_class
 from bloomcli.model.file import Column, ColumnChunk, FilterChange
 from bloomcli.storage.local.copying import STEP_BYTES
 
@@ -61,7 +61,7 @@ class AddPlan(Change):
         replace: bool,
         missing: bool = False,
     ) -> None:
-        _refuse(filters, columns, rule)
+        _refuse(filters, columns)
         self.rule = rule
         self._stop = Stop()
         self._ahead: Ahead[_BuiltFilter] | None = None
@@ -74,7 +74,7 @@ class AddPlan(Change):
                 f"the footer has {found.text}, such as FlatBuffers metadata: whoever reads that in place of the "
                 "footer doesn't see the new filters",
             )
-        self.variant = rule.variant or CURRENT
+        self.variant = rule.choice("variant") or CURRENT
         self._filters = filter_class(self.variant)
         self.estimate = tuple(self._estimate(place) for place in self.chunks)
         self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks.values()))
@@ -261,13 +261,9 @@ class AddPlan(Change):
         return bits, count, decoded
 
 
-def _refuse(filters: Filters, columns: Sequence[Column], rule: SizeRule) -> None:
-    """Raise where the rule is of another format, the footer is signed, or a column can't have a filter."""
+def _refuse(filters: Filters, columns: Sequence[Column]) -> None:
+    """Raise if the footer is signed or a column can't have a filter."""
     path = filters.source.path
-    if rule.kind is not None:
-        raise UsageError("Parquet has one kind of filter", path=path, hint="leave --kind out: it is for ORC")
-    if rule.variant not in {None, CURRENT, *DRAFTS}:
-        raise UsageError(f"no variant is called {rule.variant!r}", hint=", ".join((CURRENT, *DRAFTS)))
     refuse_signed(filters.footer)  # before what is wrong with single columns: none of them can have a filter
     for column in columns:
         if (reason := unfilterable(column)) is not None:

@@ -136,7 +136,7 @@ def test_a_filter_that_is_there_is_replaced_only_when_asked(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"kind": "both"}, "one kind of filter"), ({"variant": "parquet-2018-page"}, "one form of filters")],
+    [({"kind": "both"}, "one kind of filter"), ({"variant": "parquet-2018-page"}, "one variant of filter")],
 )
 def test_other_formats_options_are_refused(options: dict[str, str], message: str, path: Path) -> None:
     with pytest.raises(UsageError, match=message):

@@ -169,7 +169,7 @@ def test_masked_filters_fold_to_what_fewer_blocks_would_have_given() -> None:
 
 
 def test_an_unknown_variant_is_refused(plain: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no variant is called 'parquet-2019'"):
+    with pytest.raises(UsageError, match="no variant of filter is called 'parquet-2019'"):
         bloomcli.add(plain, ["s"], output=tmp_path / "x", variant="parquet-2019")
 
 

@@ -1,0 +1,76 @@
+"""Options of `bloom add` that belong to single formats: which there are, and whether values for them are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bloomcli.errors import UsageError
+from bloomcli.formats.format import Format, Option, OptionValues, enumerated
+from bloomcli.formats.records import format_named, installed_formats, own_formats
+
+
+def own_options() -> Iterator[Option]:
+    """The options of `bloom add` that belong to single formats, of bloom's own formats."""
+    for record in own_formats():
+        yield from record.options
+
+
+def checked_options(values: OptionValues) -> OptionValues:
+    """The values of options that belong to single formats, as they are.
+
+    Raises UsageError for an option that no format has and a choice that isn't one.
+    """
+    for name, value in values.items():
+        owners = _owners(name)
+        if not owners:
+            raise UsageError(f"no format has an option {name!r}")
+        if not any(_takes(option, value) for _, option in owners):
+            record, option = owners[0]
+            raise UsageError(
+                f"no {option.noun} is called {value!r}",
+                hint=f"{enumerated(option.choices, 'or')}, for {record.title}",
+            )
+    return values
+
+
+def refuse_foreign(values: OptionValues, file_format: str, path: str) -> None:
+    """Raise UsageError where an option was given that files of this format don't have."""
+    record = format_named(file_format)
+    for name in values:
+        if record.option(name) is not None:
+            continue
+        owner, option = _owners(name)[0]
+        if not option.ignored_elsewhere:
+            raise UsageError(
+                f"{record.title} has one {option.noun}",
+                path=path,
+                hint=f"leave {option.flag} out: it is for {owner.title}",
+            )
+
+
+def for_old_readers(values: OptionValues) -> bool:
+    """Whether a choice says by itself who reads the files: readers of a format's old form."""
+    return any(value in option.old_readers for name, value in values.items() for _, option in _owners(name))
+
+
+def recorded_choices(values: OptionValues) -> dict[str, str]:
+    """Choices that a filter's facts show, by the fact's name."""
+    return {
+        option.fact: str(value)
+        for name, value in values.items()
+        for _, option in _owners(name)
+        if option.fact is not None
+    }
+
+
+def _owners(name: str) -> list[tuple[Format, Option]]:
+    """The formats that have an option; those that other packages add only where none of bloom's own has it."""
+    for records in (own_formats, installed_formats):
+        found = [(record, option) for record in records() if (option := record.option(name)) is not None]
+        if found:
+            return found
+    return []
+
+
+def _takes(option: Option, value: str | bool) -> bool:
+    return value in option.choices if option.choices else value is True

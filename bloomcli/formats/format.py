@@ -1,0 +1,97 @@
+"""The record of a format: its name, its magic bytes, the code that opens its files, its options of `bloom add`.
+
+Each format's folder has a module ``format`` with the folder's records, ``FORMATS``, and `bloomcli.formats.registry`
+finds them there. A record names the code that reads and writes files by its dotted path and doesn't import it: to
+recognise a file imports the records alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from bloomcli import hints
+
+OptionValues = Mapping[str, str | bool]
+"""Options of `bloom add` that belong to single formats: values by names. Options that weren't given are left out."""
+
+NO_OPTIONS: Final[OptionValues] = {}
+
+
+class Magic(NamedTuple):
+    """Bytes at a fixed place in every file of a format."""
+
+    data: bytes
+    at: int
+    """Where they begin: counted from the file's start, or, below 0, from its end."""
+    alone: bool = True
+    """They are enough to recognise a file. Otherwise a file that has no other magic was cut off."""
+
+
+class Option(NamedTuple):
+    """An option of `bloom add` for the files of one format."""
+
+    name: str
+    """The keyword argument of `bloomcli.add`; on the command line ``--name``, with hyphens for underscores."""
+    help: str
+    noun: str
+    """What the option chooses, for errors: ``kind of filter``."""
+    choices: tuple[str, ...] = ()
+    """The values; empty for an option that is given or not."""
+    usual: str | None = None
+    """The choice that stands for what is done without the option; None where no choice does."""
+    ignored_elsewhere: bool = False
+    """Files of other formats ignore it. Otherwise it is an error there."""
+    old_readers: frozenset[str] = frozenset()
+    """Choices for readers that the user names by them: what today's readers do wrongly doesn't count then."""
+    fact: str | None = None
+    """The field of `FilterFacts` that has the choice by which a filter was made; None where no field has."""
+
+    @property
+    def flag(self) -> str:
+        """As the command line spells it."""
+        return "--" + self.name.replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One format of files."""
+
+    name: str
+    """As reports and JSON name it; `FilterFile.format` of the files that `opener` opens."""
+    title: str
+    """As people write it, for messages."""
+    opener: str
+    """The class or function that makes a `FilterFile` of a `Source`: ``package.module:name``."""
+    magics: tuple[Magic, ...] = ()
+    detector: str | None = None
+    """For a format without magic bytes: the function that says of a `Source` whether it is of this format,
+    ``package.module:name``. It is called for files that no magic recognises."""
+    suffixes: tuple[str, ...] = ()
+    """Endings of file names, in lower case, each with its dot. They say what a file is meant to be: which format it
+    has, its bytes decide."""
+    writers: tuple[str, ...] = ()
+    """Modules that changing a file imports: processes that are about to be forked import them once."""
+    unit: str = "row group"
+    """What `validate --deep` reads at a time and what `--require` counts."""
+    options: tuple[Option, ...] = ()
+    """Options of `bloom add` for files of this format."""
+    needs: tuple[str, ...] = ()
+    """Options without which `bloom add` refuses every file of the format, for command lines in hints."""
+    hashed_by_width: bool = True
+    """A number's hash depends on the width at which the column stores it, so that a reader that hashes it at another
+    width doesn't find it."""
+
+    def option(self, name: str) -> Option | None:
+        """The option of this name; None where the format has none."""
+        return next((option for option in self.options if option.name == name), None)
+
+    def adding(self, column: str, *options: str) -> str:
+        """`bloom add` for a column of a file of this format, as a hint."""
+        return hints.adding(column, *options, *self.needs)
+
+
+def enumerated(words: Sequence[str], joint: str) -> str:
+    """Words in a sentence: ``a, b or c`` with the joint ``or``."""
+    return f" {joint} ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,0 +1,41 @@
+"""The records of Parquet files and of files that hold one Parquet filter and nothing else."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bloomcli.formats.format import Format, Magic, Option
+
+PARQUET: Final = Format(
+    name="parquet",
+    title="Parquet",
+    opener="bloomcli.formats.parquet.file:ParquetFile",
+    writers=("bloomcli.formats.parquet.plan", "bloomcli.formats.parquet.plan_reduce"),
+    magics=(
+        Magic(b"PAR1", -4),
+        Magic(b"PARE", -4),
+        Magic(b"PAR1", 0, alone=False),
+        Magic(b"PARE", 0, alone=False),
+    ),
+    suffixes=(".parquet", ".parq", ".pq"),
+    options=(
+        Option(
+            name="variant",
+            help="For tests and old readers only: write filters of the 2018 drafts, which today's readers misread.",
+            noun="variant of filter",
+            choices=("parquet", "parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"),
+            usual="parquet",
+            old_readers=frozenset({"parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"}),
+            fact="variant",
+        ),
+    ),
+)
+
+BARE_FILTER: Final = Format(
+    name="parquet-filter",
+    title="bare Parquet filter",
+    opener="bloomcli.formats.parquet.bare_filter:BareFilter",
+    detector="bloomcli.formats.parquet.bare_filter:is_bare",
+)
+
+FORMATS: Final = (PARQUET, BARE_FILTER)

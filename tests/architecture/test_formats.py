@@ -1,0 +1,106 @@
+"""Nothing outside a format's folder asks which format a file has: names, suffixes and magics are in records alone."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bloomcli.formats import records
+from bloomcli.formats.format import Format
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "bloomcli"
+FOLDERS = {path.parent for path in PACKAGE.glob("formats/*/format.py")}
+OUTSIDE = sorted(path for path in PACKAGE.rglob("*.py") if not FOLDERS & set(path.parents))
+
+EXEMPT = {
+    "rules/reader_types.py": "which formats' filters readers look up: facts about engines, by the formats' names",
+    "rules/reader_table.py": "the same",
+    "rules/reader_orc.py": "the same",
+}
+
+
+def words_of(record: Format) -> set[str | bytes]:
+    """What only a record says: as string literals, these ask which format a file has."""
+    # options' names aren't among them: they are keyword arguments of the public functions
+    options = {word for option in record.options for word in (option.flag, *option.choices)}
+    return {record.name, *record.suffixes, *(magic.data for magic in record.magics), *options}
+
+
+WORDS = set().union(*map(words_of, records.own_formats()))
+
+
+def literals(path: Path) -> set[str | bytes]:
+    """The string and bytes literals of a module, but for its docstrings."""
+    found = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
+    return {value for value in found if isinstance(value, (str, bytes))}
+
+
+def test_the_words_are_those_of_all_formats_and_some_module_is_looked_at() -> None:
+    assert {"parquet", "orc", "mosaic", b"ORC", ".orc", "--mosaic-draft"} <= WORDS
+    assert len(OUTSIDE) > 100
+    assert len(FOLDERS) == len({record.opener.rpartition(".")[0] for record in records.own_formats()})
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_module_outside_the_folders_names_a_format_or_imports_one(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    packages = tuple(f"bloomcli.formats.{folder.name}" for folder in FOLDERS)
+    assert not [name for name in imported if f"{name}.".startswith(tuple(f"{p}." for p in packages))]
+    if str(path.relative_to(PACKAGE)) not in EXEMPT:
+        assert not literals(path) & WORDS
+
+
+def test_every_exemption_is_needed() -> None:
+    assert all(literals(PACKAGE / name) & WORDS for name in EXEMPT)
+
+
+@pytest.mark.parametrize("record", records.own_formats(), ids=lambda r: r.name)
+def test_a_record_tells_what_its_code_does(record: Format) -> None:
+    module, _, name = record.opener.partition(":")
+    opened = getattr(__import__(module, fromlist=[name]), name)
+    assert opened.format == record.name
+    for writer in record.writers:
+        __import__(writer)
+
+
+def test_records_are_found_by_name_and_without_the_code_of_their_formats() -> None:
+    program = (
+        "import sys\n"
+        "from bloomcli.formats import records, registry\n"
+        "found = records.own_formats()\n"
+        "assert all(records.format_named(r.name) is r for r in found)\n"
+        "print(*(m for m in sys.modules if m.startswith('bloomcli.formats.')))\n"
+        "print(*(m for m in sys.modules if m.startswith('importlib.metadata')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    ours, metadata = (set(line.split()) for line in done.stdout.split("\n")[:2])
+    inside = {name for name in ours if name.split(".")[2] in {folder.name for folder in FOLDERS}}
+    assert inside == {f"bloomcli.formats.{f.name}" for f in FOLDERS} | {
+        f"bloomcli.formats.{f.name}.format" for f in FOLDERS
+    }
+    assert not metadata
+
+
+def test_to_open_a_file_imports_its_own_format_alone() -> None:
+    program = (
+        "import sys\n"
+        "from bloomcli.cli import run\n"
+        f"run(['inspect', {str(ROOT / 'fixtures' / 'parquet' / 'orders.parquet')!r}])\n"
+        "print(*(m for m in sys.modules if m.startswith('bloomcli.formats.')), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = {tuple(name.split(".")[2:]) for name in done.stderr.split()}
+    assert ("parquet", "file") in loaded
+    assert {name for name in loaded if name[0] in {"orc", "mosaic"}} == {
+        ("orc",),
+        ("orc", "format"),
+        ("mosaic",),
+        ("mosaic", "format"),
+    }
