@@ -1,0 +1,263 @@
+"""A format that another package adds, in one folder, works in every command: tests/formats/toy is such a package.
+
+It is installed as pip installs it, and `bloom` runs in processes of its own, as a user's does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.datasets import write as write_known
+
+ROOT = Path(__file__).parents[2]
+TOY = Path(__file__).with_name("toy")
+IDS = random.Random(7).sample(range(1_000_000), 900)
+NAMES = [f"näme {i % 400}" for i in range(900)]
+
+Bloom = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of packages with the toy format installed."""
+    source, target = tmp_path_factory.mktemp("toy") / "source", tmp_path_factory.mktemp("site")
+    shutil.copytree(TOY, source, ignore=shutil.ignore_patterns("__pycache__"))
+    install = ["pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--target", target, source]
+    subprocess.run([sys.executable, "-m", *install], check=True, capture_output=True)
+    assert (target / "bloom_toy" / "format.py").is_file()
+    return target
+
+
+@pytest.fixture
+def bloom(site: Path) -> Bloom:
+    """Runs `bloom` where the toy format is installed; gives its report, and fails at another exit code."""
+
+    def run(command: str, *arguments: object, code: int = 0, form: str | None = "json") -> Any:
+        done = start(site, command, *arguments, *(["--format", form] if form else []))
+        assert done.returncode == code, done.stderr
+        return json.loads(done.stdout) if form == "json" else done.stdout
+
+    return run
+
+
+def start(site: Path | None, *arguments: object, text: bool = True) -> subprocess.CompletedProcess[Any]:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [*([site] if site else []), ROOT]))}
+    command = [sys.executable, "-m", "bloomcli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=text, env=env, timeout=240)
+
+
+@pytest.fixture(scope="module")
+def toy_file(site: Path) -> Iterator[Callable[[Path, int], Path]]:
+    """Writes a toy file of 900 rows in three row groups; the second argument is added to each id."""
+    sys.path.insert(0, str(site))
+    from bloom_toy import spec
+
+    def write(path: Path, more: int = 0) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(spec.written({"id": [i + more for i in IDS], "name": NAMES}, 300))
+        return path
+
+    yield write
+    sys.path.remove(str(site))
+
+
+@pytest.fixture
+def path(tmp_path: Path, toy_file: Callable[[Path, int], Path]) -> Path:
+    return toy_file(tmp_path / "f.toy", 0)
+
+
+@pytest.fixture
+def filtered(path: Path, bloom: Bloom) -> Path:
+    """The file with filters on both columns."""
+    out = path.with_name("filtered.toy")
+    bloom("add", path, "--columns", "*", "--fpp", "0.01", "-o", out)
+    return out
+
+
+def test_without_the_package_the_format_is_unknown(path: Path) -> None:
+    done = start(None, "inspect", path)
+    assert done.returncode == 3
+    assert "no Mosaic, ORC or Parquet file" in done.stderr
+
+
+def test_the_unknown_format_error_names_it_too(tmp_path: Path, site: Path) -> None:
+    (tmp_path / "f").write_bytes(b"nothing that is known")
+    done = start(site, "inspect", tmp_path / "f")
+    assert done.returncode == 3
+    assert "no Mosaic, ORC, Parquet or Toy file" in done.stderr
+    assert "b'MOSA' or b'TOYF' at its end" in done.stderr
+    assert "bloom reads Mosaic, ORC, Parquet and Toy files" in done.stderr
+
+
+def test_inspect_shows_filters_that_meet_the_rate(filtered: Path, bloom: Bloom) -> None:
+    report = bloom("inspect", filtered)
+    assert (report["format"], report["rows"], report["row_groups"], report["columns"]) == ("toy", 900, 3, 2)
+    assert [(f["row_group"], f["column"]) for f in report["filters"]] == [
+        (group, column) for group in range(3) for column in ("id", "name")
+    ]
+    assert all(0 < f["fpp"] <= 0.01 and f["values"] == 300 for f in report["filters"])
+    assert "name" in bloom("inspect", filtered, form="text")
+
+
+def test_probe_finds_every_value_in_its_row_group_and_excludes_others(filtered: Path, bloom: Bloom) -> None:
+    for row, (number, name) in enumerate(zip(IDS, NAMES, strict=True)):
+        if row % 90 == 0:
+            for column, value in (("id", number), ("name", name)):
+                verdicts = bloom("probe", filtered, "--column", column, value)["verdicts"]
+                assert verdicts[row // 300]["presence"] == "maybe"
+    absent = bloom("probe", filtered, "--column", "id", "-1", code=1)
+    assert {verdict["presence"] for verdict in absent["verdicts"]} == {"absent"}
+    assert "block" in bloom("probe", filtered, "-c", "id", "-1", "--explain", form="text", code=1)
+
+
+def test_dump_gives_the_bits_that_are_in_the_file(filtered: Path, bloom: Bloom, site: Path) -> None:
+    fact = bloom("inspect", filtered)["filters"][2]
+    options = ["--column", "id", "--row-group", str(fact["row_group"]), "--format", "raw"]
+    done = start(site, "dump", filtered, *options, text=False)
+    data = filtered.read_bytes()[fact["offset"] :][: fact["length"]]
+    assert done.stdout[-fact["bitset_bytes"] :] == data[fact["header_bytes"] :]
+    assert fact["bitset_bytes"] >= 256
+
+
+def test_removing_what_was_added_gives_the_file_back(
+    path: Path, filtered: Path, bloom: Bloom, tmp_path: Path
+) -> None:
+    one = tmp_path / "one.toy"
+    bloom("remove", filtered, "--columns", "id", "-o", one)
+    assert {f["column"] for f in bloom("inspect", one)["filters"]} == {"name"}
+    bloom("remove", one, "--in-place")
+    assert one.read_bytes() == path.read_bytes()
+
+
+def test_fold_makes_filters_smaller_without_reading_a_column(path: Path, bloom: Bloom, tmp_path: Path) -> None:
+    large, small = tmp_path / "large.toy", tmp_path / "small.toy"
+    bloom("add", path, "--columns", "id", "--fpp", "0.000001", "-o", large)
+    report = bloom("fold", large, "--fpp", "0.05", "-o", small)
+    assert report["bytes_decoded"] == 0
+    assert {change["action"] for change in report["changes"]} == {"fold"}
+    assert small.stat().st_size < large.stat().st_size
+    assert bloom("validate", small, "--deep")["findings"] == []
+
+
+def test_add_refuses_to_do_it_twice_and_replaces_where_it_is_told_to(filtered: Path, bloom: Bloom) -> None:
+    bloom("add", filtered, "-c", "id", "--in-place", code=2, form=None)
+    bloom("add", filtered, "-c", "id", "--in-place", "--replace", "--fpp", "0.1")
+    assert bloom("validate", filtered, "--deep", "--require", "id,name")["findings"] == []
+
+
+def test_an_option_of_another_format_is_refused(path: Path, bloom: Bloom, site: Path, tmp_path: Path) -> None:
+    done = start(site, "add", path, "-c", "id", "-o", tmp_path / "out.toy", "--kind", "both")
+    assert done.returncode == 2
+    assert "Toy has one kind of filter" in done.stderr
+    assert "leave --kind out: it is for ORC" in done.stderr
+    bloom("add", path, "-c", "id", "-o", tmp_path / "out.toy", "--mosaic-draft")
+
+
+def test_validate_deep_finds_a_value_that_is_not_in_its_filter(filtered: Path, bloom: Bloom) -> None:
+    report = bloom("validate", filtered, "--deep")
+    assert (report["findings"], report["values_checked"], report["filters_checked"]) == ([], 1800, 6)
+    data = bytearray(filtered.read_bytes())
+    data[:8] = struct.pack("<q", -5)  # the first id of the first row group
+    filtered.write_bytes(data)
+    assert bloom("validate", filtered)["findings"] == []
+    (finding,) = bloom("validate", filtered, "--deep", code=1)["findings"]
+    assert (finding["id"], finding["row_group"], finding["column"]) == ("value-missing", 0, "id")
+
+
+def test_the_hint_of_a_wanted_filter_and_the_readers_rules_know_the_format(path: Path, bloom: Bloom) -> None:
+    options = ("--require", "id", "--readers", "spark,trino,impala,starrocks")
+    (finding,) = bloom("validate", path, *options, code=1)["findings"]
+    assert finding["message"] == "no filter in 3 of 3 row groups: 0, 1, 2"
+    assert finding["hint"] == "`bloom add --columns id`"
+    bloom("add", path, "--columns", "id", "--in-place", "--readers", "spark,trino,impala,starrocks")
+    assert bloom("validate", path, *options, "--max-fpp", "0.01", "--max-oversize", "4")["findings"] == []
+
+
+def test_a_file_that_is_cut_off_is_an_error(filtered: Path, site: Path) -> None:
+    whole = filtered.read_bytes()
+    filtered.write_bytes(whole[:-20] + whole[-8:])
+    done = start(site, "inspect", filtered)
+    assert done.returncode == 3
+    assert "the footer can't be read" in done.stderr
+
+
+@pytest.fixture
+def lake(tmp_path: Path, toy_file: Callable[[Path, int], Path]) -> Path:
+    """Toy files in folders, a Parquet file among them, and a file of no format."""
+    folder = tmp_path / "lake"
+    for number in range(4):
+        toy_file(folder / f"part={number}" / f"f{number}.toy", number * 1_000_000)
+    write_known(folder / "other.parquet")
+    (folder / "notes.txt").write_text("no data")
+    (folder / "broken.toy").write_bytes(b"no data either")
+    return folder
+
+
+def changed_and_checked(lake: Path, bloom: Bloom, *engine: object) -> None:
+    """add, inspect, probe, validate, fold and remove over the lake; in the end every file is as it was."""
+    before = {path: path.read_bytes() for path in lake.rglob("*.toy")}
+    report = bloom("add", lake, "--columns", "id", "--in-place", *engine, code=3)
+    status = {Path(row["path"]).name: row["status"] for row in report["rows"]}
+    assert status == {f"f{n}.toy": "done" for n in range(4)} | {
+        "other.parquet": "done",
+        "notes.txt": "skipped",
+        "broken.toy": "failed",
+    }
+    again = bloom("add", lake, "--columns", "id", "--in-place", *engine, code=3)
+    assert {row["status"] for row in again["rows"]} == {"skipped", "failed"}
+    (lake / "broken.toy").unlink()
+    del before[lake / "broken.toy"]
+    assert sum(row["filters"] or 0 for row in bloom("inspect", lake, *engine)["rows"]) == 4 * 3 + 2
+    probed = bloom("probe", lake, "--column", "id", IDS[0] + 2_000_000, *engine)
+    assert [
+        Path(r["path"]).name for r in probed["rows"] if r["totals"] and r["totals"][0]["presence"] == "maybe"
+    ] == ["f2.toy"]
+    checked = bloom("validate", lake, "--deep", *engine)
+    assert (checked["findings"], checked["filters_checked"]) == ([], 4 * 3 + 2)
+    bloom("fold", lake, "--fpp", "0.2", "--in-place", *engine)
+    bloom("remove", lake, "--in-place", *engine)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_dataset_is_changed_and_checked_by_local_processes(lake: Path, bloom: Bloom) -> None:
+    changed_and_checked(lake, bloom, "--jobs", 2)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_dataset_is_changed_and_checked_on_spark(lake: Path, bloom: Bloom) -> None:
+    spark = ("--engine", "spark", "--master", "local[2]", "--conf", "spark.ui.enabled=false")
+    changed_and_checked(lake, bloom, *spark)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("bloom_absent.format:FORMATS", "can't be loaded: No module named 'bloom_absent'"),
+        ("bloom_toy.format:OTHER", "can't be loaded"),
+        ("bloom_toy.spec:MAGIC", "is no tuple of formats"),
+    ],
+)
+def test_an_entry_point_without_records_is_told_of(
+    value: str, message: str, site: Path, path: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(site, broken)
+    (found,) = broken.glob("*.dist-info/entry_points.txt")
+    found.write_text(f"[bloomcli.formats]\ntoy = {value}\n")
+    done = start(broken, "inspect", path)
+    assert done.returncode == 4
+    assert f"the format 'toy', which another package adds as {value}, " in done.stderr
+    assert message in done.stderr
+    known = start(broken, "inspect", ROOT / "fixtures" / "parquet" / "orders.parquet")
+    assert known.returncode == 0, "bloom's own formats don't need the entry points"

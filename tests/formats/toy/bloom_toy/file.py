@@ -1,0 +1,251 @@
+"""A toy file as bloom's commands see it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
+
+from bloom_toy import spec
+from bloomcli import kernels
+from bloomcli.errors import UsageError
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import Answer, DeepCheck, FilterFile, Plan, SizeRule, Spread, Tick, UnitAnswers
+from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
+from bloomcli.model.file import BitTrail, Column, FilterDump, FilterFacts, FilterSummary, Finding, Severity
+from bloomcli.storage.source import Source
+from bloomcli.values.literals import Literal
+
+
+class ToyFile:
+    """An open toy file."""
+
+    format = "toy"
+    stripes: int | None = None
+    unfoldable: str | None = None
+    created_by: str | None = None
+    details: tuple[tuple[str, str], ...] = ()
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.footer = spec.read_footer(source)
+        self.rows = sum(self.footer.rows)
+        self.row_group_count = len(self.footer.rows)
+        self.column_count = len(self.footer.columns)
+        self.columns: Sequence[Column] = [
+            Column(path=name, index=index, physical="INT64")
+            if kind == spec.INTEGER
+            else Column(path=name, index=index, physical="BYTE_ARRAY", logical="STRING")
+            for index, (name, kind) in enumerate(self.footer.columns)
+        ]
+        self.leaves = self.columns
+
+    def why_not(self, column: Column) -> str | None:
+        """Nothing."""
+        return None
+
+    def literal_column(self, column: Column) -> Column:
+        """The column itself: values are hashed as Parquet hashes them."""
+        return column
+
+    def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
+        """None."""
+        return ()
+
+    def keys(self, columns: set[int] | None) -> Iterator[spec.Key]:
+        """The filters of these columns, by row group, then column."""
+        return (key for key in sorted(self.footer.filters) if columns is None or key[1] in columns)
+
+    def filtered_columns(self) -> set[int]:
+        """Columns that have a filter."""
+        return {column for _, column in self.footer.filters}
+
+    def load(self, key: spec.Key) -> SplitBlockFilter | str:
+        """A filter, or why it can't be used."""
+        at, length = self.footer.filters[key]
+        if length < spec.HEADER.size or length > spec.HEADER.size + (128 << 20):
+            return f"a filter of {length} bytes"
+        data = self.source.read_at(at, length)
+        if spec.HEADER.unpack_from(data)[0] != length - spec.HEADER.size:
+            return "the header doesn't say the bitset's length"
+        try:
+            return SplitBlockFilter.from_bytes(data[spec.HEADER.size :])
+        except ValueError as error:
+            return str(error)
+
+    def facts_of(self, key: spec.Key) -> FilterFacts:
+        """One filter's facts."""
+        column, (at, length), bits = self.columns[key[1]], self.footer.filters[key], self.load(key)
+        fact = FilterFacts(
+            row_group=key[0],
+            column=column.path,
+            physical=column.physical,
+            logical=column.logical,
+            offset=at,
+            length=length,
+            values=self.footer.rows[key[0]],
+        )
+        if isinstance(bits, str):
+            return replace(fact, problem=bits)
+        return replace(
+            fact,
+            header_bytes=spec.HEADER.size,
+            bitset_bytes=bits.nbytes,
+            blocks=bits.blocks,
+            algorithm="BLOCK",
+            hash="XXHASH",
+            ndv_estimate=bits.ndv_estimate,
+            fill=bits.fill,
+            fpp=bits.fpp,
+        )
+
+    def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
+        """Every filter of these columns."""
+        return map(self.facts_of, self.keys(columns))
+
+    def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
+        """One filter's bits."""
+        bits = self.load((row_group, column.index)) if (row_group, column.index) in self.footer.filters else None
+        if stripe or not isinstance(bits, SplitBlockFilter):
+            raise UsageError(f"no filter of {column.path} in row group {row_group}", path=self.source.path)
+        return FilterDump(
+            path=self.source.path,
+            facts=self.facts_of((row_group, column.index)),
+            header=spec.HEADER.pack(bits.nbytes),
+            bitset=bytes(bits.bitset),
+        )
+
+    def ask(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
+        """Each row group's answers."""
+        for group, rows in enumerate(self.footer.rows):
+            key = (group, column.index)
+            bits = self.load(key) if key in self.footer.filters else None
+            yield UnitAnswers(
+                row_group=group,
+                rows=rows,
+                chunk_bytes=self.footer.chunks[group][column.index][1],
+                row_group_bytes=sum(size for _, size in self.footer.chunks[group]),
+                answers=tuple(_answer(literal, bits, explain) for literal in literals),
+            )
+
+    def total_bytes(self) -> int:
+        """Bytes of all chunks."""
+        return sum(size for group in self.footer.chunks for _, size in group)
+
+    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+        """Every filter, and a finding about each that can't be read or lost its values."""
+        for fact in self.facts(columns):
+            yield fact
+            if fact.problem is not None:
+                yield self._finding(fact, "filter-header", fact.problem)
+            elif fact.fill == 0 and fact.values:
+                yield self._finding(fact, "filter-all-zero", "no bit is set")
+
+    def _finding(self, fact: FilterFacts, rule: str, message: str, missing: Sequence[str] = ()) -> Finding:
+        return Finding(
+            id=rule,
+            severity=Severity.ERROR,
+            message=message,
+            row_group=fact.row_group,
+            column=fact.column,
+            offset=fact.offset,
+            missing=tuple(missing),
+        )
+
+    def without_filter(self, column: Column) -> list[int]:
+        """Row groups in which a column has no filter."""
+        return [g for g, rows in enumerate(self.footer.rows) if rows and (g, column.index) not in self.footer.filters]
+
+    def spread(self, column: Column) -> Iterator[Spread]:
+        """No statistics are kept: the bounds aren't known."""
+        return (Spread(group, None, None, None) for group, _ in self.keys({column.index}))
+
+    def without_normal_forms(self, column: Column) -> Sequence[int]:
+        """None."""
+        return ()
+
+    def units(self) -> Sequence[int]:
+        """Row groups, one by one."""
+        return [1] * self.row_group_count
+
+    def hashes(self, key: spec.Key) -> array[int]:
+        """The hashes of a chunk's values."""
+        return array("Q", map(kernels.xxh64, spec.values(self.source, self.footer, *key)))
+
+    def deep(
+        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+    ) -> Iterator[DeepCheck]:
+        """Every readable filter, held against one that is built from its column's values."""
+        for key in self.keys(columns):
+            bits = self.load(key)
+            if (units is None or key[0] in units) and isinstance(bits, SplitBlockFilter):
+                hashes = self.hashes(key)
+                yield DeepCheck(values=len(hashes), finding=self._deep_finding(key, bits, hashes))
+                tick(self.footer.chunks[key[0]][key[1]][1])
+
+    def _deep_finding(self, key: spec.Key, bits: SplitBlockFilter, hashes: array[int]) -> Finding | None:
+        again, fact, raw = Rebuilt(bits), self.facts_of(key), bytearray(hashes.tobytes())
+        again.insert(raw, len(hashes), has_zero=False)
+        if not again.lost():
+            stray = again.stray()
+            return self._finding(fact, "filter-stray-bits", stray_bits(stray)) if stray else None
+        flags, missing = bytearray(len(hashes)), list[str]()
+        lost = bits.check_hashes(raw, len(hashes), flags)
+        found = list(spec.values(self.source, self.footer, *key))
+        add_missing(missing, flags, lambda at: found[at].decode("utf-8", "backslashreplace"))
+        return self._finding(fact, "value-missing", lost_values(lost, len(hashes)), missing)
+
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
+        """Bytes of the chunks that have filters."""
+        keys = (key for key in self.keys(columns) if units is None or key[0] in units)
+        return sum(self.footer.chunks[group][column][1] for group, column in keys)
+
+    def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
+        """Whether another file has the same chunks, and the same filters of other columns."""
+
+        def others(file: ToyFile) -> list[spec.Key]:
+            return [] if columns is None else [key for key in file.keys(None) if key[1] not in columns]
+
+        return (
+            isinstance(other, ToyFile)
+            and self.footer.encoded({}) == other.footer.encoded({})
+            and others(self) == others(other)
+        )
+
+    def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
+        """One kind."""
+        return (None,)
+
+    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
+        """Plan to add filters. Raises FilterExists."""
+        from bloom_toy import plan
+
+        return plan.adding(self, columns, rule, replace=replace, missing=missing)
+
+    def plan_remove(self, columns: set[int] | None) -> Plan:
+        """Plan to remove filters."""
+        from bloom_toy import plan
+
+        return plan.removing(self, set(self.keys(columns)))
+
+    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
+        """Plan to fold filters."""
+        from bloom_toy import plan
+
+        return plan.folding(self, columns, rule)
+
+
+def _answer(literal: Literal, bits: SplitBlockFilter | str | None, explain: bool) -> Answer:
+    there = bits is not None
+    if literal.impossible is not None:
+        return Answer(True, False, there, None, literal.impossible)
+    if not isinstance(bits, SplitBlockFilter) or literal.unknowable is not None:
+        return Answer(False, False, there, None, literal.unknowable or (bits if isinstance(bits, str) else None))
+    hashes = {encoded: kernels.xxh64(encoded) for encoded in literal.encodings}
+    trail = tuple(_trail(bits, encoded, value) for encoded, value in hashes.items()) if explain else ()
+    return Answer(True, any(map(bits.check, hashes.values())), True, None, None, trail)
+
+
+def _trail(bits: SplitBlockFilter, encoded: bytes, value: int) -> BitTrail:
+    block, places, present = bits.trail(value)
+    return BitTrail(hashed=encoded, hash=value, block=block, bits=places, present=present)
