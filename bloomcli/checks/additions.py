@@ -1,6 +1,6 @@
-"""Filters that aren't there yet: in which columns a reader would lose rows by them, sound as they would be.
+"""Finds, before filters are added, the columns in which a reader would lose rows by a sound filter.
 
-What depends on values is no matter of `add`: it inserts both zeros, and intervals in their normal form too.
+Faults that depend on values don't matter here: `add` inserts both zeros, and intervals in their normal form too.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ class Refusal(NamedTuple):
 
 
 class Readers:
-    """Who reads a file, as far as filters that are to be added go."""
+    """The readers of a file, and their faults with filters that `add` would write."""
 
     def __init__(self, file_format: str, rules: FilePolicy) -> None:
-        """`rules`: who reads the file, the table's types, and which rules are switched off. Where no reader is named,
-        all are meant that read the file as it is; those that read it through a table, where its schema is given."""
+        """`rules` names the readers, the table's types, and the rules that are switched off.
+
+        If it names no reader, all known ones count; those that read files through a table only with its schema.
+        """
         self._rules = rules
         self._format = file_format
         self.who = (
@@ -44,7 +46,7 @@ class Readers:
         self._old_faults = TypeFaults(file_format, old, rules.table)
 
     def refusal(self, column: Column) -> Refusal | None:
-        """Why a filter on the column would lose rows; None where it doesn't."""
+        """Why a reader would lose rows by a filter on the column; None if none would."""
         faults = [fault for fault in self._faults.of(column) if self._counts(fault, column)]
         if not faults:
             return None
@@ -63,7 +65,7 @@ class Readers:
         return self._rules.judge(finding).counts
 
     def smallest(self) -> int:
-        """Bytes of the smallest filter that all of them look values up in rightly."""
+        """Bytes of the smallest filter that all readers probe correctly."""
         return limits.FILTER_MIN_BYTES * (2 if self._of_two_blocks() else 1)
 
     def _of_two_blocks(self) -> list[Reader]:
@@ -73,11 +75,11 @@ class Readers:
         return [who for who in self.who if SINGLE_BLOCK in who.wrong_about]
 
     def remarks(self, columns: Sequence[Column], largest: int) -> Iterator[str]:
-        """What is to be known of filters on these columns that is no reason against them.
+        """Yield remarks about filters on these columns that are no reason to leave them out.
 
         Args:
-            columns: those that get a filter.
-            largest: bytes of the largest filter that is wanted.
+            columns: columns that get a filter.
+            largest: bytes of the largest filter that may be written.
         """
         if columns and largest < self.smallest():
             wrong = self._of_two_blocks()

@@ -1,6 +1,6 @@
-"""All places of a finding that is about several, as short text: row groups ``0-3,7``; of ORC's stripes ``0:0-3 2:1``.
+"""Row groups of one finding as short text: ``0-3,7``, or behind their stripes ``0:0-3 2:1``.
 
-A column may lack its filter in thousands of row groups: places go by runs, and nothing here counts a run's members.
+A column may lack its filter in thousands of row groups. They are kept as runs, which are never expanded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PART: Final = re.compile(r"(?:(\d{1,18}):)?(\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(
 
 
 class Run(NamedTuple):
-    """Numbers that follow one another, of one stripe or of the whole file."""
+    """Consecutive row groups of one stripe or of the whole file, or consecutive stripes."""
 
     stripe: int
     first: int
@@ -23,12 +23,12 @@ class Run(NamedTuple):
 
 
 def of_numbers(numbers: Iterable[int]) -> str:
-    """Row groups of a file without stripes, or stripes, as text."""
+    """Text for row groups of a file without stripes, or for stripes."""
     return text(Run(_NO_STRIPE, number, number) for number in numbers)
 
 
 def of_places(pairs: Iterable[tuple[int | None, int]]) -> str:
-    """Row groups, each behind its stripe where the format has some, as text."""
+    """Text for row groups, each given with its stripe; None in a file without stripes."""
     return text(Run(_NO_STRIPE if stripe is None else stripe, group, group) for stripe, group in pairs)
 
 

@@ -1,4 +1,4 @@
-"""Limits: are the wanted filters there, is their rate low enough, are they no larger than that needs?"""
+"""Checks filters against the limits of a policy: required columns, largest false-positive rate, largest size."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from bloomcli.model.file import Column, FilterFacts, Finding, Severity
 from bloomcli.policy.policy import FilePolicy, matches
 
 _SHOWN: Final = 8
+"""Row groups that a message lists."""
 _USUAL_FPP: Final = 0.01
-"""The rate that sizes are held against where the policy names none: what `bloom add` and parquet-java aim at."""
+"""The rate by which sizes are judged if the policy sets none: the default of `bloom add` and of parquet-java."""
 
 
 def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
-    """Columns without a filter in some row group with values; names (not globs) of columns that aren't there."""
+    """Findings about required columns: no filter in a row group that has values, or no such column in the file.
+
+    A glob that matches no column is no finding.
+    """
     paths = {column.path for column in file.columns}
     filtered: set[int] | None = None
     for column in file.columns:
@@ -44,7 +48,7 @@ def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
 
 
 def _without(file: FilterFile, column: Column, without: Sequence[int], *, in_part: bool) -> Finding:
-    """`in_part`: other row groups have a filter, which `add` takes for a mistake without --replace."""
+    """`in_part`: other row groups have a filter, so that `add` needs --replace."""
     in_all = file.row_group_count if file.stripes is None else file.stripes
     unit = format_named(file.format).unit
     listed = ", ".join(map(str, without[:_SHOWN])) + (", ..." if len(without) > _SHOWN else "")
@@ -61,7 +65,7 @@ def _without(file: FilterFile, column: Column, without: Sequence[int], *, in_par
 
 
 def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: FilePolicy) -> Iterator[Finding]:
-    """Filters whose measured rate is above the limit, and filters larger than the limit's rate needs."""
+    """Findings about filters whose measured rate is above the limit, or that are larger than that rate needs."""
     asked = {path: policy.limits(path) for path in {fact.column for fact in facts}}
     for fact in facts:
         limit = asked[fact.column]
@@ -87,14 +91,17 @@ def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: File
 
 
 def _shrinking(file: FilterFile, column: str, fpp: float) -> str:
-    """The command that makes a column's filters smaller: they are built again where they can't be folded."""
+    """The command that makes a column's filters smaller: `fold`, or `add` if the filters can't be folded."""
     if file.unfoldable is not None:
         return format_named(file.format).adding(column, "--replace", "--fpp", f"{fpp:g}")
     return folding(column, fpp)
 
 
 def _needed_bytes(fact: FilterFacts, fpp: float) -> int | None:
-    """The size that writers can reach: a power of two by the expected rate; in ORC by the row index stride."""
+    """The smallest bitset, in bytes, that a writer would make.
+
+    A power of two that meets the expected rate; for filters with hash functions, the size by the row index stride.
+    """
     if fact.hash_functions is None:
         if fact.ndv_estimate is None:
             return None
@@ -103,7 +110,7 @@ def _needed_bytes(fact: FilterFacts, fpp: float) -> int | None:
             size *= 2
         return size
     if not fact.asked_fpp or fact.asked_fpp >= fpp or fact.bitset_bytes is None:
-        return fact.bitset_bytes  # the stride decides, and it is as small as it gets
+        return fact.bitset_bytes  # the stride decides, and no smaller size meets the rate
     return math.ceil(fact.bitset_bytes * math.log(fpp) / math.log(fact.asked_fpp))  # m goes with ln p
 
 

@@ -1,4 +1,4 @@
-"""Filters that can't profit: where min/max statistics or the dictionary tell readers as much already."""
+"""Finds filters that save readers nothing: min/max statistics or the dictionary exclude the same row groups."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bloomcli.rules.readers import reader
 from bloomcli.values.literals import decode_bound
 
 _ENOUGH: Final = 3
-"""Row groups from which on disjoint ranges are no accident."""
+"""The fewest row groups whose disjoint ranges show a sorted column; fewer may be disjoint by chance."""
 
 
 def profit(file: FilterFile, columns: set[int] | None, readers: Sequence[str]) -> Iterator[Finding]:
-    """One finding a column and reason. Metadata alone is looked at.
+    """Yield one finding per column and reason, from metadata alone.
 
     Args:
         file: an open file.
@@ -62,7 +62,7 @@ def _of_column(file: FilterFile, column: Column, spreads: list[Spread], *, dicti
 
 
 def _ranges(spreads: Sequence[Spread], typed: Column) -> list[tuple[Any, Any]]:
-    """Comparable bounds of every row group; none where one of them isn't known."""
+    """Comparable bounds of every row group; empty if any of them is unknown."""
     found = []
     for spread in spreads:
         low = None if spread.low is None else decode_bound(spread.low, typed)

@@ -1,4 +1,4 @@
-"""What named readers would look up wrongly because of a column's type, in any filter of it that is sound."""
+"""Faults of readers that depend on a column's type alone: rows are lost by any sound filter of the column."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from bloomcli.policy.table_schema import TableSchema, TableType
 
 _NUMBERS: Final = ("INT32", "INT64", "INTEGER", "FLOAT", "DOUBLE", "DATE")
-"""Kinds of columns whose values a table of another width still reads as the same numbers."""
+"""Types that a table can read at another width without changing the numbers."""
 _LONG_DIGITS: Final = 18
-"""Digits of the longest decimal that an INT64 holds. Source: the Parquet format's LogicalTypes.md."""
+"""Digits that fit an INT64. Source: the Parquet format's LogicalTypes.md."""
 _MOST_DIGITS: Final = 38
-"""Digits of the longest decimal that engines compute with: 128 bits."""
+"""Digits of the widest decimals of most engines, 128 bits."""
 
 
 class Fault(NamedTuple):
@@ -29,15 +29,15 @@ class Fault(NamedTuple):
     rule: str
     severity: Severity
     message: str
-    """What happens, without where."""
+    """What goes wrong, without the row groups."""
     hint: str
-    """For a filter that is there."""
+    """What to do about an existing filter."""
     wrong: tuple[Reader, ...]
-    """Who does it."""
+    """The readers that have the fault."""
 
 
 class TypeFaults:
-    """What some readers lose by a column's type, in formats whose hashes depend on the width of a number."""
+    """Faults of some readers by a column's type, in formats whose hashes depend on the width of a number."""
 
     def __init__(self, file_format: str, named: Sequence[Reader], table: TableSchema | None) -> None:
         self._readers = {
@@ -97,7 +97,7 @@ def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None)
     if any(reads_double(who, column) for who in wrong):
         as_double = ", those of a DOUBLE"
     elif stored is None:
-        # how many bytes a value has is up to the value: those that happen to fill the width are found
+        # each value has its own number of bytes: readers find those that fill the width
         yield Fault(
             DECIMAL_WIDTH,
             Severity.WARNING,
@@ -119,7 +119,7 @@ def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None)
 
 
 def _better_decimal(column: Column, wrong: Sequence[Reader]) -> str | None:
-    """How decimals would have to be stored for these readers; None where no form suits them."""
+    """The storage type of decimals that these readers probe correctly; None if there is none."""
     if column.precision <= _LONG_DIGITS:
         return "INT32 or INT64"
     if any(reads_double(who, column) for who in wrong):
@@ -150,15 +150,15 @@ def _remove(column: Column, to: str | None) -> str:
 
 
 def titles(found: Sequence[Reader]) -> str:
-    """Readers as people write them."""
+    """The readers' titles, with commas."""
     return ", ".join(who.title for who in found)
 
 
 def lose(found: Sequence[Reader]) -> str:
-    """The verb of one or several readers."""
+    """``loses`` for one reader, ``lose`` for several."""
     return "loses" if len(found) == 1 else "lose"
 
 
 def look(found: Sequence[Reader]) -> str:
-    """The verb of one or several readers."""
+    """``looks`` for one reader, ``look`` for several."""
     return "looks" if len(found) == 1 else "look"

@@ -1,6 +1,7 @@
-"""Readers: columns with filters in which a named engine would look its query's values up wrongly, and lose rows.
+"""Finds columns whose filters a named reader probes with wrong hashes, and so loses rows.
 
-What each engine does wrongly is in `bloomcli.rules.readers`, with the evidence. One finding a column and rule.
+`bloomcli.rules.reader_table` has the faults of each reader, with the evidence. There is one finding per column
+and rule.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ if TYPE_CHECKING:
     from bloomcli.policy.table_schema import TableSchema
 
 _ZEROS: Final = {"FLOAT16": "<e", "FLOAT": "<f", "DOUBLE": "<d"}
-"""Types that have a negative zero, and how PLAIN packs them. Source: the Parquet format's Encodings.md."""
+"""Types that have a negative zero, with their PLAIN encoding for `struct`. Source: Parquet's Encodings.md."""
 
 
 class Unit(NamedTuple):
-    """The place of one filter: a row group, in ORC of a stripe."""
+    """The row group of one filter, and its stripe in formats that have stripes."""
 
     row_group: int
     stripe: int | None
 
 
 Confirm = Callable[[Column, Unit], bool | None]
-"""Says of a column and a filter's place whether -0.0 is among the values there; None where that isn't known."""
+"""Returns whether a column has the value -0.0 in a row group; None if that is unknown."""
 
 
 def readers(
@@ -46,15 +47,15 @@ def readers(
     columns: set[int] | None,
     confirm: Confirm | None = None,
 ) -> Iterator[Finding]:
-    """What the named readers would lose.
+    """Yield what the named readers would lose.
 
     Args:
         file: an open file.
-        facts: its filters; those of columns that aren't looked at don't matter.
+        facts: its filters; those of other columns are ignored.
         names: readers, by name or alias. Raises UsageError for an unknown one.
-        table: the types that the table has for the file's columns; without it widened columns aren't seen.
-        columns: ordinals of the columns to look at; None for all.
-        confirm: who has read the values; without it a filter that holds -0.0 alone gives a note only.
+        table: the types that the table has for the file's columns; without it, widened columns aren't found.
+        columns: ordinals of the columns to check; None for all.
+        confirm: looks -0.0 up among the values; without it, a filter that holds -0.0 alone gives only a note.
     """
     named = known(names, file.format)
     if not named:
@@ -76,7 +77,7 @@ def readers(
 
 
 def _issues(file_format: str, named: Sequence[Reader]) -> Iterator[Finding]:
-    """Readers' faults that no file shows."""
+    """Findings about faults of readers that a file doesn't show."""
     for who in named:
         for issue in who.issues_of(file_format):
             yield Finding(
@@ -88,12 +89,12 @@ def _issues(file_format: str, named: Sequence[Reader]) -> Iterator[Finding]:
 
 
 def broken_promises(file: FilterFile, facts: Sequence[FilterFacts], columns: set[int] | None) -> Iterator[Finding]:
-    """What DuckDB, which need not be named, would lose because the footer says of filters what isn't so.
+    """Yield what DuckDB would lose, named or not, because the footer makes a false statement about filters.
 
     Args:
         file: an open file.
-        facts: its filters; those of columns that aren't looked at don't matter.
-        columns: ordinals of the columns to look at; None for all.
+        facts: its filters; those of other columns are ignored.
+        columns: ordinals of the columns to check; None for all.
     """
     wrong = [r for r in known(("duckdb",), file.format) if INTERVAL in r.wrong_about]
     with_filters = {fact.column for fact in facts}
@@ -103,11 +104,11 @@ def broken_promises(file: FilterFile, facts: Sequence[FilterFacts], columns: set
 
 
 def confirmed_zeros(file: FilterFile, zeros: Sequence[Finding], names: Sequence[str]) -> Iterator[Finding]:
-    """What the named readers surely lose, where values that were read show -0.0 in filters without +0.0.
+    """Yield what the named readers certainly lose: -0.0 was read, and the filter doesn't hold +0.0.
 
     Args:
         file: an open file.
-        zeros: the places, as `DeepCheck.negative_zero` gives them.
+        zeros: the findings of `DeepCheck.negative_zero`, one per row group.
         names: readers, by name or alias. Raises UsageError for an unknown one.
     """
     named = known(names, file.format)
@@ -141,7 +142,7 @@ def _of_column(
             column=column.path,
             offset=single[0].offset,
             hint=f"{_adding(file, column)} writes a larger one",
-            places=_extent(Unit(fact.row_group, fact.stripe) for fact in single),
+            places=_row_groups(Unit(fact.row_group, fact.stripe) for fact in single),
         )
     yield from _intervals(file, column, [r for r in named if INTERVAL in r.wrong_about])
     places = list(dict.fromkeys(Unit(fact.row_group, fact.stripe) for fact in facts))
@@ -154,12 +155,12 @@ def _of_column(
             stripe=places[0].stripe,
             column=column.path,
             hint=fault.hint,
-            places=_extent(places),
+            places=_row_groups(places),
         )
 
 
 def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Iterator[Finding]:
-    """Filters without the intervals' normal form. Only the values tell, so they are read; few files have any."""
+    """Findings about filters without the normal form of intervals. Reads the column; few files have such columns."""
     lost = [Unit(row_group, None) for row_group in file.without_normal_forms(column)] if wrong else []
     if lost:
         yield Finding(
@@ -170,12 +171,12 @@ def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Ite
             row_group=lost[0].row_group,
             column=column.path,
             hint=f"{_adding(file, column)} inserts the normal form too",
-            places=_extent(lost),
+            places=_row_groups(lost),
         )
 
 
 def _zero_type(file: FilterFile, column: Column) -> str:
-    """FLOAT, DOUBLE or FLOAT16; else whatever the column is."""
+    """FLOAT, DOUBLE or FLOAT16 for columns with a negative zero, else the column's own type."""
     typed = file.literal_column(column)
     return typed.physical if typed.physical in _ZEROS else kind_of(typed)
 
@@ -187,7 +188,7 @@ def _zeros(
     wrong: Sequence[Reader],
     confirm: Confirm | None,
 ) -> Iterator[Finding]:
-    """A filter that says maybe of -0.0 and absent of +0.0, where the statistics leave room for a zero."""
+    """Findings about filters that answer maybe for -0.0 and absent for +0.0, unless statistics exclude a zero."""
     form = _ZEROS[_zero_type(file, column)]
     literals = [Literal(text=str(z), encodings=(struct.pack(form, z),), order_key=0.0) for z in (-0.0, 0.0)]
     rates = {Unit(fact.row_group, fact.stripe): fact.fpp for fact in facts}
@@ -215,7 +216,7 @@ def _zeros(
         stripe=lone[0].stripe,
         column=column.path,
         hint=f"--deep says for certain; {_adding(file, column)} inserts both zeros",
-        places=_extent(lone),
+        places=_row_groups(lone),
     )
 
 
@@ -234,11 +235,11 @@ def _lone_zero(file: FilterFile, column: Column, places: Sequence[Unit], wrong: 
         stripe=places[0].stripe,
         column=column.path,
         hint=f"{_adding(file, column)} inserts both zeros",
-        places=_extent(places),
+        places=_row_groups(places),
     )
 
 
-def _extent(units: Iterable[Unit]) -> str:
+def _row_groups(units: Iterable[Unit]) -> str:
     return group_ranges.of_places((unit.stripe, unit.row_group) for unit in units)
 
 
