@@ -1,4 +1,4 @@
-"""Buckets' claims about their uncompressed sizes, checked before a decoder that believes them sees them.
+"""Checks the uncompressed sizes that buckets claim, before the decoder, which trusts them, reads them.
 
     monolithic: one compressed block; its size, unpacked, is in the index
     paged:      [u16 parts | parts x u32 elements] | columns x u32 slot size | slots     (little-endian)
@@ -22,7 +22,7 @@ _VARINT_BYTES = 5
 
 
 def check(footer: Footer, group: RowGroup, columns: Sequence[MosaicColumn]) -> None:
-    """Check what a row group's buckets claim of these columns. Raises CorruptFile."""
+    """Check the sizes that a row group's buckets claim for these columns. Raises CorruptFile."""
     wanted = {c.bucket for c in columns}
     for position, bucket in enumerate(group.buckets):
         if bucket.id not in wanted:

@@ -1,6 +1,6 @@
-"""Row groups decoded by paimon-mosaic in a process of their own; see `decoder_process`.
+"""Decodes row groups with paimon-mosaic in a separate process; see `decoder_process`.
 
-Processes are kept for the next file. One that died, or that was stopped amid a request, isn't.
+Processes are kept for the next file, except those that died or were stopped during a request.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class _Pool:
             self._idle.append(process)
 
     def drop(self, process: _Process) -> None:
-        """Forget a process."""
+        """Remove a process from those at work."""
         with self._lock:
             self._taken.remove(process)
 

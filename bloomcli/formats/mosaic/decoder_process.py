@@ -1,4 +1,4 @@
-"""The process in which paimon-mosaic decodes: what it prints, and how it ends, stays there.
+"""The process in which paimon-mosaic decodes, so that its output and its crashes don't reach bloom's own process.
 
 The package's native code prints its panics to standard error and ends the process where memory runs out. `decoder`
 starts this module, and answers its reads. Frames both ways: a byte that says what it is, a little-endian u64, and as
@@ -98,7 +98,7 @@ class _Server:
 
 
 def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
-    """Say whether the package is there, then answer requests until there are no more."""
+    """Report whether the package can be imported, then answer requests until there are no more."""
     try:
         import mosaic
 
@@ -113,7 +113,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
 
 def main() -> None:
     """Serve on standard input and output, which native code then can't write into."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     requests, replies = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):

@@ -1,4 +1,4 @@
-"""The header in front of a filter's bitset, and reading both.
+"""Reads a filter: the header and the bitset behind it.
 
     u8 version 1 | u8 algorithm 1 | u8 hash 1 | u8 compression 0 | varint bytes | bitset
 
@@ -35,7 +35,7 @@ HASHED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedFilter:
-    """A filter as it was read: what the index says, its header's own bytes, its bits."""
+    """A filter that was read: its index entry, its header's bytes, its bits."""
 
     place: FilterPlace
     header_raw: bytes
@@ -43,7 +43,7 @@ class LoadedFilter:
 
     @property
     def trailing(self) -> int:
-        """Bytes that the index counts to the filter and that aren't part of it."""
+        """Bytes that the index counts as the filter's and that aren't part of it."""
         return self.place.length - len(self.header_raw) - self.bits.nbytes
 
 
@@ -84,7 +84,7 @@ def bitset_bytes(footer: Footer, place: FilterPlace) -> int:
 
 
 def _start(footer: Footer, place: FilterPlace, *, bits: bool) -> tuple[bytes, int, int]:
-    """(header, and the `bits` if they are asked for; where these start; how many bytes they are)."""
+    """(header, with the bitset if `bits` is set; where the bitset starts; its length)."""
     column = column_of(footer, place)
     if column is None:
         raise problem(

@@ -1,4 +1,4 @@
-"""Which Mosaic columns can have filters."""
+"""Decides which Mosaic columns can have filters."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from bloomcli.formats.mosaic.schema import MosaicColumn
 
 
 def unfilterable(column: MosaicColumn) -> str | None:
-    """What a column is that can't have a filter; None where it can."""
+    """Why a column can't have a filter, as a noun phrase; None if it can."""
     return None if column.family in HASHED else f"{column.type_name}: the draft has no filters for such values"

@@ -1,4 +1,4 @@
-"""The end of a Mosaic file: footer, schema block, row-group index. All of it is read and checked at once.
+"""Reads and checks the end of a Mosaic file: footer, schema block, row-group index.
 
     footer, 32 bytes, big-endian:
     u64 index offset | u64 schema block offset | u32 buckets | u32 row groups | u8 compression | u8 version
@@ -74,7 +74,7 @@ class FilterPlace:
 
     row_group: int
     position: int
-    """Which of the row group's filters it is."""
+    """Its position among the row group's filters."""
     column: int
     offset: int
     length: int
@@ -227,7 +227,7 @@ class Footer:
         unpacked = bytearray()
         try:
             with zstandard.ZstdDecompressor().stream_reader(data) as stream:
-                # in small steps: what is allocated goes by what is there, not by what is claimed
+                # in small steps: memory grows with the bytes that were read, not with what the file claims
                 while len(unpacked) <= size and (step := stream.read(_STEP)):
                     unpacked += step
         except (zstandard.ZstdError, MemoryError) as error:

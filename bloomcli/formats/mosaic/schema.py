@@ -1,4 +1,4 @@
-"""Mosaic's schema block: columns in name-sorted order, their types and buckets, and what literals they take.
+"""Parses Mosaic's schema block: columns in name-sorted order, their types and buckets, and their literals' types.
 
     varint columns | varint buckets | u8 name encoding | [BPE: varint rules, rules x 2 bytes]
     columns x { varint shared | varint length | bytes | type }  | original order (zigzag deltas)
@@ -150,7 +150,7 @@ def read_schema(cursor: Cursor) -> Schema:
 
 
 class _Rules:
-    """Byte-pair rules: what the bytes from 0x80 on stand for."""
+    """Byte-pair rules: the two bytes that each byte from 0x80 on is replaced by."""
 
     def __init__(self, pairs: list[bytes], cursor: Cursor) -> None:
         self.pairs = pairs

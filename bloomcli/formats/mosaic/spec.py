@@ -2,7 +2,7 @@
 
     buckets of row group 0 | its filters | buckets of row group 1 | ... | schema block | row-group index | footer
 
-Read off the released implementation (Apache Paimon Mosaic 0.2.0) and, for version 2, off its draft pull
+Source: the released implementation (Apache Paimon Mosaic 0.2.0) and, for version 2, its draft pull
 request 47, which was closed unmerged. Varints are unsigned LEB128 of at most 32 bits, lengths are in bytes.
 """
 

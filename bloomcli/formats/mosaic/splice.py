@@ -1,4 +1,4 @@
-"""Filters in and out of a Mosaic file; buckets and schema block are copied as they are.
+"""Puts filters into a Mosaic file and takes them out; buckets and schema block are copied as they are.
 
     [buckets of a row group][its filters, by column] ... [schema block][row-group index][footer]
 
@@ -107,7 +107,7 @@ class Layout:
 
     @property
     def bytes_to_copy(self) -> int:
-        """Bytes that the new file takes over."""
+        """Bytes that are copied to the new file."""
         kept = sum(p.length for places in self._kept.values() for p in places)
         return self.footer.index_at - sum(end - start for start, end in self._cuts) + kept
 
@@ -212,7 +212,7 @@ class Layout:
 
 
 def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:
-    """Whether two files are the same but for filters of these columns (None: all), as far as metadata tells."""
+    """Whether the metadata of two files is the same except for filters of these columns (None: all)."""
 
     def index(footer: Footer) -> list[object]:
         groups = [

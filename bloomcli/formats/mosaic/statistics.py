@@ -29,7 +29,7 @@ def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
 
 
 def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column) -> bool | None:
-    """Whether statistics alone rule a value out; None where they can't tell."""
+    """Whether statistics alone exclude a value; None if that is unknown."""
     found = group.statistics.get(column.index)
     if found is None or column.family == "BOOLEAN":
         return None

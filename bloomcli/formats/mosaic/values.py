@@ -1,4 +1,4 @@
-"""The values of columns as hashes, row group by row group: what goes into filters, and has to be found there.
+"""Hashes the values of columns, row group by row group, to build filters or to check them.
 
 The released package decodes the columns, in a process of its own (`paimon-mosaic`, optional: ``bloomcli[mosaic]``);
 a file with filters is shown to it as the version-1 file that it is apart from them. What is hashed, XXH64, seed 0:
@@ -52,7 +52,7 @@ class Hashed:
     """The Arrow array behind them, nulls included."""
 
     def value(self, index: int) -> str:
-        """The text of the value behind the hash at `index`. Slow: for the few that are reported."""
+        """The text of the value with the hash at `index`. Slow: for the few values that are reported."""
         scalar = self.values.drop_null()[index]
         try:
             return str(scalar.as_py())
@@ -108,7 +108,7 @@ class ColumnReader:
         self._decoder.close()
 
     def stop(self) -> None:
-        """End what another thread waits for in `row_group`."""
+        """End a call of `row_group` in another thread."""
         self._decoder.stop()
 
     def _fault(self, what: str, error: BloomError, group: RowGroup | None) -> BloomError:

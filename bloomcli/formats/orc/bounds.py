@@ -1,4 +1,4 @@
-"""Minimum and maximum of a row group as values that its filter has to hold: they prove a filter wrong at no cost."""
+"""Looks a row group's minimum and maximum up in its filter: a missing one proves the filter wrong at no cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lost(stats: Any, orc: OrcType, typed: Column, bits: KirschMitzenmacherFilter
     """("minimum" or "maximum", its PLAIN bytes in `typed`) where that is a value and not in the row group's filter.
 
     Source: the Apache ORC specification, StringStatistics: long bounds stand in lower_bound and upper_bound,
-    shortened, and are no values.
+    shortened, and are not values of the column.
     """
     if stats is None or orc.kind in _NOT_VALUES or orc.kind not in values.HASHABLE or orc.fault is not None:
         return

@@ -1,18 +1,18 @@
-"""A column's values straight from its streams to hashes, with nothing built in between.
+"""Hashes a column's values straight from its streams, without building arrays in between.
 
     PRESENT                     which rows have a value            all kinds
     DATA                        the values                         integers, floating point
     DATA, LENGTH                bytes back to back, their lengths  strings and binaries, DIRECT
     DATA, LENGTH,               places in a dictionary, its        strings, DICTIONARY
       DICTIONARY_DATA             entries' lengths and bytes
-    DATA, SECONDARY             seconds, nanoseconds               timestamps (see `moments`)
+    DATA, SECONDARY             seconds, nanoseconds               timestamps (see `timestamps`)
     DATA, SECONDARY             varints, scales                    decimals
     LENGTH                      numbers of elements                lists and maps
 
 Nulls have no bytes, and aren't hashed: of a column's ancestors and its PRESENT stream only the number of values
-matters that is left of so many rows. Which values they are, nobody asks. What lies within a union isn't read.
+matters that a number of rows leaves, not which rows have them. Columns within a union aren't read.
 
-Values are handed out in batches, and no more of them than a batch is held.
+Values are given in batches, and never more than a batch is in memory.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Taken:
     hashes: bytearray
     has_zero: bool
     others: bytearray
-    """The hashes of what some readers see instead of a value."""
+    """The hashes that some readers compute instead of a value's own."""
     owners: bytearray
-    """For each of the others, an int64: the number of its value in the batch."""
+    """For each of the hashes in `others`, an int64: the number of its value in the batch."""
 
 
 def unreadable(footer: Footer, orc: OrcType) -> str | None:
@@ -147,7 +147,7 @@ def _zone_name(stripe: StripeFooter, orc: OrcType) -> str:
 
 
 def zone_unknown(stripe: StripeFooter, orc: OrcType) -> str | None:
-    """Why it can't be told when a stripe's timestamps are; None where it can, and for all other kinds."""
+    """Why a stripe's timestamps can't be converted; None if they can, and for all other kinds."""
     if orc.kind not in TIMESTAMPS or writer_zone(name := _zone_name(stripe, orc)) is not None:
         return None
     if not name:
@@ -223,7 +223,7 @@ class ColumnReader:
     def __init__(
         self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop, *, every: bool = False
     ) -> None:
-        """`every`: give the others of each value, not once for equal neighbours."""
+        """`every`: give hashes of other readings for each value, not once for equal neighbours."""
         self._rows = Rows(source, footer, stripe, orc, stop)
         streams = Streams(source, footer, stripe, orc, stop)
         self._moments = _moments(streams, every=every) if orc.kind in TIMESTAMPS else None
@@ -240,7 +240,7 @@ class ColumnReader:
 
 
 Hasher = Callable[[int, bytearray], bool]
-"""Puts the hashes of the next values (a batch at most) where they are to go; whether one of them is a zero."""
+"""Writes the hashes of the next values (at most a batch) to `out`; returns whether one of them is a zero."""
 
 
 def _hasher(streams: Streams, orc: OrcType, stop: Stop) -> Hasher:
@@ -349,7 +349,7 @@ def _strings(data: ByteStream, runs: Runs) -> Hasher:
                 done, data.at = kernels.orc_hash_lengths(data.data, data.at, lengths, done, count, out)
                 if done == count:
                     return False
-                value = kernels.OrcMurmur()  # it lies over chunks' ends, and may be of any length
+                value = kernels.OrcMurmur()  # it crosses chunks, and may be of any length
                 for piece in data.pieces(int.from_bytes(lengths[done * 8 : done * 8 + 8], "little")):
                     value.update(piece)
                 out[done * 8 : done * 8 + 8] = value.digest().to_bytes(8, "little")

@@ -66,7 +66,7 @@ class Codec(NamedTuple):
             at = start + length
 
     def metadata(self, data: bytes, offset: int, field: str) -> bytes:
-        """The bytes of a message that a file has one or a few of: more than are usual only of as many on disk.
+        """The bytes of a message of which a file has few: a large one only if it is large on disk too.
 
         Raises as `decompress`.
         """
@@ -86,7 +86,7 @@ class Codec(NamedTuple):
         return length, bool(head & 1)
 
     def most_bytes(self, length: int) -> int:
-        """The most that a stream of so many bytes on disk can hold: a chunk takes a byte beside its header."""
+        """The most bytes that a stream of `length` bytes on disk can hold: each chunk takes a byte besides its header."""
         return length if self.name == "NONE" else length // (HEADER + 1) * self.block_size
 
     def compress(self, data: bytes) -> bytes:
@@ -153,7 +153,7 @@ class Packer:
         self.length = 0
         """Bytes of the stream, compressed; right once it is finished."""
         self.print = 0
-        """Tells the uncompressed bytes from others; likewise."""
+        """A checksum of the uncompressed bytes; right once it is finished."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes."""
@@ -180,7 +180,7 @@ class Packer:
 
 
 def next_print(before: int, chunk: bytes | bytearray | memoryview) -> int:
-    """A number that tells a stream's chunks up to this one from others, by that of the chunks before it."""
+    """The checksum of a stream's chunks up to this one, from the checksum of the chunks before it."""
     return (before * 0x9E3779B185EBCA87 + kernels.xxh64(chunk) + 1) & ((1 << 64) - 1)
 
 

@@ -1,4 +1,4 @@
-"""One BLOOM_FILTER or BLOOM_FILTER_UTF8 stream: a filter for each row group, and whether to trust them.
+"""Reads a BLOOM_FILTER or BLOOM_FILTER_UTF8 stream: a filter per row group, and whether readers may use them.
 
     BloomFilterIndex { BloomFilter { numHashFunctions, bitset (longs) | utf8bitset (the same longs, LE) } ... }
 
@@ -24,7 +24,7 @@ KINDS: Final = (UTF8, ORIGINAL)
 """Filter streams, the one that readers prefer first."""
 
 BLOOM_ENCODING: Final = 1
-"""ColumnEncoding.bloomEncoding beside a BLOOM_FILTER_UTF8 stream: UTF-8 strings, UTC timestamps."""
+"""ColumnEncoding.bloomEncoding of columns with a BLOOM_FILTER_UTF8 stream: UTF-8 strings, UTC timestamps."""
 
 _BAD_CPP: Final = frozenset(("1.7.0", *(f"1.6.{patch}" for patch in range(12))))
 _HIVE_12055: Final = 3
@@ -108,7 +108,7 @@ def _filter(item: Any, footer: Footer, stream: Stream, stripe: int) -> KirschMit
 
 
 def bad_writer(footer: Footer) -> bool:
-    """The file is by an ORC C++ that hashed wrongly: readers ignore every filter in it, whoever put it there."""
+    """Whether an ORC C++ that hashed wrongly wrote the file: readers ignore every filter in it, of any writer."""
     message = footer.message
     if message.writer != spec.ORC_CPP:
         return False
@@ -152,7 +152,7 @@ def distrust(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: st
 
 
 def sound_for_old_readers(footer: Footer, orc: OrcType) -> bool:
-    """Whether a BLOOM_FILTER stream with a BLOOM_FILTER_UTF8's bits means the same to the readers that use it."""
+    """Whether old readers may use a BLOOM_FILTER stream with the bits of the BLOOM_FILTER_UTF8 stream."""
     if orc.kind in {"STRING", "CHAR", "VARCHAR"}:
         return int(footer.postscript.writer_version) >= _HIVE_12055
     return orc.kind not in {"DECIMAL", "TIMESTAMP"}

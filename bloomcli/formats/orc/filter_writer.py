@@ -1,4 +1,4 @@
-"""A filter stream as it is written: each row group's filter is encoded and compressed as soon as it is built.
+"""Writes a filter stream: each row group's filter is encoded and compressed as soon as it is built.
 
     BloomFilterIndex { BloomFilter { numHashFunctions, bitset (longs) | utf8bitset (the same longs, LE) } ... }
 
@@ -24,7 +24,7 @@ _UTF8_BITS: Final = b"\x1a"
 """BloomFilter.utf8bitset."""
 _LONGS_AT_A_TIME: Final = 8192
 _FRAME: Final = 32
-"""Bytes of an entry besides its bits, at most."""
+"""Most bytes of an entry without its bits."""
 
 
 def most_bytes(filters: int, bits: int) -> int:

@@ -1,4 +1,4 @@
-"""Which ORC columns can have filters that readers find values by."""
+"""Decides which ORC columns can have filters that readers use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bloomcli.formats.orc.schema import OrcType
 
 
 def reasons_against(footer: Footer) -> dict[int, str]:
-    """What each type is that can't have a filter, by id."""
+    """Types that can't have a filter, by column id, each with the reason as a noun phrase."""
     found: dict[int, str] = {}
     for orc in footer.types:
         if orc.id in footer.encrypted_columns:
@@ -28,6 +28,6 @@ def reasons_against(footer: Footer) -> dict[int, str]:
 
 
 def _zone_unknown(footer: Footer, orc: OrcType) -> str | None:
-    """Why some stripe doesn't tell when its timestamps are."""
+    """Why some stripe's timestamps can't be converted."""
     stripes = (footer.stripe_footer(s) for s in footer.stripes if s.rows)
     return next((why for s in stripes if (why := zone_unknown(s, orc)) is not None), None)

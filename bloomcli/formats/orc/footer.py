@@ -1,4 +1,4 @@
-"""An ORC file's tail, and its stripes' footers.
+"""Reads an ORC file's tail and its stripes' footers.
 
     "ORC" | stripes | [stripe statistics] | metadata | footer | postscript | u8 postscript length
 
@@ -30,14 +30,14 @@ _STREAMS_HELD: Final = 1 << 18
 """Streams of stripe footers that are kept: each takes some 300 bytes."""
 
 ENCRYPTED_INDEX: Final = "ENCRYPTED_INDEX"
-"""Stands for the index streams of encrypted columns, all of them together."""
+"""The kind of a stream that covers the index streams of all encrypted columns."""
 
 INDEX_KINDS: Final = ("ROW_INDEX", "DICTIONARY_COUNT", "BLOOM_FILTER", "BLOOM_FILTER_UTF8", ENCRYPTED_INDEX)
 """Streams that lie in a stripe's index area (orc-core, StreamName.getArea)."""
 
 
 class Stripe(NamedTuple):
-    """One stripe's place. Lengths are bytes on disk."""
+    """One stripe's location. Lengths are bytes on disk."""
 
     ordinal: int
     offset: int
@@ -163,7 +163,7 @@ class Footer:
         return int(self.message.row_index_stride)
 
     def row_groups(self, stripe: Stripe) -> int:
-        """How many row groups a stripe has."""
+        """The number of row groups of a stripe."""
         return -(-stripe.rows // self.stride) if self.stride else 0
 
     def rows_in(self, stripe: Stripe, row_group: int) -> int:

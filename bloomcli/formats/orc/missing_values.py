@@ -1,4 +1,4 @@
-"""The values that a filter lacks, where some are known to be missing: a column is read again, value by value."""
+"""Finds the values that a filter lacks, once some are known to be missing: reads the column again, value by value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bloomcli.storage.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What a second look at one filter found."""
+    """The result of checking one filter again."""
 
     count: int
     """Values that no reader finds."""
@@ -31,7 +31,7 @@ class Lost:
 
 
 class Again:
-    """Reads a column of a stripe once more, as far as its row groups are asked for; in their order."""
+    """Reads a column of a stripe again, row group by row group, in order."""
 
     def __init__(self, source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> None:
         self._reader = values.row_groups(source, footer, streams, orc, stop, every=True)
@@ -54,7 +54,7 @@ class Again:
 
 
 class _Look:
-    """One filter, beside what it should hold."""
+    """One filter, and the values that it should hold."""
 
     def __init__(self, bits: KirschMitzenmacherFilter) -> None:
         self._bits = bits
@@ -74,7 +74,7 @@ class _Look:
         add_missing(self._missing, flags, text)
 
     def result(self) -> Lost:
-        """What came of it."""
+        """The result."""
         return Lost(self._lost, tuple(self._missing), 0 if self._lost else self._held.stray())
 
 

@@ -1,4 +1,4 @@
-"""The values behind hashes, for the few that are shown: a column is read again beside its hashes."""
+"""Texts of hashed values, for the few that reports show: a column is read again along with its hashes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bloomcli.values import calendar
 _MOST_SHOWN: Final = 1024
 """Bytes of a string that are shown."""
 _EXACT: Final = Context(prec=200)
-"""Room for any decimal that hashes were made of."""
+"""Digits enough for any decimal that was hashed."""
 
 Values = Callable[[int], list[Any]]
 """Gives the next values."""
@@ -62,7 +62,7 @@ class _Bytes(NamedTuple):
 
 
 def _bytes(data: ByteStream, size: int) -> _Bytes:
-    """The next value. Nothing makes room for more of it than is shown."""
+    """The next value. Memory is used only for the bytes that are shown."""
     start = b""
     for piece in data.pieces(size):
         if len(start) < _MOST_SHOWN:
@@ -112,7 +112,7 @@ def _values(streams: Streams, orc: OrcType) -> Values:
 
 
 def _entry(streams: Streams, place: int) -> _Bytes:
-    """An entry of the dictionary, which is read up to it: all of them may be too many to hold."""
+    """An entry of the dictionary, which is read up to it: all entries may not fit in memory."""
     sizes, data = streams.lengths(), streams.open("DICTIONARY_DATA")
     while place:
         count = min(place, limits.ROWS_PER_BATCH)

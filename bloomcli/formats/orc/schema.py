@@ -1,4 +1,4 @@
-"""ORC's list of types, as columns with their dotted paths, and as what literals are parsed by.
+"""Turns ORC's list of types into columns with dotted paths, and into the types that literals are parsed as.
 
 Paths are orc-core's (TypeDescription.findSubtype): struct fields by name, a list's ``_elem``, a map's ``_key``
 and ``_value``, a union's members by number.
@@ -52,7 +52,7 @@ class OrcType(NamedTuple):
 
     @property
     def fault(self) -> str | None:
-        """Why the type is none that values are looked up as; None for any that a writer makes."""
+        """Why values of the type can't be looked up; None for every type that a writer makes."""
         digits = orc_limits.DECIMAL_DIGITS
         if self.kind == "DECIMAL" and not (1 <= self.precision <= digits and self.scale <= digits):
             return f"{self.name} is no type that ORC has: how its values are hashed isn't known"

@@ -1,4 +1,4 @@
-"""ORC's metadata messages (protobuf, described by orc.proto beside this file), and their names.
+"""ORC's metadata messages (protobuf, described by orc.proto in this folder), and their names.
 
 protobuf keeps the fields that it doesn't know, so a message that is read, changed and written again loses
 nothing.
@@ -57,7 +57,7 @@ def name_of(enum: str, value: int) -> str:
 
 
 def text(value: str | bytes) -> str:
-    """A string field's text. protobuf gives bytes for what is no UTF-8."""
+    """A string field's text. protobuf gives bytes that aren't UTF-8 as bytes."""
     return value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
 
 

@@ -1,8 +1,8 @@
-"""Filters in and out of an ORC file's stripes; every other stream is copied as it is.
+"""Puts filters into an ORC file's stripes and takes them out; every other stream is copied as it is.
 
     stripe:   index streams | data streams | stripe footer
 
-A new filter stream goes beside its column's ROW_INDEX, as orc-core orders streams (by column, then kind).
+A new filter stream goes next to its column's ROW_INDEX, as orc-core orders streams (by column, then kind).
 Data moves, but row-index positions are relative to each stream, so no other stream changes. Stripe footers,
 the file footer's stripe list and the postscript are written again, with every field that we don't know kept;
 metadata (stripe statistics) is copied.
@@ -29,7 +29,7 @@ class NewStream(NamedTuple):
     column: int
     packed: Sequence[bytes]
     print: int
-    """Tells its uncompressed bytes from others (see `compression.Packer`)."""
+    """A checksum of its uncompressed bytes (see `compression.Packer`)."""
 
     @property
     def length(self) -> int:
@@ -130,10 +130,10 @@ class Layout:
     position: int = 0
     stripes: list[tuple[int, NewStripe]] = field(default_factory=list)
     _taken: int = 0
-    """How much of the original is dealt with."""
+    """Bytes of the original that were copied or left out so far."""
 
     def before(self, stripe: Stripe) -> list[Piece]:
-        """What lies between the stripe and the one before it: the file's header, padding."""
+        """The bytes between the stripe and the one before it: the file's header, or padding."""
         gap = Kept(self._taken, stripe.offset - self._taken)
         self._taken = stripe.end
         self.position += gap.length
@@ -175,9 +175,9 @@ class Layout:
 def unfiltered(
     footer: Footer, stripes: Iterable[StripeFooter], columns: set[int] | None, *, version: bool
 ) -> list[object]:
-    """What a file's metadata says beside filters of these columns (None: all), and beside where things lie.
+    """A file's metadata without the filters of these columns (None: all) and without offsets, for comparison.
 
-    `version` tells whether the writer's software version, which may say who wrote the filters, is part of it.
+    `version`: include the writer's software version, which may decide whether filters are trusted.
     """
     message = spec.message("Footer")()
     message.CopyFrom(footer.message)
@@ -204,7 +204,7 @@ def unfiltered(
 
 
 def kept_bytes(footer: Footer, gone: Iterable[tuple[int, int]]) -> int:
-    """Bytes that the new file takes over, when the streams in `gone` (offset, length) are left out."""
+    """Bytes that are copied to the new file when the streams in `gone` (offset, length) are left out."""
     footers = sum(s.footer_length for s in footer.stripes)
     return int(footer.footer_at - footers - sum(length for _, length in gone))
 

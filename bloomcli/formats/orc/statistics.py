@@ -57,7 +57,7 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
 
 
 def _utf8(value: str | bytes) -> bytes:
-    """A string field's bytes: protobuf gives them as they are where they are no UTF-8."""
+    """A string field's bytes, which protobuf gives as they are if they aren't UTF-8."""
     return value.encode() if isinstance(value, str) else value
 
 
@@ -75,7 +75,7 @@ def _unscaled(text: str, scale: int) -> bytes:
 
 
 def skips(statistics: Any, literal: Literal, orc: OrcType, typed: Column) -> bool | None:
-    """Whether statistics alone rule a value out; None where they can't tell."""
+    """Whether statistics alone exclude a value; None if that is unknown."""
     if statistics is None or orc.kind in {"LIST", "MAP", "UNION", "STRUCT"}:
         return None
     if statistics.HasField("number_of_values") and statistics.number_of_values == 0:

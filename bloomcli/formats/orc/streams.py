@@ -1,9 +1,9 @@
-"""A stripe's data streams, decompressed while they are read, and the runs of numbers and bits in them.
+"""Reads a stripe's data streams: decompresses them window by window, and decodes runs of numbers and bits.
 
     bytes on disk -> chunks -> ByteStream -> Runs (integers, bytes) -> Presence (bits)
 
-Nothing is held but a window of the file, a chunk or two, and what was asked for. Numbers in the file say how much
-is asked for, so all of it grows only with bytes that are really there.
+Only a window of the file, a chunk or two, and the requested values are in memory. The file's own numbers decide how
+much is requested, so memory grows only with bytes that were really read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PLAIN_CHUNK: Final = 256 << 10
 """Bytes at hand at a time where nothing is compressed: they stay in the processor's cache."""
 
 _MOST_OF_A_RUN: Final = {8: 512, 1: 130}
-"""Values of the longest run, by their width: what may be decoded beyond what was asked for, and one more."""
+"""Values of the longest run, by their width: as many may be decoded beyond the requested ones, and one more."""
 
 Decode = Callable[[bytes, int, bytearray, int, int], tuple[int, int]]
 """(data, position, out, how many it has, how many are wanted) -> (how many it has now, position after them)."""
@@ -133,7 +133,7 @@ class ByteStream:
 
 
 class Runs:
-    """Run-length encoded values, as many at a time as are asked for."""
+    """Run-length encoded values, read as many at a time as requested."""
 
     def __init__(self, stream: ByteStream, decode: Decode, width: int) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Timestamps from their two streams to hashes.
+"""Hashes timestamps from their two streams.
 
     DATA        seconds from 2015-01-01 00:00 in the writer's time zone, rounded towards zero
     SECONDARY   nanoseconds; the lowest three bits say how many zeros were cut off the end
@@ -23,7 +23,7 @@ class Moments:
     def __init__(
         self, seconds: ByteStream, nanos: ByteStream, version: int, zone: kernels.WriterZone, *, every: bool = False
     ) -> None:
-        """`every`: give the others of each timestamp, not once for equal neighbours."""
+        """`every`: give hashes of other readings for each timestamp, not once for equal neighbours."""
         self._every = every
         self._seconds = integers(seconds, version, signed=True)
         self._nanos = integers(nanos, version, signed=False)
@@ -50,6 +50,6 @@ class Moments:
         return False
 
     def others(self) -> tuple[bytearray, bytearray]:
-        """(numbers of values, hashes of what other readers see there) since this was last asked for, as int64s."""
+        """(numbers of values, hashes of other readings of them) since the last call, as int64s."""
         found, self._others, self._count = self._others, [], 0
         return bytearray().join(o for o, _ in found), bytearray().join(h for _, h in found)

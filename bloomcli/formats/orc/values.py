@@ -1,4 +1,4 @@
-"""The values of columns as hashes, row group by row group: what goes into filters, and has to be found there.
+"""Hashes the values of columns, row group by row group, to build filters or to check them.
 
 Columns are read straight from their streams (see `column_reader`). What is hashed is what orc-core hashes, by type:
 
@@ -12,7 +12,7 @@ Columns are read straight from their streams (see `column_reader`). What is hash
 Nulls are never hashed. If a zero of either sign occurs in a floating-point column, both are given.
 
 Of a timestamp without a zone that is what the writer's wall clock showed, as if it were UTC's; where readers
-disagree about it (see `moments`), the hashes of what others see are given too.
+disagree about it (see `timestamps`), the hashes of the other readings are given too.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def row_groups(
 ) -> Iterator[Iterator[Taken]]:
     """For each row group of a stripe, a column's hashes in batches; each has to be taken before the next.
 
-    What others see is given once for equal neighbours, but for `every` value where that is asked for.
+    Hashes of other readings are given once for equal neighbours, or with `every` for each value.
 
-    Raises CorruptFile where the stripe can't be decoded, UnsupportedError; Stopped where that was asked for.
+    Raises CorruptFile where the stripe can't be decoded, UnsupportedError; Stopped soon after a stop is set.
     """
     reader = ColumnReader(source, footer, streams, orc, stop, every=every)
     for group in range(footer.row_groups(streams.stripe)):

@@ -1,7 +1,7 @@
 """Time zones of ORC files' writers: offsets from UTC as orc-core's JVM has them, and others that readers may have.
 
 A file's timestamps lie on its writer's wall clock, and every reader has time zone data of its own. Where two read a
-moment differently, each looks its own reading up, and a filter has to hold them all:
+instant differently, each looks its own reading up, and a filter has to hold them all:
 
     before 1900          JVMs have the zone's standard offset of today (java.util.TimeZone), others local mean time
     where the data has   `zones.txt`: moments about which releases of the time zone database since 2014, ways of

@@ -1,4 +1,4 @@
-"""Minimum and maximum of a chunk as values that its filter has to hold: they prove a filter wrong at no cost."""
+"""Looks a chunk's minimum and maximum up in its filter: a missing one proves the filter wrong at no cost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
 def lost(chunk: ColumnChunk, bits: SplitBlockFilter) -> Iterator[tuple[str, bytes]]:
-    """("minimum" or "maximum", its PLAIN bytes) where that is a value of the chunk and not in its filter.
+    """("minimum" or "maximum", its PLAIN bytes) for each bound that is a value of the chunk and not in its filter.
 
     Source: the Apache Parquet format, parquet.thrift, Statistics: writers may shorten bounds of byte arrays, and
     say so in is_max_value_exact and is_min_value_exact.
@@ -28,7 +28,7 @@ def lost(chunk: ColumnChunk, bits: SplitBlockFilter) -> Iterator[tuple[str, byte
 
 
 def _is_value(chunk: ColumnChunk, bound: bytes, exact: bool | None) -> bool:
-    """Whether a bound is certain to be one of the chunk's values, bit for bit."""
+    """Whether a bound is certainly one of the chunk's values, bit for bit."""
     if exact is False:
         return False
     physical, logical = chunk.column.physical, chunk.column.logical

@@ -1,8 +1,8 @@
-"""Pages decompressed, into no more memory than the page's header was allowed to claim.
+"""Decompresses pages, into no more memory than the page's header may claim.
 
 Each codec by the library that does it without much to load (importing pyarrow takes longer than filtering a
 column of a small file): GZIP by zlib, SNAPPY and LZ4 by cramjam, ZSTD by zstandard, and BROTLI by pyarrow. All
-let other threads run meanwhile. What they can't do exactly, such as several ZSTD frames, pyarrow is asked for.
+let other threads run meanwhile. pyarrow does what they can't do exactly, such as several ZSTD frames.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class CodecError(ValueError):
-    """The bytes aren't what the codec makes, or not of the size that was announced."""
+    """The bytes aren't valid for the codec, or don't decompress to the size that the header gives."""
 
 
 def supported(codec: str) -> bool:
@@ -31,7 +31,7 @@ def supported(codec: str) -> bool:
 
 
 def streams(codec: str) -> bool:
-    """Whether `windows` needs no more memory than a window and what the codec looks back at."""
+    """Whether `windows` needs only the memory of a window and of the codec's history."""
     return codec == "UNCOMPRESSED" or codec in _STREAMS
 
 
@@ -51,9 +51,9 @@ def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
 
 
 def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: int) -> Iterator[Buffer]:
-    """The same in parts of `window` bytes, from parts of the compressed ones; each part may be the last.
+    """Decompress in parts of `window` bytes, from parts of the compressed bytes; each part may be the last.
 
-    They aren't counted here. Raises CodecError, and UnsupportedError where a codec has to have more at once than
+    The caller counts them. Raises CodecError, and UnsupportedError if a codec needs more bytes at once than
     `parquet_limits.PAGE_WHOLE_MAX_BYTES`.
     """
     if codec == "UNCOMPRESSED":
@@ -78,7 +78,7 @@ def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: in
 
 
 class _Raw(io.RawIOBase):
-    """Parts of bytes as a file that is read from front to back."""
+    """A file object that reads parts of bytes from front to back."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts = parts

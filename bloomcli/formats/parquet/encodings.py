@@ -1,4 +1,4 @@
-"""A page's values as hashes, a slice at a time, in every encoding that a column with a filter may have.
+"""Hashes a page's values, a slice at a time, in every encoding that a column with a filter may have.
 
 Which encoding may hold which type: the Parquet format's Encodings.md. A slice has 65,536 values at most, however many
 the page says that it has; equal neighbours that the encoding tells without looking at them (a run of deltas that are
@@ -187,7 +187,7 @@ def _cut(hashes: bytearray, count: int) -> bytearray:
 
 
 def _long(feed: Feed, size: int) -> Slice:
-    """One value of `size` bytes, hashed as it comes."""
+    """Hash one value of `size` bytes in parts."""
     hasher = kernels.Hasher()
     left = size
     while left:
@@ -216,7 +216,7 @@ class _Numbers:
         self.deltas.feed(self._feed.data, self._feed.position, self._feed.final)
 
     def more(self) -> None:
-        """Have bytes behind those that were given, which have turned out too few."""
+        """Append bytes after those that turned out too few."""
         self.checked()
         self._feed.position = self.deltas.position
         self._feed.more()
@@ -228,7 +228,7 @@ class _Numbers:
             raise kernels.PageError(f"{self.deltas.count} deltas for {self._count} values")
 
     def end(self) -> int:
-        """Go past all of them: where what follows starts, counted from the body's start."""
+        """Skip all of them; returns where the bytes behind them start, counted from the body's start."""
         while self.deltas.skip() == kernels.MORE_BYTES:
             self.more()
         self.checked()

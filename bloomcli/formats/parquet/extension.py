@@ -1,4 +1,4 @@
-"""Binary extensions of the footer's structures: what they say of the file's bytes isn't known.
+"""Finds binary extensions of the footer's structures, whose content bloom doesn't know.
 
 Field 32767 of any structure may hold bytes in a form of its writer's own. The FlatBuffers metadata that are being
 tried out (parquet-format issue 530, its schema in pull request 544, Arrow C++ pull request 48431) are such an
@@ -6,8 +6,8 @@ extension of FileMetaData, with the offsets of filters and page indexes in them 
 format's BinaryProtocolExtensions.md. Its example writes the field's number as a plain varint, 08 FF FF 01, which the
 compact protocol reads as -16384 (zigzag): both are taken for it.
 
-New filters lie behind everything that is there, so nothing that an extension may refer to moves. Where filters are
-cut out, what follows them does.
+New filters lie behind all existing bytes, so that nothing moves that an extension may refer to. Where filters are
+cut out, the bytes behind them move.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Extension(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it is, as reports say it."""
+        """The extension's description, for reports."""
         return f"a binary extension (field 32767 of {self.struct}, {self.bytes:,} bytes)"
 
 

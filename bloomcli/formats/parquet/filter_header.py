@@ -1,4 +1,4 @@
-"""The header in front of a filter's bitset, and reading both.
+"""Reads a filter: the header and the bitset behind it.
 
     BloomFilterHeader (Thrift compact, 12 to 20 bytes) | bitset (numBytes, a multiple of 32)
 
@@ -22,7 +22,7 @@ from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.source import Source
 
 _ONE_READ_BYTES: Final = 8 << 20
-"""A larger filter is read apart from its header: its bits needn't be copied out then."""
+"""Larger filters are read in two reads, so that their bits aren't copied."""
 
 DRAFT_REASON: Final = (
     "a filter of the 2018 drafts (Murmur3): today's readers take its hash for XXH64, or can't read it, and lose rows"
@@ -48,7 +48,7 @@ class FilterProblem(base.FilterProblem):
 
 
 class LoadedFilter(NamedTuple):
-    """A filter as it was read: where, its header's own bytes, its bits."""
+    """A filter that was read: its location, its header's bytes, its bits."""
 
     offset: int
     header: FilterHeader
@@ -140,7 +140,7 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
 
 
 def unknown_kind(header: FilterHeader) -> tuple[str, str] | None:
-    """(what it is, id of the finding) of a filter that is of no kind whose bits can be looked up; else None."""
+    """(reason, id of the finding) for a filter whose algorithm, hash or compression is unknown; else None."""
     if header.algorithm != "BLOCK":
         return f"the filter's algorithm is {header.algorithm}; only BLOCK is known", "filter-algorithm"
     if header.hash != ("MURMUR3" if header.draft else "XXHASH"):

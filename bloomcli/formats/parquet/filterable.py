@@ -1,4 +1,4 @@
-"""Which Parquet columns can have filters that readers find values by."""
+"""Decides which Parquet columns can have filters that readers use."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from bloomcli.model.file import Column
 
 
 def unfilterable(column: Column) -> str | None:
-    """What a column is that can't have a filter; None where it can."""
+    """Why a column can't have a filter, as a noun phrase; None if it can."""
     if column.physical != "BOOLEAN":
         return None
     return "BOOLEAN: it has two values, no reader uses a filter on it, and one that is wrongly written loses rows"
 
 
 def unreadable(footer: Footer, column: Column) -> str | None:
-    """What a column is whose values can't be read in some row group; None where metadata tells of none."""
+    """Why a column's values can't be read in some row group; None if metadata shows no reason."""
     for place in footer.chunk_places({column.index}):
         chunk = footer.chunk(place)
         if chunk.encrypted:

@@ -1,4 +1,4 @@
-"""A Parquet file's footer: found from the file's end, walked once, decoded only where it is asked for.
+"""Reads a Parquet file's footer: found from the file's end, walked once, decoded only where it is needed.
 
     ... | FileMetaData (Thrift compact) | u32 LE footer length | "PAR1" |
 
@@ -41,7 +41,7 @@ class ChunkPlace(NamedTuple):
 
 
 class RowGroup(NamedTuple):
-    """One row group's own figures. `compressed_bytes` is the sum over its chunks."""
+    """One row group's row count and sizes. `compressed_bytes` is the sum over its chunks."""
 
     ordinal: int
     rows: int
@@ -49,7 +49,7 @@ class RowGroup(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A chunk whose metadata says something of a filter, as written."""
+    """A chunk whose metadata has a filter's offset or length, as written."""
 
     place: ChunkPlace
     offset: int | None
@@ -59,7 +59,7 @@ class Claim(NamedTuple):
 
     @property
     def is_filter(self) -> bool:
-        """There is one. PARQUET-1979: writers that know no filters have written 0 and negative offsets."""
+        """Whether there is a filter. PARQUET-1979: writers without filters have written 0 and negative offsets."""
         return self.offset is not None and self.offset > 0
 
 
@@ -94,12 +94,12 @@ class Footer:
 
     @property
     def created_by(self) -> str | None:
-        """The writer, as it names itself."""
+        """The writer's name and version, as the file has them."""
         return self.top.text("created_by")
 
     @cached_property
     def normalises_intervals(self) -> bool:
-        """DuckDB 2.0 looks intervals of this file up in their normal form, which it takes its filters to hold.
+        """Whether DuckDB 2.0 looks intervals of this file up in their normal form, as the footer promises it.
 
         Source: DuckDB, parquet_statistics.cpp, GetIntervalBloomFilterVersion.
         """
@@ -109,17 +109,17 @@ class Footer:
 
     @property
     def signed(self) -> bool:
-        """The footer is in plain text but signed: changing a byte of it breaks the signature."""
+        """Whether the footer is plain text with a signature, which any change breaks."""
         return self.top.span("encryption_algorithm") is not None
 
     @property
     def row_group_count(self) -> int:
-        """How many row groups there are."""
+        """The number of row groups."""
         return max(len(self._groups) - 1, 0)
 
     @cached_property
     def column_count(self) -> int:
-        """How many leaf columns there are; without decoding the schema where a row group tells."""
+        """The number of leaf columns; from a row group if there is one, without decoding the schema."""
         return len(self.row_group(0).chunks) if self.row_group_count else len(self.columns)
 
     def group_struct(self, index: int) -> Struct:
@@ -127,7 +127,7 @@ class Footer:
         return Struct("RowGroup", self.raw, self._groups[index], self.place.at(f"row_groups[{index}]"))
 
     def row_group(self, index: int) -> RowGroup:
-        """One row group's figures and where its chunks' metadata start; walked once, as each column asks."""
+        """One row group's sizes and where its chunks' metadata start; walked once for all columns."""
         found = self._row_groups.get(index)
         if found is None:
             group = self.group_struct(index)
@@ -180,7 +180,7 @@ class Footer:
         return pages, claim
 
     def index_extents(self, outer: Struct) -> list[tuple[str, int, int]]:
-        """(field of the offset, offset, length) of a walked chunk's page indexes. Raises where one can't be there."""
+        """(field of the offset, offset, length) of a walked chunk's page indexes. Raises CorruptFile for a bad range."""
         found = []
         for field in _INDEXES:
             offset, length = outer.integer(f"{field}_offset"), outer.integer(f"{field}_length")
@@ -196,7 +196,7 @@ class Footer:
         return found
 
     def chunk(self, place: ChunkPlace, walked: Struct | None = None) -> ColumnChunk:
-        """One column chunk with what a reader or writer of filters has to know of it; `walked` where it has been."""
+        """One column chunk's metadata, as far as filters need it; `walked` is its ColumnChunk, if already walked."""
         outer = self.chunk_struct(place) if walked is None else walked
         if len(self.columns) != self.column_count:
             raise outer.place.fault(
@@ -272,7 +272,7 @@ class Footer:
         return (self.created_by or "").startswith("Polars ")
 
     def _bounds(self, statistics: Struct | None, column: Column) -> tuple[bytes | None, bytes | None]:
-        """min_value and max_value where their order is defined; the deprecated pair for signed integers only."""
+        """min_value and max_value if their order is defined; the deprecated min and max for signed integers only."""
         if statistics is None or (self._by_polars and _is_wide_integer(column)):
             return None, None
         bounds = statistics.binary("min_value"), statistics.binary("max_value")
@@ -300,14 +300,14 @@ def _is_wide_integer(column: Column) -> bool:
 
 
 def _nulls(statistics: Struct | None, column: Column) -> int | None:
-    """As the statistics say; none in a column that can't have any, whatever they say or leave out."""
+    """The null count of the statistics; 0 for a required column, whatever they say."""
     if column.max_definition_level == 0:
         return 0
     return statistics.integer("null_count") if statistics else None
 
 
 def _only_dictionary(meta: Struct) -> bool:
-    """Encoding stats are there and say that every data page is dictionary-encoded."""
+    """Whether encoding stats exist and say that every data page is dictionary-encoded."""
     starts = meta.list_starts("encoding_stats")
     place = meta.place.at("encoding_stats")
     encodings = set()

@@ -1,4 +1,4 @@
-"""Which bytes of the file belong to what: pages, filters, page indexes. Every claim the footer makes.
+"""Lists which bytes of the file hold pages, filters and page indexes, by the footer.
 
 Used twice: `validate` looks for claims that overlap or lie outside the file, and the splice asks which
 part of the file's end consists of nothing but filters and page indexes, because only those can move

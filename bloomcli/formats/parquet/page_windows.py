@@ -1,4 +1,4 @@
-"""A page's bytes once they are decompressed: all of them at once where they are few, else window by window.
+"""A page's decompressed bytes: all at once for small pages, in windows for large ones.
 
 A page may have 2 GiB, and 32 KiB of a file may say that it has. So the bytes of a large one are never there
 together: whoever reads them takes a window, uses what it can of it, and asks for the next. A value section of
@@ -22,7 +22,7 @@ _WINDOW: Final = 1 << 20
 
 
 class Feed:
-    """Bytes from a place on. `data` from `position` on is what is there of them; `final`: nothing follows it."""
+    """Bytes from a position on: `data` from `position` on is loaded; `final` means that nothing follows it."""
 
     __slots__ = ("_base", "_stop", "_windows", "data", "final", "position")
 
@@ -87,7 +87,7 @@ class Body:
 
 
 class Packed(NamedTuple):
-    """Where a page's compressed bytes lie, and what they become."""
+    """The location of a page's compressed bytes, their codec and their decompressed size."""
 
     source: Source
     offset: int
@@ -97,7 +97,7 @@ class Packed(NamedTuple):
 
 
 class LargeBody:
-    """Bytes that are decompressed as they are asked for."""
+    """Bytes that are decompressed when they are needed."""
 
     def __init__(self, packed: Packed, place: Place, stop: Stop) -> None:
         """`place` names the page in errors."""

@@ -1,4 +1,4 @@
-"""The schema's flat list of elements, turned into leaf columns with their dotted paths and types."""
+"""Turns the schema's flat list of elements into leaf columns with dotted paths and types."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Logical(NamedTuple):
-    """A logical type's text and figures, as `Column` has them."""
+    """A logical type's text and parameters, as `Column` has them."""
 
     text: str | None = None
     scale: int = 0
@@ -108,7 +108,7 @@ def _leaf(element: Struct, node: _Group, index: int) -> Column:
         raise element.place.fault(f"a fixed-length column of {length} bytes", element.start, "type_length")
     logical = _logical(element)
     if not _fits(logical, physical, length):
-        logical = Logical()  # an annotation that can't be meant says nothing: values are the physical type's
+        logical = Logical()  # an annotation that doesn't fit the physical type is ignored
     return Column(
         path=".".join(node.path),
         index=index,
@@ -127,7 +127,7 @@ def _leaf(element: Struct, node: _Group, index: int) -> Column:
 
 
 def _fits(logical: Logical, physical: str, length: int | None) -> bool:
-    """Whether the logical type may stand on the physical one. Source: the Parquet format's LogicalTypes.md."""
+    """Whether the format allows the logical type on the physical type. Source: Parquet's LogicalTypes.md."""
     kind = (logical.text or "").partition("(")[0]
     if kind in _PHYSICAL:
         return physical in _PHYSICAL[kind] and 0 <= logical.scale <= (logical.precision or logical.scale)

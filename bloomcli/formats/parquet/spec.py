@@ -1,8 +1,8 @@
-"""Parquet's metadata structures, walked in compiled code by the IDL that is shipped beside this file.
+"""Walks Parquet's metadata structures in compiled code, by the IDL in parquet.thrift.
 
 `Struct` says where each field lies, by its name in the IDL; that is how the splice finds the bytes that it patches,
 and why a footer of 20,000 column chunks opens at once. The walk also checks every length and the nesting. The names
-come from `idl`, which thriftpy2 makes of the IDL: it takes longer to start than all else that `inspect` does.
+come from `idl`, a table made by thriftpy2: to load thriftpy2 takes longer than all else that `inspect` does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def field_ids(struct: str) -> dict[str, int]:
 
 @cache
 def integer_kind(struct: str, field: str) -> int:
-    """The wire type of an integer field, by the IDL."""
+    """The wire type that the IDL gives an integer field."""
     return I64 if idl.FIELDS[struct][field][1] == "i64" else I32
 
 
@@ -79,7 +79,7 @@ class Span(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What an error about some bytes has to name."""
+    """The location of some bytes, for errors about them."""
 
     path: str
     base: int
@@ -97,7 +97,7 @@ class Place(NamedTuple):
         )
 
     def at(self, field: str) -> Place:
-        """The same buffer, one level further in."""
+        """The location of a field of the structure, in the same buffer."""
         return Place(self.path, self.base, f"{self.field}.{field}" if self.field else field)
 
 

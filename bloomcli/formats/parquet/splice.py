@@ -1,4 +1,4 @@
-"""Filters in and out of a file without touching anything else.
+"""Puts filters into a file and takes them out, and changes nothing else.
 
     original:   body                       | footer | length | PAR1
     with add:   body | filters             | footer'| length | PAR1
@@ -11,9 +11,9 @@ the field before. Whatever else the footer holds, known to our IDL or not, stays
 Taking fields 14 and 15 out gives the bytes from before they were put in. It doesn't bring back what they held
 where there was no filter, 0 or -1 as some writers have left them (PARQUET-1979), or a length without an offset.
 
-Filters that go are cut out where they lie at the file's end among filters and page indexes; what follows
-them there moves up, and the page indexes' offsets with it. Elsewhere (between row groups) their bytes
-stay behind, unused: pages can't move.
+Removed filters are cut out if they lie at the file's end among filters and page indexes; what follows
+them there moves up, and the page indexes' offsets change. Elsewhere (between row groups) their bytes
+stay in the file, unused: pages can't move.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splice:
-    """How to put the new file together: ranges of the old body, then blobs, then the footer and its tail."""
+    """The layout of the new file: ranges of the old body, then new filters, then the footer and its tail."""
 
     keep: tuple[tuple[int, int], ...]
     """(offset, length) of what is copied from the original, in order."""
     filter_bytes: int
-    """Headers and bitsets of the new filters, behind what is copied."""
+    """Headers and bitsets of the new filters, written behind the copied ranges."""
     footer: bytes
     unreclaimed: int = 0
     """Bytes of filters that are no longer used but could not be cut out."""
@@ -63,7 +63,7 @@ class Splice:
 
     @property
     def copied_bytes(self) -> int:
-        """Bytes taken over from the original."""
+        """Bytes copied from the original."""
         return sum(length for _, length in self.keep)
 
     @property
@@ -80,7 +80,7 @@ def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -
 
 
 def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
-    """Edits that set integer fields of one structure, or with None take them out.
+    """Edits that set integer fields of one structure, or with None remove them.
 
     Headers keep the form they have (a long one stays long), so that taking a field out again restores
     the bytes that were there before it was put in.
@@ -168,7 +168,7 @@ def plan(
 
     Args:
         footer: of the original.
-        new: bytes of each filter that is put in, header included, in the order in which they are laid out.
+        new: bytes of each new filter, header included, in the order in which they are written.
         gone: chunks whose present filter is removed or replaced.
         filter_lengths: sizes (header included) of all present filters whose length the metadata doesn't
             give; a filter in `gone` without a known length stays behind unused.
@@ -209,7 +209,7 @@ def plan(
 
 
 def _cuts(claims: list[layout.Region], gone: set[ChunkPlace], movable: int) -> tuple[list[tuple[int, int]], int]:
-    """Ranges to leave out, merged, and how many bytes of gone filters stay behind. Claims come by start."""
+    """Ranges to leave out, merged, and the bytes of removed filters that stay. `claims` are sorted by start."""
     kept = [r for r in claims if not (r.kind == layout.FILTER and r.place in gone)]
     starts = [r.start for r in kept]
     reach = [0, *accumulate((r.end for r in kept), max)]  # reach[n]: where the first n that stay end
@@ -273,7 +273,7 @@ def check(old: Footer, raw: bytes, touched: set[ChunkPlace], moved: bool) -> Foo
 
 
 def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:
-    """Whether two files are the same but for filters of these columns (None: all), as far as their footers tell."""
+    """Whether two footers are the same except for filters of these columns (None: all)."""
     mine, theirs = ({claim.place for claim in footer.filter_claims(columns)} for footer in (one, other))
     if strip(one, mine) == strip(other, theirs):
         return True

@@ -1,4 +1,4 @@
-"""The values of a column chunk as hashes: what goes into its filter, and what has to be found there.
+"""Hashes the values of a column chunk, to build its filter or to check it.
 
 Dictionary-encoded pages hold indices, and their values are hashed once, in the dictionary. An entry that no
 index refers to is no value of the column: Arrow writes an array's whole dictionary into each row group. Nulls
@@ -27,7 +27,7 @@ from bloomcli.values.literals import Literal, kind_of
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
 _FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
 _DECIMAL_BYTES: Final = 17
-"""128 bits, as most engines compute with, and a byte for the sign."""
+"""Bytes of the longest decimal: 128 bits, and one byte for the sign."""
 INTERVAL_BYTES: Final = 12
 """Months, days and milliseconds. Source: the Parquet format's LogicalTypes.md."""
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
@@ -46,9 +46,9 @@ def is_interval(column: Column) -> bool:
 
 
 class HashedPage:
-    """Hashes of values that are there, 8 bytes each in native order, and the values on request.
+    """Hashes of values that aren't null, 8 bytes each in native order, and the values on request.
 
-    Of a dictionary all that are values; of a data page some, as many as are decoded at a time.
+    All values of a dictionary, or one slice of a data page.
     """
 
     __slots__ = ("_kept", "_parts", "_place", "_width", "count", "dictionary", "end", "has_zero", "hashes")
@@ -82,18 +82,18 @@ class HashedPage:
         self.has_zero = self.has_zero and _among(self.hashes, column)
 
     def value(self, index: int) -> bytes | None:
-        """The value behind the hash at `index`, as its bytes; None where it was too long to be kept."""
+        """The bytes of the value with the hash at `index`; None if it was too long to keep."""
         if self.long is not None:
             return None
         return next(islice(self.values(), index, None))
 
     @property
     def long(self) -> int | None:
-        """The length of the one value, where it was too long to be kept."""
+        """The length of the slice's only value, if it was too long to keep."""
         return self._parts[0].long if len(self._parts) == 1 else None
 
     def values(self) -> Iterator[bytes]:
-        """The values behind the hashes, as their bytes, in order. Slow: for the few that are reported."""
+        """The bytes of the hashed values, in order. Slow: for the few values that are reported."""
         if self.long is not None:
             raise UnsupportedError(
                 f"a value of {self.long} bytes, and no more than {parquet_limits.VALUE_AT_ONCE_BYTES} are held in"
@@ -115,7 +115,7 @@ class HashedPage:
         return bytes(memoryview(out)[: count * 8])
 
     def draft_hashes(self) -> bytearray:
-        """The hashes that the drafts of 2018 use, one value at a time: few files need them."""
+        """The Murmur3 hashes of the 2018 drafts, computed one value at a time: few files need them."""
         return bytearray(array("Q", map(hashes.parquet_draft, self.values())).tobytes())
 
 
@@ -133,7 +133,7 @@ def _among(found: bytearray, column: Column) -> bool:
 
 
 class _Chunk:
-    """What was hashed of a chunk, held against what its bytes in the file allow."""
+    """Counts a chunk's hashed values, and refuses more than its bytes in the file can hold."""
 
     def __init__(self, chunk: ColumnChunk, stop: Stop) -> None:
         self.column = chunk.column
@@ -164,7 +164,7 @@ class _Chunk:
     def dictionary(self, page: Page) -> HashedPage:
         """All of a dictionary's entries."""
         size = 0 if page.body is None else page.body.size
-        present = min(page.present, size // (width_of(self.column) or 4))  # a number that lies is told of later
+        present = min(page.present, size // (width_of(self.column) or 4))  # a wrong number is reported later
         for found, most, what in (
             (present, parquet_limits.DICTIONARY_MAX_VALUES, "values"),
             (size, parquet_limits.PAGE_WHOLE_MAX_BYTES, "bytes"),
@@ -183,13 +183,13 @@ class _Chunk:
 def hashed_pages(
     source: Source, chunk: ColumnChunk, data_end: int, *, unreferenced: bool = False, stop: Stop | None = None
 ) -> Iterator[HashedPage]:
-    """The chunk's distinct-enough values in slices: those of its dictionary, and of every page that has its own.
+    """The chunk's values in slices: those of its dictionary, and of every page that isn't dictionary-encoded.
 
-    Dictionary-encoded pages are looked into until every entry of the dictionary was referred to; of the rest only the
-    headers are read, as a page among them may have values of its own. With `unreferenced` they aren't looked into at
-    all, and all entries are given: values, and such as aren't, if the writer leaves any.
+    Dictionary-encoded pages are decoded until every entry of the dictionary was referred to. Of later pages only the
+    headers are read, to find pages that aren't dictionary-encoded. With `unreferenced` no index is decoded, and all
+    entries are given, also those that no row has.
 
-    Raises CorruptFile, UnsupportedError; Stopped soon after `stop` was asked for.
+    Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
     """
     if chunk.num_values == 0:
         return
@@ -245,7 +245,7 @@ def _mark(page: Page, seen: bytearray, unseen: int, stop: Stop) -> int:
 
 
 def stored_forms(literal: Literal, column: Column) -> tuple[bytes, ...]:
-    """The PLAIN bytes by which a chunk may hold a typed value.
+    """The PLAIN bytes that a chunk may have stored for a literal.
 
     A DECIMAL in a BYTE_ARRAY should be as short as can be, and the specification says no more than that: writers
     that repeat the sign in front give other bytes, and so another hash, for an equal number.

@@ -1,4 +1,4 @@
-"""The headers that were ever written in front of a split-block filter, told apart by their bytes.
+"""Parses the four header forms of split-block filters, which their bytes distinguish.
 
     parquet                numBytes, BLOCK, XXHASH, UNCOMPRESSED as Thrift             today's
     parquet-2018-12byte    u32 LE numBytes, u32 0 (hash), u32 0 (algorithm)            parquet-mr's branch
@@ -58,7 +58,7 @@ class FilterHeader(NamedTuple):
 
     @property
     def draft(self) -> bool:
-        """It is of the drafts of 2018: Murmur3, blocks by mask."""
+        """Whether it is a header of the 2018 drafts: Murmur3, blocks selected by a mask."""
         return self.variant != CURRENT
 
 
@@ -101,7 +101,7 @@ def parse_header(data: bytes, place: Place) -> FilterHeader:
 
 
 def is_usual(raw: bytes) -> bool:
-    """Whether a walked header of today's variant is as every writer encodes it, but for fields newer than these."""
+    """Whether a header of today's variant is encoded as every writer does it, apart from newer fields."""
     return _NEWER.fullmatch(raw) is not None
 
 
@@ -155,7 +155,7 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
 
 @cache
 def _idl() -> Any:
-    """The IDL's structures as thriftpy2's classes. They take a while: only the drafts need them."""
+    """The IDL's structures as thriftpy2's classes. Loading them is slow, and only the drafts need them."""
     import thriftpy2
 
     return thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
@@ -171,5 +171,5 @@ def _encoded(structure: Any) -> bytes:
 
 
 def filter_class(variant: str) -> type[SplitBlockFilter]:
-    """How the variant's filters pick a block."""
+    """The class of the variant's filters, which differ in how a hash selects a block."""
     return SplitBlockFilter if variant == CURRENT else MaskedSplitBlockFilter
