@@ -86,7 +86,7 @@ class Codec(NamedTuple):
         return length, bool(head & 1)
 
     def most_bytes(self, length: int) -> int:
-        """The most bytes that a stream of `length` bytes on disk can hold: each chunk takes a byte besides its header."""
+        """Most bytes that a stream of `length` bytes on disk can hold: a chunk takes a byte besides its header."""
         return length if self.name == "NONE" else length // (HEADER + 1) * self.block_size
 
     def compress(self, data: bytes) -> bytes:

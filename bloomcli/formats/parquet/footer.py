@@ -180,7 +180,7 @@ class Footer:
         return pages, claim
 
     def index_extents(self, outer: Struct) -> list[tuple[str, int, int]]:
-        """(field of the offset, offset, length) of a walked chunk's page indexes. Raises CorruptFile for a bad range."""
+        """(offset field, offset, length) of a walked chunk's page indexes. Raises CorruptFile on bad ranges."""
         found = []
         for field in _INDEXES:
             offset, length = outer.integer(f"{field}_offset"), outer.integer(f"{field}_length")

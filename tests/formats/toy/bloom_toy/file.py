@@ -10,21 +10,18 @@ from bloom_toy import spec
 from bloomcli import kernels
 from bloomcli.errors import UsageError
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Answer, DeepCheck, FilterFile, Plan, SizeRule, Spread, Tick, UnitAnswers
+from bloomcli.formats.answer import Lookup, UnitFacts
+from bloomcli.formats.base import DeepCheck, FilterFile, Plan, SizeRule, Spread, Tick
 from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
-from bloomcli.model.file import BitTrail, Column, FilterDump, FilterFacts, FilterSummary, Finding, Severity
+from bloomcli.model.file import Column, FilterDump, FilterFacts, Finding, Severity
 from bloomcli.storage.source import Source
 from bloomcli.values.literals import Literal
 
 
-class ToyFile:
+class ToyFile(FilterFile):
     """An open toy file."""
 
     format = "toy"
-    stripes: int | None = None
-    unfoldable: str | None = None
-    created_by: str | None = None
-    details: tuple[tuple[str, str], ...] = ()
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -32,25 +29,17 @@ class ToyFile:
         self.rows = sum(self.footer.rows)
         self.row_group_count = len(self.footer.rows)
         self.column_count = len(self.footer.columns)
-        self.columns: Sequence[Column] = [
+        self._columns = [
             Column(path=name, index=index, physical="INT64")
             if kind == spec.INTEGER
             else Column(path=name, index=index, physical="BYTE_ARRAY", logical="STRING")
             for index, (name, kind) in enumerate(self.footer.columns)
         ]
-        self.leaves = self.columns
 
-    def why_not(self, column: Column) -> str | None:
-        """Nothing."""
-        return None
-
-    def literal_column(self, column: Column) -> Column:
-        """The column itself: values are hashed as Parquet hashes them."""
-        return column
-
-    def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
-        """None."""
-        return ()
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Every column."""
+        return self._columns
 
     def keys(self, columns: set[int] | None) -> Iterator[spec.Key]:
         """The filters of these columns, by row group, then column."""
@@ -115,17 +104,24 @@ class ToyFile:
             bitset=bytes(bits.bitset),
         )
 
-    def ask(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
-        """Each row group's answers."""
+    def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
+        """What is known of each row group."""
+        lookups = [
+            Lookup(lit.impossible, lit.unknowable, lit.encodings, tuple(map(kernels.xxh64, lit.encodings)))
+            for lit in literals
+        ]
         for group, rows in enumerate(self.footer.rows):
             key = (group, column.index)
             bits = self.load(key) if key in self.footer.filters else None
-            yield UnitAnswers(
+            yield UnitFacts(
                 row_group=group,
                 rows=rows,
                 chunk_bytes=self.footer.chunks[group][column.index][1],
                 row_group_bytes=sum(size for _, size in self.footer.chunks[group]),
-                answers=tuple(_answer(literal, bits, explain) for literal in literals),
+                bits=bits if isinstance(bits, SplitBlockFilter) else None,
+                problem=bits if isinstance(bits, str) else None,
+                lookups=lookups,
+                stats_skip=[None] * len(lookups),
             )
 
     def total_bytes(self) -> int:
@@ -159,14 +155,6 @@ class ToyFile:
     def spread(self, column: Column) -> Iterator[Spread]:
         """No statistics are kept: the bounds aren't known."""
         return (Spread(group, None, None, None) for group, _ in self.keys({column.index}))
-
-    def without_normal_forms(self, column: Column) -> Sequence[int]:
-        """None."""
-        return ()
-
-    def units(self) -> Sequence[int]:
-        """Row groups, one by one."""
-        return [1] * self.row_group_count
 
     def hashes(self, key: spec.Key) -> array[int]:
         """The hashes of a chunk's values."""
@@ -212,10 +200,6 @@ class ToyFile:
             and others(self) == others(other)
         )
 
-    def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
-        """One kind."""
-        return (None,)
-
     def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters. Raises FilterExists."""
         from bloom_toy import plan
@@ -233,19 +217,3 @@ class ToyFile:
         from bloom_toy import plan
 
         return plan.folding(self, columns, rule)
-
-
-def _answer(literal: Literal, bits: SplitBlockFilter | str | None, explain: bool) -> Answer:
-    there = bits is not None
-    if literal.impossible is not None:
-        return Answer(True, False, there, None, literal.impossible)
-    if not isinstance(bits, SplitBlockFilter) or literal.unknowable is not None:
-        return Answer(False, False, there, None, literal.unknowable or (bits if isinstance(bits, str) else None))
-    hashes = {encoded: kernels.xxh64(encoded) for encoded in literal.encodings}
-    trail = tuple(_trail(bits, encoded, value) for encoded, value in hashes.items()) if explain else ()
-    return Answer(True, any(map(bits.check, hashes.values())), True, None, None, trail)
-
-
-def _trail(bits: SplitBlockFilter, encoded: bytes, value: int) -> BitTrail:
-    block, places, present = bits.trail(value)
-    return BitTrail(hashed=encoded, hash=value, block=block, bits=places, present=present)
