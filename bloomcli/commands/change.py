@@ -5,26 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from errno import EACCES, ELOOP
-from pathlib import Path
-from stat import S_ISDIR, S_ISREG
-from typing import Final
 
 from bloomcli.commands.progress import Meter, Progress, cores
-from bloomcli.errors import BloomError, UsageError, WriteError
-from bloomcli.formats.base import Built, FilterFile, Kept, Placed, Plan
+from bloomcli.errors import BloomError, UsageError
+from bloomcli.formats.base import Built, FilterFile, Plan
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import ChangeReport
-from bloomcli.storage.local.atomic import replacing
-from bloomcli.storage.local.temporary import sweep
+from bloomcli.storage.base import KeptRange, Kind, Pieces, Source, Store
 from bloomcli.storage.managed_tables import reason_against
 from bloomcli.storage.os_errors import of_file
-from bloomcli.storage.source import LocalSource, Source, open_source
-
-_SEPARATORS: Final = tuple(filter(None, (os.sep, os.altsep)))
+from bloomcli.storage.registry import store_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +30,12 @@ class Target:
     force: bool = False
     """Change files in place though a table's log records them."""
 
-    def resolve(self, path: str) -> Path | None:
-        """The path to write; None in a dry run. Raises UsageError."""
+    def resolve(self, path: str) -> str | None:
+        """The path to write for a file; None in a dry run. Raises UsageError."""
         if self.output is not None and self.in_place:
             raise UsageError("--output and --in-place exclude each other", path=path)
         if self.in_place:
-            reason = None if self.force else reason_against(Path(path))
+            reason = None if self.force else reason_against(store_of(path), path)
             if reason is not None:
                 raise UsageError(
                     f"not to be changed in place: {reason}",
@@ -53,60 +45,31 @@ class Target:
         if self.dry_run:
             return None
         if self.in_place:
-            return Path(path)
+            return path
         if self.output is None:
             raise UsageError(
                 "nowhere to write to",
                 path=path,
                 hint="give -o FILE, or --in-place to replace the file, or --dry-run to only see what would be done",
             )
-        output = Path(self.output)
-        try:
-            info = output.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            info = None
-        except OSError as error:
-            if error.errno == ELOOP:
-                return output  # a link that leads in a circle: that is told when it is written
-            raise WriteError(
-                f"can't be written: {(error.strerror or str(error)).lower()}",
-                path=str(output),
-                hint="check who may search the directories above it" if error.errno == EACCES else None,
-            ) from None
-        except ValueError as error:  # a null byte
-            raise UsageError(f"the output can't have such a name: {error}", path=path) from None
-        if info is not None and _is_file(Path(path), info):
-            raise UsageError("the output is the input", path=path, hint="--in-place replaces a file safely")
-        if info is not None and S_ISDIR(info.st_mode):
-            raise UsageError(f"the output {str(output)!r} is a directory", path=path, hint="name the file to write")
-        if os.fspath(self.output).endswith(_SEPARATORS):
-            raise UsageError(
-                f"the output {os.fspath(self.output)!r} names a directory", path=path, hint="name the file to write"
-            )
-        return output
-
-
-def _is_file(path: Path, info: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(path.stat(), info)
-    except OSError:
-        return False  # it is open, and what has become of its name is looked at before anything is replaced
+        output = os.fspath(self.output)
+        return store_of(output).destination(output, path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRequest:
-    """A command with its options, for whichever file: what add, remove and fold don't share."""
+    """A command and its options, for any file: what add, remove and fold don't share."""
 
     command: str
     plan: Callable[[FilterFile], Plan]
     done: Callable[[FilterFile], str | None]
-    """Why a file need not be changed; None where it has to be, or where only a plan can tell."""
+    """Why a file needs no change; None if it needs one, or if only a plan can tell."""
     made: Callable[[FilterFile, FilterFile], bool]
-    """Whether the second file is what the order makes of the first, as far as metadata and filters tell."""
+    """Whether the second file is what the request makes of the first, as far as metadata and filters tell."""
     remarks: Callable[[FilterFile], tuple[str, ...]] = lambda _: ()
-    """What the caller should know of the change, besides what it does."""
+    """Remarks for the report, besides what is changed."""
     idle: str | None = None
-    """Why a plan that keeps every filter need not be carried out; None: it has to be."""
+    """Why a plan that keeps every filter isn't carried out; None: it is."""
 
 
 @of_file
@@ -120,12 +83,13 @@ def change(
 ) -> ChangeReport:
     """Plan a change and, unless it is a dry run, carry it out."""
     started = time.perf_counter()
-    with open_source(path) as source:
-        local, output = _ends(source, target)
+    store = store_of(path)
+    with store.open(os.fspath(path)) as source:
+        output = _output(store, source, target)
         if output is not None:
-            sweep(output.parent)  # a dataset's engine does it once for a directory
-        file = open_file(local)
-        report = _change(local, file, order.plan(file), output, order, target, threads, progress)
+            store_of(output).sweep(output)  # a dataset's engine does it once for a directory
+        file = open_file(source)
+        report = _change(source, file, order.plan(file), output, order, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
 
 
@@ -138,16 +102,17 @@ def change_where_needed(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ChangeReport | str:
-    """As `change`, but a file that needs none is copied at most; gives the reason then.
+    """Like `change`, but a file that needs no change is copied at most; gives the reason then.
 
-    An output that the order made of this file already is left as it is. One that was made by another order, or of
-    what the file was before, is made again; something else than a file of the same format is left to `overwrite`.
+    An output that the request made of this file before is left as it is. One that was made by another request, or of
+    an earlier state of the file, is made again; `overwrite` decides about anything but a file of the same format.
     """
     started = time.perf_counter()
-    with open_source(path) as source:
+    store = store_of(path)
+    with store.open(os.fspath(path)) as source:
         file = open_file(source)
-        if target.output is not None and not target.overwrite and isinstance(source, LocalSource):
-            state = _state(file, source, order, Path(target.output))
+        if target.output is not None and not target.overwrite:
+            state = _state(store, file, order, os.fspath(target.output))
             if state is _Output.MADE:
                 return "the output is there already"
             target = replace(target, overwrite=state is _Output.STALE)
@@ -158,58 +123,55 @@ def change_where_needed(
         if reason is not None:
             if target.output is None or target.dry_run:
                 return reason
-            _copy_whole(source, Path(target.output), overwrite=target.overwrite)
+            _copy_whole(source, os.fspath(target.output), overwrite=target.overwrite)
             return f"{reason}; copied"
-        local, output = _ends(source, target)
-        report = _change(local, file, plan or order.plan(file), output, order, target, threads, progress)
+        output = _output(store, source, target)
+        report = _change(source, file, plan or order.plan(file), output, order, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
 
 
 class _Output(Enum):
-    """What is there under an output's name."""
+    """What has an output's path."""
 
     MADE = auto()
-    """What the order makes of the file."""
+    """What the request makes of the file."""
     STALE = auto()
     """A file of the same format, but not that one."""
     OTHER = auto()
-    """Nothing, or something that no order made."""
+    """Nothing, or something that no request made."""
 
 
-def _state(file: FilterFile, source: LocalSource, order: ChangeRequest, output: Path) -> _Output:
+def _state(store: Store, file: FilterFile, order: ChangeRequest, output: str) -> _Output:
+    there = store_of(output)
     try:
-        info = output.stat()
-        if not S_ISREG(info.st_mode):
+        store.check_changes(file.source.path)
+        info = there.status(output)
+        if info is None or info.kind is not Kind.FILE or (origin := store.status(file.source.path)) is None:
             return _Output.OTHER
-        older = info.st_mtime_ns < source.local_path.stat().st_mtime_ns
-        with open_source(output) as there:
-            made = open_file(there)
+        with there.open(output) as source:
+            made = open_file(source)
             if made.format != file.format:
                 return _Output.OTHER
             try:
-                return _Output.MADE if not older and order.made(file, made) else _Output.STALE
+                newer = info.mtime_ns >= origin.mtime_ns
+                return _Output.MADE if newer and order.made(file, made) else _Output.STALE
             except BloomError:
-                return _Output.STALE  # what is wrong with the file itself, its change will tell
+                return _Output.STALE  # what is wrong with the file itself, its change reports
     except (BloomError, OSError):
         return _Output.OTHER
 
 
-def _ends(source: Source, target: Target) -> tuple[LocalSource, Path | None]:
-    """What is read and what is written; None in a dry run."""
-    if not isinstance(source, LocalSource):
-        raise UsageError(
-            "only local files can be changed",
-            path=source.path,
-            hint="copy the file here, change it, copy it back",
-        )
-    return source, target.resolve(str(source.local_path))
+def _output(store: Store, source: Source, target: Target) -> str | None:
+    """The path to write; None in a dry run. Raises UsageError."""
+    store.check_changes(source.path)
+    return target.resolve(store.normal(source.path))
 
 
 def _change(
-    source: LocalSource,
+    source: Source,
     file: FilterFile,
     plan: Plan,
-    output: Path | None,
+    output: str | None,
     order: ChangeRequest,
     target: Target,
     threads: int | None,
@@ -226,7 +188,7 @@ def _change(
         path=source.path,
         format=file.format,
         command=order.command,
-        output=None if output is None else str(output),
+        output=output,
         dry_run=target.dry_run,
         bytes_before=source.size,
         bytes_after=size,
@@ -239,22 +201,19 @@ def _change(
     )
 
 
-def _copy_whole(source: Source, output: Path, *, overwrite: bool) -> None:
+def _copy_whole(source: Source, output: str, *, overwrite: bool) -> None:
     """Copy a file that needs no change, as atomically as a changed one."""
-    if not isinstance(source, LocalSource):
-        raise UsageError("only local files can be copied", path=source.path)
 
-    def verify(temporary: Path) -> None:
-        if temporary.stat().st_size != source.size:
-            raise WriteError("the copy is not as long as the file", path=str(output))
+    def whole() -> Pieces:
+        yield KeptRange(0, source.size)
 
-    with replacing(output, source=source, overwrite=overwrite, verify=verify) as writer:
-        writer.copy_range(source, 0, source.size)
+    store = store_of(output)
+    store.replace(store.normal(output), whole(), source=source, overwrite=overwrite)
 
 
 def _carry_out(
-    source: LocalSource,
-    output: Path,
+    source: Source,
+    output: str,
     target: Target,
     plan: Plan,
     threads: int,
@@ -263,21 +222,13 @@ def _carry_out(
     """Write the plan's pieces while its columns are read in other threads; gives the new file's size too."""
     copied = Meter(progress, "copy", plan.bytes_to_copy)
     decoded = Meter(progress, "decode", plan.bytes_to_decode)
-
-    def verify(temporary: Path) -> None:
-        with open_source(temporary) as written:
-            plan.result().verify(written)
-
-    overwrite = target.overwrite or target.in_place
-    with replacing(output, source=source, overwrite=overwrite, verify=verify) as writer:
-        with closing(plan.pieces(threads, decoded.tick)) as pieces:
-            for piece in pieces:
-                if isinstance(piece, Kept):
-                    writer.copy_range(source, *piece, progress=copied.tick, cancelled=plan.failed)
-                elif isinstance(piece, Placed):
-                    writer.place(*piece)
-                else:
-                    writer.write(piece)
-                del piece  # a filter may be large, and the next one is built where it was
-        size = writer.position
+    size = store_of(output).replace(
+        output,
+        plan.pieces(threads, decoded.tick),
+        source=source,
+        overwrite=target.overwrite or target.in_place,
+        verify=lambda written: plan.result().verify(written),
+        cancelled=plan.failed,
+        progress=copied.tick,
+    )
     return plan.result(), size

@@ -7,7 +7,7 @@ The registry opens files. What formats share beyond this interface is in `locate
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Generator, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 from bloomcli import limits
@@ -16,7 +16,9 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
 from bloomcli.model.file import Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import KeptRange, PlacedBytes, Source
+from bloomcli.storage.base import Piece as Piece
+from bloomcli.storage.base import Pieces as Pieces
 from bloomcli.values.literals import Literal
 
 
@@ -104,25 +106,8 @@ class Spread(NamedTuple):
     """Every data page is dictionary-encoded, and readers can tell."""
 
 
-class Kept(NamedTuple):
-    """A range of the original that the new file takes over as it is."""
-
-    offset: int
-    length: int
-
-
-class Placed(NamedTuple):
-    """Bytes at a later position of the new file: a filter that is written while the body is still copied."""
-
-    offset: int
-    """In the new file."""
-    data: bytes | bytearray
-
-
-Piece = Kept | Placed | bytes | bytearray
-"""The new file is its pieces, one after the other; what is placed is behind them, and what follows behind that."""
-
-Pieces = Generator[Piece, None, None]
+Kept = KeptRange
+Placed = PlacedBytes
 
 Tick = Callable[[int], None]
 """Called with a number of bytes that were just done."""

@@ -48,6 +48,13 @@ _HINTS: Final = {
 }
 
 
+_SOURCE_HINTS: Final = {
+    FileNotFoundError: "check the path",
+    PermissionError: "check who may read it",
+    IsADirectoryError: "name a file in it",
+}
+
+
 def reason(error: OSError) -> str:
     """What the system says, in lower case: no such file or directory."""
     return (error.strerror or str(error).partition("\n")[0]).lower()
@@ -154,6 +161,12 @@ def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
         return b"".join(parts)
     finally:
         os.close(fd)
+
+
+def cannot_read(path: str, error: OSError) -> UnreadableError:
+    """The error of a source that can't be read."""
+    hint = next((text for kind, text in _SOURCE_HINTS.items() if isinstance(error, kind)), None)
+    return UnreadableError(f"can't be read: {reason(error)}", path=path, hint=hint)
 
 
 def unreadable(error: OSError, path: str, what: str) -> UnreadableError | None:

@@ -25,7 +25,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column, Finding, Severity
 from bloomcli.policy.table_schema import TableSchema, parse
 from bloomcli.rules.readers import READERS
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 EVERYONE = tuple(name for name, who in READERS.items() if name != "impala" and not who.issues)
 """But for the one that can't take the small filters of most files here, and those with faults that no file shows:

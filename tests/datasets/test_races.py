@@ -15,7 +15,7 @@ from support import datasets
 from support.checksums import checksums
 
 import bloomcli
-from bloomcli.storage.local.hadoop_crc import sidecar_of
+from bloomcli.storage.local.hadoop_crc import checksum_file_of
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +77,7 @@ def test_no_filter_is_lost_when_two_add_one_at_a_time(tmp_path: Path, place: str
     def begin() -> None:
         file.write_bytes(original)
         if vouched:
-            sidecar_of(file).write_bytes(checksums(original, 512))
+            checksum_file_of(file).write_bytes(checksums(original, 512))
 
     begin()
     racers = [
@@ -104,7 +104,7 @@ def test_no_filter_is_lost_when_two_add_one_at_a_time(tmp_path: Path, place: str
             assert found, "nobody got through"
             assert bloomcli.validate(file, deep=True).ok
             if vouched:
-                assert sidecar_of(file).read_bytes() == checksums(file.read_bytes(), 512)
+                assert checksum_file_of(file).read_bytes() == checksums(file.read_bytes(), 512)
             assert len(os.listdir(folder)) == 1 + vouched  # noqa: PTH208
             outcomes.add(tuple(codes))
             begin()

@@ -18,7 +18,7 @@ from bloomcli.errors import UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Presence
 from bloomcli.storage.listing import Listed, expand
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
 
 ID = {"columns": ("id",)}
 

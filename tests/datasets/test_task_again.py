@@ -25,7 +25,7 @@ from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.storage.listing import expand
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 ID = {"columns": ("id",)}
 BOTH = {"columns": ("id", "name")}

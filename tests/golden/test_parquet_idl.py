@@ -15,7 +15,7 @@ from thriftpy2.transport import TMemoryBuffer
 from bloomcli.formats.parquet import idl, spec, variants
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.formats.parquet.spec import Place, Struct
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 ENCRYPTED_FOOTER = b"PARE"

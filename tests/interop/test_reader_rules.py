@@ -30,7 +30,7 @@ from bloomcli.errors import UsageError
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Finding
 from bloomcli.policy.table_schema import parse
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

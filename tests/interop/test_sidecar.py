@@ -9,7 +9,7 @@ import pytest
 
 from bloomcli.errors import CorruptFile
 from bloomcli.storage.local.atomic import replacing
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -253,7 +253,7 @@ def test_the_leaf_paths_of_real_files_are_found(tmp_path: Path, nested: bool) ->
     path = write(tmp_path / "f", data, use_compliant_nested_type=nested)
     table = parse("ID int, user struct<Tags: array<string>, n: float>, m map<string, array<int>>", "t")
     from bloomcli.formats.registry import open_file
-    from bloomcli.storage.source import open_source
+    from bloomcli.storage.registry import open_source
 
     with open_source(path) as source:
         found = {column.path: table.type_of(column.path) for column in open_file(source).columns}

@@ -19,7 +19,7 @@ from support.tables import leaves
 
 from bloomcli import limits
 from bloomcli.formats.orc.file import OrcFile
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 pytestmark = pytest.mark.slow
 

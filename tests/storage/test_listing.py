@@ -12,7 +12,11 @@ from conftest import ROOT, need
 from support import datasets
 
 from bloomcli.errors import UnreadableError, UnsupportedError
-from bloomcli.storage.listing import Listed, _remote, expand, is_dataset, local_path, read_list
+from bloomcli.storage.arrow_store import ArrowStore
+from bloomcli.storage.base import Listed
+from bloomcli.storage.listing import expand, is_dataset
+from bloomcli.storage.local.paths import local_path
+from bloomcli.storage.names import read_list
 
 
 def touch(root: Path, *names: str) -> Path:
@@ -275,13 +279,13 @@ def test_a_remote_file_is_no_dataset_before_it_is_looked_at() -> None:
 def test_a_remote_directory_is_listed_through_pyarrow(lake: Path) -> None:
     # through pyarrow's local file system, as file: URIs would be if they were not read without it
     uri = lake.as_uri()
-    found = list(_remote(uri))
+    found = list(ArrowStore().list(uri))
     assert sorted(item.relative for item in found) == sorted(VISIBLE)
     assert {item.path for item in found} == {f"{uri}/{name}" for name in VISIBLE}
     assert {(item.size, item.walked) for item in found} == {(3, True)}
-    (one,) = _remote(f"{uri}/a.parquet")
+    (one,) = ArrowStore().list(f"{uri}/a.parquet")
     assert one == Listed(path=f"{uri}/a.parquet", size=3, relative="a.parquet", walked=False)
-    (missing,) = _remote(f"{uri}/nowhere.parquet")
+    (missing,) = ArrowStore().list(f"{uri}/nowhere.parquet")
     assert (missing.size, missing.walked) == (-1, False)
 
 

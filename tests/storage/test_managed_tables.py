@@ -14,6 +14,7 @@ from bloomcli.errors import UsageError
 from bloomcli.model.dataset import Status
 from bloomcli.storage.listing import expand
 from bloomcli.storage.managed_tables import reason_against
+from bloomcli.storage.registry import LOCAL
 
 
 def _made(*names: str) -> Callable[[Path], None]:
@@ -55,7 +56,7 @@ def test_the_reason_names_the_table_however_deep_the_file_lies(tmp_path: Path, w
     root = tmp_path / "table"
     path = datasets.write(root / place, rows=10)
     GUARDS[words](root)
-    reason = reason_against(path)
+    reason = reason_against(LOCAL, str(path))
     assert reason is not None
     assert words in reason
     assert str(root) in reason
@@ -67,7 +68,7 @@ def test_nothing_speaks_against_files_of_no_table(tmp_path: Path, words: str, pl
     root = tmp_path / "table"
     path = datasets.write(root / place, rows=10)
     HARMLESS[words](root)
-    assert reason_against(path) is None
+    assert reason_against(LOCAL, str(path)) is None
 
 
 def test_a_link_into_a_table_is_as_guarded_as_the_file(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_a_link_into_a_table_is_as_guarded_as_the_file(tmp_path: Path) -> None:
     GUARDS["a Delta table"](path.parent)
     link = tmp_path / "link.parquet"
     link.symlink_to(path)
-    assert "a Delta table" in str(reason_against(link))
+    assert "a Delta table" in str(reason_against(LOCAL, str(link)))
 
 
 @pytest.mark.parametrize("words", GUARDS)
@@ -86,8 +87,8 @@ def test_a_file_that_a_table_has_by_a_link_is_guarded(tmp_path: Path, words: str
     (root / "part.parquet").symlink_to("../blobs/b0")
     (tmp_path / "last.parquet").symlink_to("table/part.parquet")
     for named in (root / "part.parquet", tmp_path / "last.parquet"):
-        assert words in str(reason_against(named)), "links on the way count too"
-    assert reason_against(blobs / "b0") is None
+        assert words in str(reason_against(LOCAL, str(named))), "links on the way count too"
+    assert reason_against(LOCAL, str(blobs / "b0")) is None
 
 
 @pytest.mark.parametrize("words", GUARDS)
@@ -99,8 +100,8 @@ def test_a_partition_that_is_a_link_is_guarded(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     Path("alias").symlink_to(root, target_is_directory=True)
     for named in (root / "p=1" / "part.parquet", Path("table/p=1/part.parquet"), Path("alias/p=1/part.parquet")):
-        assert words in str(reason_against(named))
-    assert reason_against(real / "p=1" / "part.parquet") is None
+        assert words in str(reason_against(LOCAL, str(named)))
+    assert reason_against(LOCAL, str(real / "p=1" / "part.parquet")) is None
 
 
 def test_links_that_lead_relative_to_another_link_are_followed_as_the_system_does(tmp_path: Path) -> None:
@@ -112,9 +113,9 @@ def test_links_that_lead_relative_to_another_link_are_followed_as_the_system_doe
     GUARDS["a Delta table"](tmp_path / "d" / "target")  # where a name alone would lead
     named = tmp_path / "d" / "c" / "up" / "part.parquet"
     assert named.is_file()
-    assert reason_against(named) is None
+    assert reason_against(LOCAL, str(named)) is None
     GUARDS["a Delta table"](tmp_path / "a" / "b" / "target")
-    assert "a Delta table" in str(reason_against(named))
+    assert "a Delta table" in str(reason_against(LOCAL, str(named)))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_links_that_lead_relative_to_another_link_are_followed_as_the_system_doe
 def test_every_name_of_icebergs_metadata_is_known(tmp_path: Path, name: str) -> None:
     path = datasets.write(tmp_path / "table" / "data" / "part.parquet", rows=10)
     _made(f"metadata/{name}")(tmp_path / "table")
-    assert "an Iceberg table" in str(reason_against(path))
+    assert "an Iceberg table" in str(reason_against(LOCAL, str(path)))
 
 
 @pytest.mark.parametrize("words", GUARDS)

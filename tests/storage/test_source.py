@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from bloomcli.errors import BloomError, CorruptFile, SourceChanged, UnreadableError, UnsupportedError
-from bloomcli.storage.source import LocalSource, RemoteSource, Source, open_source
+from bloomcli.storage.arrow_store import ArrowSource
+from bloomcli.storage.base import Source
+from bloomcli.storage.local.source import LocalSource
+from bloomcli.storage.registry import open_source
 
 CONTENT = bytes(range(256)) * 40
 
@@ -30,7 +33,7 @@ def source(request: pytest.FixtureRequest, file: Path) -> Iterator[Source]:
     ways: dict[str, Callable[[], Source]] = {
         "local": lambda: open_source(file),
         "file URI": lambda: open_source(file.as_uri()),
-        "pyarrow": lambda: RemoteSource(file.as_uri()),  # what remote URIs go through, on a local file
+        "pyarrow": lambda: ArrowSource(file.as_uri()),  # what remote URIs go through, on a local file
     }
     with ways[request.param]() as opened:
         yield opened
@@ -125,7 +128,7 @@ def test_the_path_is_shown_as_it_was_given(file: Path, monkeypatch: pytest.Monke
     for given in ("data.bin", "./data.bin", str(file), file.as_uri()):
         with open_source(given) as source:
             assert source.path == given
-            assert source.local_path is not None
+            assert isinstance(source, LocalSource)
             assert source.local_path.samefile(file)
 
 
@@ -206,7 +209,7 @@ def test_what_cannot_be_opened_says_why(
 
 def test_a_remote_directory_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError, match="not a file"):
-        RemoteSource(tmp_path.as_uri())
+        ArrowSource(tmp_path.as_uri())
 
 
 def test_opening_leaves_no_descriptor_behind_when_it_fails(tmp_path: Path) -> None:

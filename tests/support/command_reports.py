@@ -74,7 +74,7 @@ def _commands(path: Path, scratch: Path) -> Iterator[tuple[list[str], Path | Non
 
 def _columns(path: Path) -> list[str]:
     from bloomcli.formats.registry import open_file
-    from bloomcli.storage.source import open_source
+    from bloomcli.storage.registry import open_source
 
     with open_source(path) as source:
         return [column.path for column in open_file(source).columns]

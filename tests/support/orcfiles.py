@@ -20,7 +20,7 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.compression import Codec, codec_of
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 COMPRESSIONS: Final = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
 _EPOCH: Final = dt.datetime(1970, 1, 1)

@@ -10,7 +10,7 @@ from bloomcli.formats.orc import values
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.sample_values import ShownValues
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pytest
 
 from bloomcli.storage.local import exchange
 from bloomcli.storage.local.atomic import replacing
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
 
 OLD: Final = bytes(range(256)) * 20
 NEW: Final = OLD + b"and more"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
 
 
 class CountingSource(LocalSource):

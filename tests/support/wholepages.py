@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.formats.parquet.values import HashedPage, hashed_pages
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 
 def pages_of(path: Path, column: int = 0) -> list[HashedPage]:

@@ -19,12 +19,6 @@ from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
 from bloomcli.formats.orc.footer import Stream, Stripe
 from bloomcli.storage.source import Source
 
-_WINDOW: Final = 512 << 10
-"""Bytes read from a local file at a time: they stay in the processor's cache until they are decompressed."""
-
-_REMOTE_WINDOW: Final = 4 << 20
-"""Bytes read from a remote file at a time: each request takes its time."""
-
 _PLAIN_CHUNK: Final = 256 << 10
 """Bytes at hand at a time where nothing is compressed: they stay in the processor's cache."""
 
@@ -46,7 +40,7 @@ class ByteStream:
         self._stop = stop
         self._codec = codec
         self._unpacker = Unpacker(codec)
-        self._ahead = _REMOTE_WINDOW if source.local_path is None else _WINDOW
+        self._ahead = source.read_ahead_bytes
         self._field = stripe.field if stream is None else f"{stripe.field}.streams[{stream.position}]"
         self._start = self._next = stripe.offset if stream is None else stream.offset
         self._end = self._start if stream is None else stream.offset + stream.length

@@ -24,7 +24,7 @@ from bloomcli.formats.parquet.page_check import refuse_damaged
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
 from bloomcli.formats.parquet.variants import CURRENT, filter_class
 from bloomcli.model.file import Column, ColumnChunk, FilterChange
-from bloomcli.storage.local.copying import STEP_BYTES
+from bloomcli.storage.base import STEP_BYTES
 
 _SLICE_BYTES: Final = 2 * STEP_BYTES
 """Bytes of the body that are copied at a time. After each such slice, filters that are done may be written."""

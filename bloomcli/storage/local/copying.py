@@ -1,14 +1,14 @@
-"""Ranges of one file appended to another, by the cheapest way that the file systems have.
+"""Appends ranges of one file to another in the cheapest way that the file systems have.
 
-    direct          the disk takes the bytes out of the source's page cache, the processor copies none
+    direct          the disk reads the bytes from the source's page cache; the processor copies none
     in the kernel   copy_file_range: reflinked, or copied by a server, where that can be; else from cache to cache
     by hand         read and written
 
-A new file is flushed before it gets its name, so its bytes have to reach the disk in any case. On the way through
-the cache they take the processor 0.4 s a GB, while it has columns to decode (more where memory has to be found
-first), and drive out what others have there; direct writes take a fifth of that. They are for large
-ranges, as whoever reads a small file next shall find it in the cache, and for file systems that are known to do
-them well and have no reflinks. A network file system would have to fetch what its server copies alone.
+A new file is synced before it gets its name, so its bytes have to reach the disk in any case. Through the page cache
+they cost 0.4 s of processor time a GB (more where memory has to be freed first), which decoding columns could use,
+and they drive other files out of the cache. Direct writes cost a fifth of that. They are used for large ranges only,
+so that a small file is in the cache for its next reader, and on file systems that are known to do them well and have
+no reflinks. A network file system would have to fetch what its server can copy by itself.
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from bloomcli.storage.source import LocalSource
-
-STEP_BYTES: Final = 16 << 20
-"""Copied at a time, at most: between steps progress is told and a stop is heard."""
+from bloomcli.storage.base import STEP_BYTES
+from bloomcli.storage.local.source import LocalSource
 
 HAND_BYTES: Final = 4 << 20
-"""Read at a time where bytes are copied by hand."""
+"""Bytes read at a time where they are copied by hand."""
 
 DIRECT_LEAST: Final = 32 << 20
-"""Ranges that are shorter go through the cache."""
+"""Bytes of the smallest range that is written directly."""
 
 BLOCK: Final = 4096
-"""Direct writes begin and end at multiples of this; no disk asks for more."""
+"""Direct writes begin and end at multiples of this, which is enough for every disk."""
 
 _DIRECT_ON: Final = ("ext4",)
 _NO_DIRECT: Final = (errno.EINVAL, errno.EFAULT, errno.ENOMEM, errno.EOPNOTSUPP)
-"""Another way will do, or tells better what is wrong: EFAULT is a source that can't be read, or became shorter."""
+"""The range is copied in another way, which reports what is wrong: EFAULT is a source that can't be read, or became
+shorter."""
 
 _NO_COPY_RANGE: Final = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
 _MOUNTS: Final = Path("/proc/self/mountinfo")
@@ -54,9 +53,9 @@ class Copier:
         self._in_kernel = hasattr(os, "copy_file_range")
 
     def steps(self, source: LocalSource, offset: int, length: int, position: int) -> Iterator[tuple[int, bool]]:
-        """Append a range at `position`, where the file ends and its descriptor stands.
+        """Append a range at `position`, the end of the file and the offset of its descriptor.
 
-        Gives after each step how many bytes it copied, and whether the disk has got them rather than the cache.
+        Yields after each step how many bytes it copied, and whether they are on the disk rather than in the cache.
         """
         end = offset + length
         direct = length >= DIRECT_LEAST and offset % BLOCK == position % BLOCK and self._can_direct()
@@ -86,11 +85,11 @@ class Copier:
         return self._may_direct
 
     def _directly(self, source: LocalSource, offset: int, size: int, position: int) -> int:
-        """Bytes that were written; 0 where it can't be done."""
+        """Write directly; gives the number of bytes, 0 where that isn't possible."""
         assert self._direct_fd is not None  # noqa: S101  _can_direct opened it
         base = offset - offset % mmap.ALLOCATIONGRANULARITY
         try:
-            # what comes next is read from the disk, if it has to be, while this is written
+            # the next step's bytes are read from the disk meanwhile
             os.posix_fadvise(source.fileno(), offset, size + STEP_BYTES, os.POSIX_FADV_WILLNEED)
             with (
                 mmap.mmap(source.fileno(), offset + size - base, prot=mmap.PROT_READ, offset=base) as mapped,
@@ -118,11 +117,11 @@ class Copier:
                 count = 0
             if count:
                 return count
-            self._in_kernel = False  # some file systems (procfs, FUSE) copy nothing instead of saying no
+            self._in_kernel = False  # some file systems (procfs, FUSE) copy nothing and report no error
         return os.write(self._fd, source.read_at(offset, min(size, HAND_BYTES)))
 
     def close(self) -> None:
-        """Close what was opened here."""
+        """Close the descriptor for direct writes."""
         if self._direct_fd is not None:
             os.close(self._direct_fd)
             self._direct_fd = None
@@ -130,7 +129,7 @@ class Copier:
 
 @lru_cache(maxsize=64)
 def file_system(device: int) -> str:
-    """The type of the mounted file system of a device number; "" where nothing tells.
+    """The type of the mounted file system of a device number; "" if it isn't known.
 
     Layout (proc_pid_mountinfo(5)): id, parent, major:minor, root, mount point, options, tags until "-", type, ...
     """

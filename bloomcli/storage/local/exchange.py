@@ -1,34 +1,33 @@
-"""A file takes the place of another one only if that is still the one that it was made from.
+"""Replaces a file only if it is still the one that the new file was made from.
 
     .NAME.bloom-RANDOM-NEW-OLD.tmp  <- exchanged ->  NAME      renameat2(2), RENAME_EXCHANGE: both names in one step
-    what came out is OLD?  yes: it is removed
-                           no: it is somebody else's, who was faster; it is put back the same way, and NEW comes out
+    the temporary name has OLD?    yes: the old file is removed
+                                   no: another process has replaced the file; both are exchanged once more
 
-What comes out while that is put back may be somebody else's again: then it is newer than what was put back, and takes
-its place, until what comes out is what was put there last.
+If a third file has come meanwhile, the second exchange gives that one the temporary name. It is newer than the file
+that was put back, and is exchanged in turn, until the file with the temporary name is the one that was
+put back last.
 
-NEW and OLD are marks of both files (see `mark`). Whoever is killed between the steps leaves one of three files under
-that name, and the next to sweep tells by the marks which: the new one, which never got its place; the old one, which
-has lost its place; or somebody else's, which gets its place back.
+NEW and OLD are marks of the two files (see `temporary_names`). A run that is killed between the steps leaves one of
+three files under the temporary name. The marks tell the next sweep which: the new file, which never had the name; the
+old file, which has lost it; or another process's file, which gets its name back.
 
-Linux has that, on file systems such as ext4, xfs, btrfs, tmpfs; elsewhere nothing can look and rename in one step.
+Linux can exchange names on file systems such as ext4, xfs, btrfs, tmpfs. Elsewhere no call compares and renames in
+one step.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
-import re
-import secrets
 import sys
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli import kernels
 from bloomcli.storage.local.copying import file_system
-from bloomcli.storage.source import Fingerprint
+from bloomcli.storage.local.temporary_names import mark
 
 _NO_REPLACE: Final = 1
 _EXCHANGE: Final = 2
@@ -38,66 +37,18 @@ _HERE: Final = -100
 """AT_FDCWD: the name is a path."""
 
 _CANNOT: Final = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTTY, errno.EPERM)
-"""The system, or the file system, has no such rename. A rename that isn't permitted at all says so again."""
+"""The system, or the file system, has no such rename. Where no rename is permitted, the next one fails likewise."""
 
 _UNSTABLE: Final = ("overlay",)
 """File systems that copy a file before they rename it, which may give it another inode."""
 
-_NAME_CHARACTERS: Final = 48
-_MARK_CHARACTERS: Final = 12
-_NAME: Final = re.compile(
-    r"\.(?P<start>.{1,120})\.bloom-[0-9a-f]{12}(?:-(?P<new>[0-9a-f]{12})-(?P<old>[0-9a-f]{12}))?\.tmp", re.DOTALL
-)
-"""The names that `beside` gives."""
-
-
-class Marks(NamedTuple):
-    """What a temporary name says of the files that are exchanged."""
-
-    new: str
-    old: str
-
-
-def mark(info: os.stat_result | Fingerprint) -> str:
-    """A file, as it is now, in few characters: its inode, size and modification time.
-
-    Renames don't change it, nor does a restart of the machine.
-    """
-    if isinstance(info, os.stat_result):
-        info = Fingerprint(size=info.st_size, mtime_ns=info.st_mtime_ns, inode=info.st_ino)
-    text = f"{info.inode} {info.size} {info.mtime_ns}"
-    return hashlib.sha256(text.encode()).hexdigest()[:_MARK_CHARACTERS]
-
-
-def beside(final: Path, marks: Marks | None = None) -> Path:
-    """A hidden name that nobody else has; a long one is cut, as names end at 255 bytes."""
-    told = "" if marks is None else f"-{marks.new}-{marks.old}"
-    return final.with_name(f".{final.name[:_NAME_CHARACTERS]}.bloom-{secrets.token_hex(6)}{told}.tmp")
-
-
-def is_temporary(name: str) -> bool:
-    """Whether a name is one that `beside` gives."""
-    return _NAME.fullmatch(name) is not None
-
-
-def may_be_beside(name: str, final: str) -> bool:
-    """Whether a temporary name may have been given for a file. Long names were cut: it may be so for several."""
-    match = _NAME.fullmatch(name)
-    return match is not None and final[:_NAME_CHARACTERS] == match["start"]
-
-
-def marks_in(name: str) -> Marks | None:
-    """The marks in a temporary name; None where it is for no exchange."""
-    match = _NAME.fullmatch(name)
-    return None if match is None or match["new"] is None else Marks(match["new"], match["old"])
-
 
 class CannotExchange(Exception):
-    """The system, or the file system, can't do it. Nothing was changed."""
+    """The system, or the file system, can't exchange files. Nothing was changed."""
 
 
 class Folder:
-    """A directory that is held open, so that its files can be found if somebody renames it meanwhile.
+    """A directory that is held open, so that its files are found even if it is renamed meanwhile.
 
     Raises:
         OSError: it can't be opened.
@@ -114,19 +65,19 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the directory."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
-            with contextlib.suppress(OSError):  # nothing is written by it
+            with contextlib.suppress(OSError):  # nothing is written through it
                 os.close(fd)
 
     @property
     def may_exchange(self) -> bool:
-        """Whether an exchange here leaves files what they are."""
+        """Whether files keep their inodes when they are exchanged here."""
         return file_system(os.fstat(self.fd).st_dev) not in _UNSTABLE
 
     def look(self, name: str) -> str | None:
-        """The mark of what has a name; None where nothing has."""
+        """The mark of the file that has a name; None where there is none."""
         try:
             return mark(os.stat(name, dir_fd=self.fd, follow_symlinks=False))
         except FileNotFoundError:
@@ -140,20 +91,21 @@ class Folder:
             return
 
     def swap(self, held: str, final: str, expected: str) -> str:
-        """Give a file a name that is taken. What comes out stays under the name `held`; gives its mark.
+        """Exchange the files named `held` and `final`; gives the mark of the one that is named `held` then.
 
-        Comes out what isn't `expected`, it is put back: it came there later. What stays then may be removed.
+        If that isn't the `expected` one, it came later, and is put back. The file that is named `held` in the end
+        may be removed.
 
         Raises:
-            CannotExchange: it can't be done here.
-            FileNotFoundError: nothing has the name any more.
+            CannotExchange: the system can't exchange files here.
+            FileNotFoundError: no file is named `final` any more.
             OSError: the system refused.
         """
         while True:
             placed = self.look(held)
             self._exchange(held, final)
             found = self.look(held)
-            if found is None or placed is None:  # a file system that took no notice of the flag, and renamed
+            if found is None or placed is None:  # a file system that ignored the flag, and renamed
                 return expected
             if found == expected:
                 return found
@@ -168,10 +120,10 @@ class Folder:
 
 
 def rename_new(one: Path, other: Path) -> bool:
-    """Give a file a name that nothing has, in one step. False: that can't be done here.
+    """Rename a file to a name that no file has. False: the system can't do that in one step here.
 
     Raises:
-        FileExistsError: something has the name.
+        FileExistsError: a file has the name.
         OSError: the system refused.
     """
     code = _rename(_HERE, one, _HERE, other, _NO_REPLACE)

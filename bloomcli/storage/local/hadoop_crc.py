@@ -1,8 +1,8 @@
-"""Hadoop's checksum files: `.NAME.crc` beside NAME.
+"""Hadoop's checksum files: `.NAME.crc` has the checksums of NAME in the same directory.
 
 Layout (hadoop-common, ChecksumFileSystem): "crc\\0", u32 BE bytes per checksum, then a u32 BE checksum of each chunk
 of that many bytes, the last of which may be shorter. CRC32, which is what Hadoop's local file system reads, or
-recognisably CRC32C. What doesn't begin so vouches for nothing; Hadoop passes over it too.
+CRC32C, which the first checksum tells. A file that doesn't begin so is no checksum file; Hadoop ignores it too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnreadableError
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
 
 MAGIC: Final = b"crc\0"
 _HEAD: Final = 8
@@ -45,26 +45,26 @@ class Checksums(NamedTuple):
     sums: bytes
 
     def pack(self) -> bytes:
-        """As they lie in the checksum file."""
+        """The bytes of the checksum file."""
         return MAGIC + struct.pack(">I", self.chunk) + self.sums
 
 
-def sidecar_of(file: Path) -> Path:
-    """Where a file's checksums lie."""
+def checksum_file_of(file: Path) -> Path:
+    """The path of a file's checksum file."""
     return file.with_name(f".{file.name}.crc")
 
 
-def load(sidecar: Path) -> bytes | None:
-    """What a checksum file holds; None where there is none.
+def load(checksum_file: Path) -> bytes | None:
+    """The content of a checksum file; None where there is none.
 
     Raises:
         UnreadableError: there is one, and it can't be read.
     """
     try:
-        fd = os.open(sidecar, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        fd = os.open(checksum_file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         try:
             parts, at = [], 0
-            while part := os.pread(fd, _READ_BYTES, at):  # Path.read_bytes takes EAGAIN for the end
+            while part := os.pread(fd, _READ_BYTES, at):  # Path.read_bytes treats EAGAIN as the end
                 parts.append(part)
                 at += len(part)
         finally:
@@ -73,22 +73,22 @@ def load(sidecar: Path) -> bytes | None:
     except (FileNotFoundError, IsADirectoryError):
         return None
     except OSError as error:
-        if os.path.lexists(sidecar):
+        if os.path.lexists(checksum_file):
             raise UnreadableError(
                 f"the checksums can't be read: {(error.strerror or str(error)).lower()}",
-                path=str(sidecar),
+                path=str(checksum_file),
                 hint="a changed file has to get new ones; check who may read them",
             ) from None
         return None  # the name is too long for there to be one
 
 
 def parse(data: bytes, start: Callable[[int], bytes]) -> Checksums | None:
-    """A checksum file's content; None where it isn't one.
+    """Decode a checksum file; None if it isn't one.
 
     Args:
         data: the content.
-        start: gives as many bytes of the start of the file that it is for, or all that there are: they tell the
-            algorithm.
+        start: reads so many bytes, or all that there are, from the start of the file that it belongs to: they tell
+            the algorithm.
     """
     if len(data) < _HEAD or not data.startswith(MAGIC):
         return None
@@ -105,7 +105,7 @@ def _start(source: LocalSource) -> Callable[[int], bytes]:
 
 
 def _first_difference(source: LocalSource, known: Checksums) -> int | None:
-    """Where the first chunk begins that isn't what its checksum says; the file's size if there are too many."""
+    """The offset of the first chunk that doesn't have its checksum; the file's size if there are too many."""
     step = max(_READ_BYTES // known.chunk, 1) * known.chunk
     for at in range(0, source.size, step):
         found = known.algorithm(source.read_at(at, min(step, source.size - at)), known.chunk)
@@ -120,15 +120,15 @@ def _first_difference(source: LocalSource, known: Checksums) -> int | None:
 def verified(source: LocalSource) -> Checksums | None:
     """A file's checksums, each compared with its chunk; None where it has none. Reads the whole file.
 
-    Without that, new checksums would vouch for damage that the old ones tell of.
+    Otherwise new checksums would confirm damage that the old ones reveal.
 
     Raises:
-        CorruptFile: a chunk isn't what its checksum says.
+        CorruptFile: a chunk doesn't have its checksum.
         SourceChanged: the file was replaced or changed meanwhile.
         UnreadableError: the checksums can't be read.
     """
-    sidecar = sidecar_of(Path(os.path.realpath(source.local_path)))
-    data = load(sidecar)
+    checksum_file = checksum_file_of(Path(os.path.realpath(source.local_path)))
+    data = load(checksum_file)
     known = None if data is None else parse(data, _start(source))
     if known is None:
         return None
@@ -136,7 +136,7 @@ def verified(source: LocalSource) -> Checksums | None:
     if wrong is not None:
         source.check_unchanged()  # they may be those of another file, which has its name now
         raise CorruptFile(
-            f"the file is not what its checksums say ({sidecar.name})",
+            f"the file is not what its checksums say ({checksum_file.name})",
             path=source.path,
             offset=wrong,
             hint="get both from their source again; where the file is known to be right, remove the checksums",
@@ -145,24 +145,24 @@ def verified(source: LocalSource) -> Checksums | None:
 
 
 def fits(source: LocalSource, data: bytes) -> bool:
-    """Whether a checksum file's content is for this file, as it is now."""
+    """Whether a checksum file's content has the checksums of this file as it is now."""
     known = parse(data, _start(source))
     return (
         known is not None
-        and len(known.sums) == -(-source.size // known.chunk) * _SUM  # told without reading it
+        and len(known.sums) == -(-source.size // known.chunk) * _SUM  # needs no read
         and _first_difference(source, known) is None
     )
 
 
-def renewed(old: bytes, final: Path, new: Path, known: Checksums | None, same: int) -> bytes:
-    """The checksum file of a file's new content, of the kind that the old one was.
+def renewed(old: bytes, final: Path, new: Path, known: Checksums | None, prefix: int) -> bytes:
+    """The checksum file of new content, with the chunk size and algorithm of the old one.
 
     Args:
-        old: the checksum file of the content that goes.
-        final: the file with that content, if it is there.
+        old: the checksum file of the content that is replaced.
+        final: the file with that content, if it exists.
         new: the file with the new content.
-        known: verified checksums of the content that the new one is made from.
-        same: so many bytes at the start are the same in both; their checksums are taken over.
+        known: verified checksums of the content that the new one was made from.
+        prefix: how many bytes at the start are the same in both; their checksums are copied.
     """
 
     def start(count: int) -> bytes:
@@ -175,7 +175,7 @@ def renewed(old: bytes, final: Path, new: Path, known: Checksums | None, same: i
     kind = parse(old, start) or Checksums(chunk=_CHUNK_BYTES, algorithm=_crc32_chunks, sums=b"")
     done = 0
     if known is not None and (known.chunk, known.algorithm) == (kind.chunk, kind.algorithm):
-        done = same // kind.chunk
+        done = prefix // kind.chunk
     parts = [known.sums[: done * _SUM]] if known is not None else []
     step = max(_READ_BYTES // kind.chunk, 1) * kind.chunk
     with LocalSource(str(new), new) as file:

@@ -1,7 +1,7 @@
 """Locks of files, and whether a file is open for writing.
 
-Locks are flock(2)'s: they belong to an open file, end with the process that has it, and say nothing to programs that
-don't ask for them. Network file systems that have none, or that lock only what may be written, are told apart.
+Locks are those of flock(2): they belong to an open file, end with the process that has it open, and don't hinder
+programs that take none. Some network file systems have none, others lock only files that are open for writing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_LOCKS: Final = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno
 """The file system has no locks, or, where it is EBADF, none for a file that is open for reading."""
 
 WAIT_SECONDS: Final = 30.0
-"""How long a lock is waited for. It is held while checksums are computed and a file is renamed."""
+"""How long to wait for a lock. Another run holds it while it computes checksums and renames a file."""
 
 _FIRST_PAUSE_SECONDS: Final = 0.001
 _LONGEST_PAUSE_SECONDS: Final = 0.05
@@ -36,15 +36,15 @@ _LEASES_ON: Final = ("btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs")
 
 
 def can_lock() -> bool:
-    """Whether this system has locks at all."""
+    """Whether the operating system has locks."""
     return _fcntl is not None
 
 
 def lock(fd: int) -> bool:
-    """Take a file's lock. False: the file system has none, and nobody can tell who works on it.
+    """Take a file's lock. False: the file system has none, so that nothing tells who works on the file.
 
     Raises:
-        BlockingIOError: somebody else has it.
+        BlockingIOError: another process has it.
         OSError: the system refused.
     """
     if _fcntl is None:
@@ -61,17 +61,17 @@ def lock(fd: int) -> bool:
 class Holding:
     """Holds the lock of the file that has a name, where there is one and its file system has locks.
 
-    A file that is renamed to the name while its old one is waited for is waited for next: who holds the lock of the
-    file that has the name is the one that may replace it.
+    If another file gets the name during the wait, that file's lock is waited for next: a file may be replaced by
+    whoever holds its lock while it has the name.
 
     Args:
         path: the name.
-        overtake: asked when somebody else has had the lock for `WAIT_SECONDS`, who may hang: whether to go on
-            without it.
+        overtake: called when another process has had the lock for `WAIT_SECONDS`, and may hang: whether to go on
+            without the lock.
     """
 
     overtaking = False
-    """Somebody else has the lock."""
+    """Another process has the lock."""
 
     _fd = -1
 
@@ -83,12 +83,12 @@ class Holding:
         """Take it.
 
         Raises:
-            WriteError: somebody else had it for `WAIT_SECONDS`.
+            WriteError: another process had it for `WAIT_SECONDS`.
             OSError: the system refused.
         """
         deadline = time.monotonic() + WAIT_SECONDS
         try:
-            for access in (os.O_RDONLY, os.O_RDWR):  # network file systems lock what may be written only
+            for access in (os.O_RDONLY, os.O_RDWR):  # some network file systems lock only what is open for writing
                 while self._open(access) and _wait(self._fd, deadline):
                     if _has_name(self._fd, self._path) or time.monotonic() > deadline:
                         return self
@@ -111,19 +111,19 @@ class Holding:
         self._close()
         try:
             self._fd = os.open(self._path, access | _OPEN)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):  # nothing to lock, or not for us
+        except (FileNotFoundError, NotADirectoryError, PermissionError):  # nothing to lock, or not permitted
             return False
         return True
 
     def _close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
-            with contextlib.suppress(OSError):  # nothing was written by it
+            with contextlib.suppress(OSError):  # nothing was written through it
                 os.close(fd)
 
 
 def locked(path: Path) -> WriteError:
-    """The error of a file that somebody else has locked."""
+    """The error of a file that another process has locked."""
     return WriteError(
         f"can't be replaced: another process has held its lock for {WAIT_SECONDS:g} seconds",
         path=str(path),
@@ -132,7 +132,7 @@ def locked(path: Path) -> WriteError:
 
 
 def _wait(fd: int, deadline: float) -> bool:
-    """Take a lock, sooner or later; False where there are none. Raises TimeoutError."""
+    """Wait until a lock is taken; False where the file system has none. Raises TimeoutError."""
     pause = _FIRST_PAUSE_SECONDS
     while True:
         try:
@@ -148,20 +148,19 @@ def _has_name(fd: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(fd), path.stat())
     except (FileNotFoundError, NotADirectoryError):
-        return True  # it is gone; whoever works on the file will notice
+        return True  # there is none to lock any more; a later step finds that the source is gone
 
 
 def open_for_writing(fd: int) -> bool:
-    """Whether a process has a file, that is open here for reading only, open for writing. False where nothing tells.
+    """Whether a process has a file open for writing; False if the system can't tell. `fd` is open for reading only.
 
-    It tries to take a read lease (fcntl(2), F_SETLEASE), which Linux refuses then, and gives it back.
+    This takes a read lease (fcntl(2), F_SETLEASE), which Linux refuses in that case, and gives it back.
     """
     if not hasattr(_fcntl, "F_SETLEASE") or file_system(os.fstat(fd).st_dev) not in _LEASES_ON:
         return False
     try:
-        _fcntl.fcntl(
-            fd, _fcntl.F_SETSIG, signal.SIGURG
-        )  # for one who opens it meanwhile; SIGIO would end the process
+        # the signal to this process when another one opens the file meanwhile; SIGIO, the default, would end it
+        _fcntl.fcntl(fd, _fcntl.F_SETSIG, signal.SIGURG)
         _fcntl.fcntl(fd, _fcntl.F_SETLEASE, _fcntl.F_RDLCK)
     except OSError as error:
         return error.errno == errno.EAGAIN

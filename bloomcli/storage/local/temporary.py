@@ -1,12 +1,12 @@
-"""Files that are being written under a name that nobody looks for, and what killed writers left of them.
+"""Temporary files: how they are made and get their final name, and what a sweep does with those of killed runs.
 
-A writer holds its file's lock until it is done with it, so that others can tell whether it is in use: a lock
-ends with its process, however that ends. Between a file's creation and its lock somebody else may take it for one
-that was left behind; its creator notices, and begins again under another name.
+A run holds the lock of its temporary file until it is done with it. The lock ends with the process, however that
+ends, so that a sweep can tell whether the file is in use. Between a file's creation and its lock, a sweep may take it
+for one that was left behind; its creator notices that, and makes another one.
 
-Checksums (see `sidecar`) are put aside under such a name while their file is replaced. When their writer is killed
-then, those that fit the file are put back, and a file never has stale ones. What a killed writer had in hand while it
-exchanged two files (see `exchange`) is looked at too: a file that is neither of the two is never removed.
+A checksum file (see `hadoop_crc`) has a temporary name while its file is replaced. If the run is killed then, the
+sweep gives it its name back if it fits the file: no file gets checksums that are out of date. Of a run that was
+killed while it exchanged two files (see `exchange`), the sweep removes no file that is neither of the two.
 """
 
 from __future__ import annotations
@@ -18,33 +18,24 @@ from typing import Final, Self
 
 from bloomcli.errors import SourceChanged, UnreadableError
 from bloomcli.storage.local import hadoop_crc
-from bloomcli.storage.local.exchange import (
-    CannotExchange,
-    Folder,
-    Marks,
-    beside,
-    is_temporary,
-    mark,
-    marks_in,
-    may_be_beside,
-    rename_new,
-)
+from bloomcli.storage.local.exchange import CannotExchange, Folder, rename_new
 from bloomcli.storage.local.locks import can_lock, lock, locked, open_for_writing
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
+from bloomcli.storage.local.temporary_names import Marks, is_temporary, mark, marks_in, may_be_for, temporary_name
 
 _CLOSE_ON_EXEC: Final = getattr(os, "O_CLOEXEC", 0)
 _SWEEPING: Final = _CLOSE_ON_EXEC | getattr(os, "O_NONBLOCK", 0)
-"""One who looks whether a file is open for writing (see `locks`) isn't waited for."""
+"""Opening doesn't wait for a process that checks whether the file is open for writing (see `locks`)."""
 
 _CAN_EXCHANGE: Final = hasattr(os, "O_PATH")
 """This is Linux."""
 
 
 class Temporary:
-    """A new file beside the final one, locked where the file system has locks; it is gone when the block ends, unless
-    it has got its final name by then.
+    """A new file in the directory of the final one, locked where the file system has locks. It is removed when the
+    block ends, unless it has its final name by then.
 
-    What is to be removed is known before it is made, so that a stop at whatever instant (Ctrl-C) leaves nothing.
+    Its name is chosen before the file is made, so that a stop at any instant (Ctrl-C) leaves nothing.
     """
 
     fd = -1
@@ -56,10 +47,10 @@ class Temporary:
     _identity: tuple[int, int] | None = None
     _folder: Folder | None = None
     _held = ""
-    """Its name while it is exchanged: then it may be somebody else's file that has it."""
+    """Its name while it is exchanged. Another process's file may get that name."""
 
     def __init__(self, final: Path, mode: int = 0o600) -> None:
-        self.path = beside(final)
+        self.path = temporary_name(final)
         self._final = final
         self._mode = mode
         self._process = os.getpid()
@@ -71,11 +62,11 @@ class Temporary:
         self._remove()
 
     def __del__(self) -> None:
-        if self._process == os.getpid():  # a stop may come before __exit__ is called
+        if self._process == os.getpid():  # a stop (Ctrl-C) may come before __exit__ is called
             self._remove()
 
     def open(self) -> int:
-        """Make it; gives its descriptor.
+        """Make the file; gives its descriptor.
 
         Raises:
             OSError: the system refused.
@@ -87,14 +78,14 @@ class Temporary:
             except OSError:
                 self._made = False
                 raise
-            with contextlib.suppress(BlockingIOError, FileNotFoundError):  # somebody who sweeps has it, or had it
+            with contextlib.suppress(BlockingIOError, FileNotFoundError):  # a sweep has locked or removed it
                 lock(self.fd)
                 info = os.fstat(self.fd)
                 if os.path.samestat(info, self.path.stat()):
                     self._identity = info.st_dev, info.st_ino
                     return self.fd
             self._remove()
-            self.path = beside(self._final)
+            self.path = temporary_name(self._final)
 
     @property
     def placed(self) -> bool:
@@ -102,14 +93,14 @@ class Temporary:
         return self._identity is not None and identity(self._final) == self._identity
 
     def keep(self) -> None:
-        """Leave it under its hidden name when the block ends, for the next to sweep."""
+        """Leave the file under its temporary name when the block ends, for the next sweep."""
         self._kept = True
 
     def may_overtake(self, source: LocalSource) -> bool:
-        """Whether a source may be replaced though another writer, who may hang, is at it too.
+        """Whether a source may be replaced though another process, which may hang, has its lock.
 
-        It may where files can be exchanged: who comes later notices. Not if the other has given its file the name and
-        hasn't seen yet what came out: that may be somebody else's, and has to be put back.
+        It may where files can be exchanged, as the later one of the two notices. It may not while the other process
+        has exchanged its file and not yet looked at the one that it replaced, which it may have to put back.
         """
         if not _CAN_EXCHANGE or not self._open_folder().may_exchange:
             return False
@@ -118,15 +109,15 @@ class Temporary:
         return all(marks is None or marks.new != new for marks in found)
 
     def replace(self, source: LocalSource, *, alone: bool = True) -> None:
-        """Take the final name from the file that the source has open, if that still has it, and is what it was.
+        """Take the final name from the source's file, if that has the name and is unchanged.
 
         Args:
             source: the file that this one was made from.
-            alone: no other writer has its lock.
+            alone: whether no other process has its lock.
 
         Raises:
-            SourceChanged: it isn't. What has the name is left as it is.
-            WriteError: that needs a lock here, and somebody else has it.
+            SourceChanged: it hasn't, or it changed. The file that has the name stays as it is.
+            WriteError: this needs the lock here, and another process has it.
             OSError: the system refused.
         """
         source.check_unchanged()
@@ -142,7 +133,7 @@ class Temporary:
 
     def _exchange(self, folder: Folder, source: LocalSource, alone: bool) -> None:
         marks = Marks(new=mark(os.fstat(self.fd)), old=mark(source.fingerprint))
-        held, final = beside(self._final, marks), self._final.name
+        held, final = temporary_name(self._final, marks), self._final.name
         self._held = held.name
         os.rename(self.path, held)  # noqa: PTH104  as above
         try:
@@ -163,7 +154,7 @@ class Temporary:
             if folder.look(held.name) not in (None, *marks):
                 error.hint = f"a file that had its name before it was removed is kept as {held}"
             raise error from None
-        except BaseException:  # stopped midway: what has the name has to be known before it gets checksums
+        except BaseException:  # stopped midway: which file has the name has to be known before it gets checksums
             _settle(folder, held.name)
             raise
         folder.remove(held.name)
@@ -189,7 +180,7 @@ class Temporary:
         self._made = False
         fd, self.fd = self.fd, -1
         if fd >= 0:
-            os.close(fd)  # only now: the lock tells others that the file is being written
+            os.close(fd)  # last, as the lock shows that the file is in use
 
 
 def identity(path: Path) -> tuple[int, int] | None:
@@ -202,21 +193,20 @@ def identity(path: Path) -> tuple[int, int] | None:
 
 
 def _settle(folder: Folder, held: str, *, alone: bool = True) -> bool:
-    """Remove what an exchange that was cut short has left. Gives whether that could be done.
+    """Remove the file that an interrupted exchange has left. Gives whether that was possible.
 
-    That is the new file or the old one. Somebody else's file, which came out in the place of the old one, gets its
-    name back from the new one first.
+    It is the new file or the old one. Another process's file gets its name back from the new one first.
 
     Args:
-        folder: where it is.
-        held: the temporary name, which tells what the files were.
-        alone: the new file is the caller's own. If not, it has to be locked, as its writer may be at work.
+        folder: its directory.
+        held: its temporary name, which has the marks of the two files.
+        alone: whether the new file is the caller's own. If not, it has to be locked, as its run may be at work.
     """
     marks, found = marks_in(held), folder.look(held)
     if marks is None or found is None:
         return False
     if found not in marks:
-        there = [name for name in os.listdir(folder.path) if may_be_beside(held, name)]  # noqa: PTH208
+        there = [name for name in os.listdir(folder.path) if may_be_for(held, name)]  # noqa: PTH208
         final = next((name for name in there if folder.look(name) == marks.new), None)
         if final is None:
             return False  # nothing tells which of them is newer
@@ -233,7 +223,7 @@ def _settle(folder: Folder, held: str, *, alone: bool = True) -> bool:
 
 
 def temporaries(directory: Path) -> list[Path]:
-    """Temporary files in a directory, being written or left behind; none where it can't be read."""
+    """Temporary files in a directory, in use or left behind; none if it can't be read."""
     try:
         return [Path(directory, name) for name in os.listdir(directory) if is_temporary(name)]  # noqa: PTH208  names do
     except OSError:
@@ -241,16 +231,16 @@ def temporaries(directory: Path) -> list[Path]:
 
 
 def sweep(directory: Path) -> list[Path]:
-    """Remove temporary files in a directory whose writer was killed; gives what was removed.
+    """Remove the temporary files of killed runs in a directory; gives what was removed.
 
-    One that is being written is locked, and stays. Somebody else's file that its writer was about to put back gets
-    its name back. Checksums that a file lacks and that fit it are put back.
+    A file that is in use is locked, and stays. Another process's file that a killed run was about to put back gets
+    its name back, and so does a checksum file that fits a file which has none.
     """
     removed: list[Path] = []
     if not can_lock():
-        return removed  # nothing tells whether they are in use
+        return removed  # nothing tells whether files are in use
     left = temporaries(directory)
-    # checksums come last: what they may be for has its name then
+    # checksum files come last: the files that they may belong to have their names then
     for path in sorted(left, key=lambda p: (marks_in(p.name) is None, p.name)):
         with contextlib.suppress(OSError, CannotExchange):
             if _sweep(path):
@@ -259,14 +249,14 @@ def sweep(directory: Path) -> list[Path]:
 
 
 def _sweep(path: Path) -> bool:
-    """Whether a temporary file was removed."""
+    """Remove a temporary file that isn't in use; gives whether it was removed."""
     exchanged = marks_in(path.name) is not None
     try:
         fd = os.open(path, os.O_RDWR | _SWEEPING)
     except PermissionError:
         if not exchanged:
             raise
-        fd = os.open(path, os.O_RDONLY | _SWEEPING)  # it may be of somebody who protects his files
+        fd = os.open(path, os.O_RDONLY | _SWEEPING)  # another user's file, of which a killed run took the name
     try:
         if not lock(fd):
             return False
@@ -285,7 +275,7 @@ def _sweep(path: Path) -> bool:
 
 
 def _put_back(left: Path, fd: int) -> bool:
-    """Give checksums that were put aside their name again, where their file has none and they fit it."""
+    """Give a checksum file its name back if it fits a file that has none. False: it fits none."""
     if os.pread(fd, len(hadoop_crc.MAGIC), 0) != hadoop_crc.MAGIC:
         return False
     data = os.pread(fd, os.fstat(fd).st_size, 0)
@@ -294,11 +284,11 @@ def _put_back(left: Path, fd: int) -> bool:
             with LocalSource(str(file), file) as source:
                 if not hadoop_crc.fits(source, data):
                     continue
-                final = hadoop_crc.sidecar_of(file)
+                final = hadoop_crc.checksum_file_of(file)
                 appear(left, final)
                 try:
                     source.check_unchanged()
-                except SourceChanged:  # replaced in this instant: its writer saw no checksums, and wrote none
+                except SourceChanged:  # replaced meanwhile by a run that saw no checksums, and wrote none
                     final.unlink(missing_ok=True)
                 return True
         except (UnreadableError, FileExistsError):
@@ -307,17 +297,17 @@ def _put_back(left: Path, fd: int) -> bool:
 
 
 def _without_checksums(left: Path) -> list[Path]:
-    """Files that the checksums may be for. Long names were cut: there may be several."""
+    """Files without checksums that a checksum file may belong to. Long names were cut, so there may be several."""
     files = set(os.listdir(left.parent))  # noqa: PTH208
     return [
         left.with_name(name)
         for name in sorted(files)
-        if may_be_beside(left.name, f".{name}.crc") and f".{name}.crc" not in files
+        if may_be_for(left.name, f".{name}.crc") and f".{name}.crc" not in files
     ]
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Both are names of one file."""
+    """Whether both are names of one file."""
     try:
         return os.path.samestat(one.lstat(), other.lstat())
     except FileNotFoundError:
@@ -325,16 +315,16 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def appear(temporary: Path, final: Path) -> None:
-    """Give a file its final name unless somebody else's has it.
+    """Give a file its final name unless another file has it.
 
     Raises:
-        FileExistsError: there is such a file.
+        FileExistsError: another file has it.
         OSError: the system refused.
     """
     try:
-        os.link(temporary, final)  # fails if somebody created the name meanwhile, unlike a rename
+        os.link(temporary, final)  # unlike a rename, this fails if a file has the name meanwhile
     except OSError as error:
-        if not _same(temporary, final):  # else a server did it, and its answer was lost, or said so of a second try
+        if not _same(temporary, final):  # else a server did it, and its answer was lost, or is that of a second try
             if isinstance(error, FileExistsError):
                 raise
             if not rename_new(temporary, final):  # the file system has no hard links

@@ -17,7 +17,7 @@ from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.file import MosaicFile
 from bloomcli.formats.mosaic.schema import Schema, literal_column, read_schema
 from bloomcli.formats.mosaic.spec import Cursor
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 
 def cursor(data: bytes) -> Cursor:

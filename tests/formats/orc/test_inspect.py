@@ -68,7 +68,7 @@ def test_inspect_reads_the_tail_the_stripe_footers_and_the_filters_and_nothing_e
 
 def chosen_ids(path: Path, names: set[str]) -> set[int]:
     from bloomcli.formats.orc.file import OrcFile
-    from bloomcli.storage.source import open_source
+    from bloomcli.storage.registry import open_source
 
     with open_source(path) as source:
         return {t.id for t in OrcFile(source).footer.types if t.path in names}

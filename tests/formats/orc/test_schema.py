@@ -11,7 +11,7 @@ from support import orcfiles
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import schema, spec
 from bloomcli.formats.orc.file import OrcFile
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 
 def kind(name: str, children: tuple[int, ...] = (), names: tuple[str, ...] = (), **rest: Any) -> Any:

@@ -21,7 +21,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import zones
 from bloomcli.formats.orc.file import OrcFile
 from bloomcli.model.file import Presence
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 DATA, SECONDARY = 1, 5
 STORED_FROM = 1_420_070_400

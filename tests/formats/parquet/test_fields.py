@@ -20,7 +20,7 @@ from bloomcli.errors import WriteError
 from bloomcli.formats.parquet import splice
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.formats.parquet.spec import Place, Struct
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
 
 
 def table(rows: int = 300) -> pa.Table:

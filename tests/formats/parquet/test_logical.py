@@ -12,7 +12,7 @@ from support.thrift import BYTE, I32, STRUCT, TRUE, Fields
 
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.model.file import Column
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
 
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED = range(8)
 PHYSICAL = ["BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"]

@@ -19,7 +19,7 @@ import bloomcli
 from bloomcli.errors import FilterExists, UsageError
 from bloomcli.formats.parquet import layout, splice
 from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 
 def table(rows: int = 300) -> pa.Table:

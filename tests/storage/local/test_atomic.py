@@ -16,8 +16,9 @@ from support.replacing import NEW, OLD, accept, names, replace
 
 from bloomcli.errors import SourceChanged, UnreadableError, UsageError, WriteError
 from bloomcli.storage.local import copying, exchange
-from bloomcli.storage.local.atomic import AtomicWriter, place, replacing
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.atomic import replacing, write_file
+from bloomcli.storage.local.new_file import NewFile
+from bloomcli.storage.local.source import LocalSource
 
 
 @pytest.fixture
@@ -349,7 +350,7 @@ def test_an_output_that_cannot_be_looked_at_is_not_taken_for_one_that_is_not_the
 
 def test_a_file_of_our_own_is_swept_beside_first(file: Path) -> None:
     file.with_name(".report.txt.bloom-0123456789ab.tmp").write_bytes(b"half")
-    place(file.with_name("report.txt"), b"new", overwrite=True)
+    write_file(file.with_name("report.txt"), b"new", overwrite=True)
     assert names(file.parent) == {file.name, "report.txt"}
 
 
@@ -399,7 +400,7 @@ def test_what_is_no_regular_file_is_not_replaced(
     before = target.stat()
     for write in (
         lambda: replace(target, source=file, overwrite=overwrite),
-        lambda: place(target, b"new", overwrite=overwrite),
+        lambda: write_file(target, b"new", overwrite=overwrite),
     ):
         with pytest.raises(UsageError, match=kind) as caught:
             write()
@@ -425,7 +426,7 @@ def test_a_really_full_disk_leaves_the_original_whole(file: Path) -> None:
     fd = os.open(full, os.O_WRONLY)
     try:
         with pytest.raises(OSError, match="No space"):
-            AtomicWriter(full, fd).write(b"x" * 100)
+            NewFile(full, fd).write(b"x" * 100)
     finally:
         os.close(fd)
     with (

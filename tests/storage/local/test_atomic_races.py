@@ -24,10 +24,10 @@ from bloomcli import kernels
 from bloomcli.errors import SourceChanged, WriteError
 from bloomcli.storage.local import exchange, locks, temporary
 from bloomcli.storage.local.atomic import replacing
-from bloomcli.storage.local.exchange import Marks, beside, mark
-from bloomcli.storage.local.hadoop_crc import sidecar_of
+from bloomcli.storage.local.hadoop_crc import checksum_file_of
+from bloomcli.storage.local.source import LocalSource
 from bloomcli.storage.local.temporary import sweep
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.temporary_names import Marks, mark, temporary_name
 
 OTHERS = b"what somebody else has written" * 300
 NEWEST = b"what he has written after that" * 200
@@ -70,7 +70,7 @@ class Others:
 
     def __init__(self, file: Path, vouched: bool) -> None:
         self.file = file
-        self.sidecar = sidecar_of(file)
+        self.sidecar = checksum_file_of(file)
         self.vouched = vouched
 
     def begin(self) -> None:
@@ -380,7 +380,7 @@ def left(file: Path, held: bytes, new: bytes) -> Path:
     """A file under the name of an exchange of `file`, which has other files' marks unless they are `new`."""
     made = file.with_name("made")
     made.write_bytes(new)
-    path = beside(file, Marks(new=mark(made.stat()), old="0" * 12))
+    path = temporary_name(file, Marks(new=mark(made.stat()), old="0" * 12))
     made.replace(file)
     path.write_bytes(held)
     return path
@@ -427,7 +427,7 @@ def test_a_lock_that_another_process_keeps_is_an_error_that_names_the_file(
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
     if why == "checksums":
-        sidecar_of(file).write_bytes(checksums(OLD, 512))
+        checksum_file_of(file).write_bytes(checksums(OLD, 512))
     elif why == "no exchange":
         monkeypatch.setattr(exchange, "file_system", lambda _: "overlay")
     else:

@@ -19,7 +19,7 @@ from bloomcli.errors import CorruptFile, UnreadableError, WriteError
 from bloomcli.storage.local import atomic, exchange, temporary
 from bloomcli.storage.local import hadoop_crc as sidecar_module
 from bloomcli.storage.local.atomic import replacing
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_checksums_that_do_not_get_their_name_are_told_and_put_in_place_by_the_n
     file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     target = file if how == "in place" else file.with_name("target")
-    beside = sidecar_module.sidecar_of(target)
+    beside = sidecar_module.checksum_file_of(target)
     if target != file:
         beside.write_bytes(checksums(b"old", 512))
     with monkeypatch.context() as patched:

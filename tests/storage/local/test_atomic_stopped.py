@@ -19,7 +19,7 @@ from support.replacing import NEW, OLD, names, replace
 
 from bloomcli.concurrency.signals import STOPS
 from bloomcli.errors import WriteError
-from bloomcli.storage.local.atomic import place
+from bloomcli.storage.local.atomic import write_file
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ STOPPED = """
 import signal, sys, time
 from pathlib import Path
 from bloomcli.storage.local.atomic import replacing
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
 signal.signal(signal.SIGHUP, signal.SIG_IGN if "nohup" in sys.argv else signal.SIG_DFL)
 path = Path(sys.argv[1])
@@ -214,7 +214,7 @@ def test_ctrl_c_at_whatever_instant_leaves_nothing_behind(file: Path, how: str) 
 
     def work() -> None:
         if how == "own":
-            place(target, NEW, overwrite=True)
+            write_file(target, NEW, overwrite=True)
         else:
             replace(target, source=file, overwrite=how != "new")
 

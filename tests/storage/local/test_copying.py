@@ -15,7 +15,7 @@ from bloomcli.errors import SourceChanged, WriteError
 from bloomcli.storage.local import copying
 from bloomcli.storage.local.atomic import replacing
 from bloomcli.storage.local.copying import BLOCK, Copier
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.source import LocalSource
 
 STEP = 16 * BLOCK
 DATA = os.urandom(5 * STEP + 1234)

@@ -20,12 +20,12 @@ import bloomcli
 from bloomcli.datasets import local, task
 from bloomcli.storage.listing import expand
 from bloomcli.storage.local import temporary
-from bloomcli.storage.local.atomic import place, replacing
-from bloomcli.storage.local.exchange import beside
-from bloomcli.storage.local.hadoop_crc import sidecar_of
+from bloomcli.storage.local.atomic import replacing, write_file
+from bloomcli.storage.local.hadoop_crc import checksum_file_of
 from bloomcli.storage.local.locks import lock
+from bloomcli.storage.local.source import LocalSource
 from bloomcli.storage.local.temporary import Temporary, sweep, temporaries
-from bloomcli.storage.source import LocalSource
+from bloomcli.storage.local.temporary_names import temporary_name
 
 STALE = ".part.parquet.bloom-0123456789ab.tmp"
 KEPT = (
@@ -71,7 +71,7 @@ def test_other_names_stay(tmp_path: Path) -> None:
 
 def test_every_name_that_a_writer_gives_is_one_that_is_swept(tmp_path: Path) -> None:
     for name in ("a", "a.parquet", "ä" * 60, "x" * 255, "with space", "a\nb", ".hidden.crc"):
-        path = beside(tmp_path / name)
+        path = temporary_name(tmp_path / name)
         path.write_bytes(b"half")
         assert sweep(tmp_path) == [path]
 
@@ -98,7 +98,7 @@ def test_a_lock_of_another_process_counts_until_that_process_is_killed(tmp_path:
         "import sys, time\n"
         "from pathlib import Path\n"
         "from bloomcli.storage.local.atomic import replacing\n"
-        "from bloomcli.storage.source import LocalSource\n"
+        "from bloomcli.storage.local.source import LocalSource\n"
         "path = Path(sys.argv[1])\n"
         "with LocalSource(str(path), path) as source:\n"
         "    with replacing(path, source=source, overwrite=True, verify=lambda _: None) as out:\n"
@@ -195,7 +195,7 @@ def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None
         try:
             for number in range(files):
                 if number % 10 == 0:
-                    place(tmp_path / f"{number % 50}.json", b"new", overwrite=True)
+                    write_file(tmp_path / f"{number % 50}.json", b"new", overwrite=True)
                 else:
                     with Temporary(tmp_path / "part.parquet") as made:
                         assert os.path.samestat(os.fstat(made.open()), made.path.stat())
@@ -207,7 +207,7 @@ def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None
 
 def put_aside(file: Path, data: bytes) -> Path:
     """Checksums as a killed writer leaves them."""
-    path = beside(sidecar_of(file))
+    path = temporary_name(checksum_file_of(file))
     path.write_bytes(data)
     return path
 
@@ -223,7 +223,7 @@ def test_checksums_that_a_file_lacks_and_that_fit_it_are_put_back(tmp_path: Path
     put_aside(file, right)
     sweep(tmp_path)
     assert names(tmp_path) == {name, f".{name}.crc"}
-    assert sidecar_of(file).read_bytes() == right
+    assert checksum_file_of(file).read_bytes() == right
 
 
 def test_checksums_never_take_the_place_of_others_and_belong_to_a_file_of_that_name(tmp_path: Path) -> None:
@@ -231,12 +231,12 @@ def test_checksums_never_take_the_place_of_others_and_belong_to_a_file_of_that_n
     for path in (file, other):
         path.write_bytes(b"content" * 1000)
     right = checksums(b"content" * 1000, 512)
-    sidecar_of(file).write_bytes(b"mine")
+    checksum_file_of(file).write_bytes(b"mine")
     put_aside(file, right)
     put_aside(tmp_path / "gone.parquet", right)
     assert len(sweep(tmp_path)) == 2
-    assert sidecar_of(file).read_bytes() == b"mine"
-    assert names(tmp_path) == {file.name, sidecar_of(file).name, other.name}
+    assert checksum_file_of(file).read_bytes() == b"mine"
+    assert names(tmp_path) == {file.name, checksum_file_of(file).name, other.name}
 
 
 def test_of_names_that_were_cut_each_file_gets_its_own_checksums(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_of_names_that_were_cut_each_file_gets_its_own_checksums(tmp_path: Path)
         put_aside(path, checksums(b"%d" % i * 700, 512))
     sweep(tmp_path)
     assert names(tmp_path) == {name for p in files for name in (p.name, f".{p.name}.crc")}
-    assert [sidecar_of(p).read_bytes() for p in files] == [checksums(p.read_bytes(), 512) for p in files]
+    assert [checksum_file_of(p).read_bytes() for p in files] == [checksums(p.read_bytes(), 512) for p in files]
 
 
 def test_checksums_are_not_put_back_beside_a_file_that_is_replaced_meanwhile(
@@ -258,7 +258,7 @@ def test_checksums_are_not_put_back_beside_a_file_that_is_replaced_meanwhile(
     real = temporary.appear
 
     def late(left: Path, final: Path) -> None:
-        place(file, b"new", overwrite=True)
+        write_file(file, b"new", overwrite=True)
         real(left, final)
 
     monkeypatch.setattr(temporary, "appear", late)
@@ -320,8 +320,8 @@ def test_a_file_that_is_changed_by_itself_is_swept_beside_first(tmp_path: Path) 
     bloomcli.add(path, ["id"], dry_run=True)
     assert len(names(tmp_path)) == 3
     bloomcli.add(path, ["id"], in_place=True)
-    assert names(tmp_path) == {path.name, sidecar_of(path).name}
-    assert sidecar_of(path).read_bytes() == checksums(path.read_bytes(), 512)
+    assert names(tmp_path) == {path.name, checksum_file_of(path).name}
+    assert checksum_file_of(path).read_bytes() == checksums(path.read_bytes(), 512)
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.EEXIST, errno.ESTALE])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bloomcli.storage.patterns import has_wildcard, matches
+from bloomcli.storage.local.patterns import has_wildcard, matches
 
 NAMES = st.sampled_from(["a", "b", ".h", "a.parquet", "b.orc", "[x]", "p=1", "_t"])
 PARTS = st.sampled_from(["*", "**", "?", "a*", "*.parquet", ".*", "[ab]", "[!a]*", "a", "p=*", "[[]x]", ""])

@@ -1,7 +1,7 @@
 """Files that a pattern with wildcards matches, as a shell has it; ``**`` is any number of directories.
 
-The standard library's glob passes over a directory that can't be read as if it were empty. Here its reader is told:
-a gate that left out files without a word would let them pass.
+The standard library's glob treats a directory that can't be read as if it were empty. Here such a directory is
+reported to the caller: a check that silently left out files would let them pass.
 """
 
 from __future__ import annotations
@@ -11,27 +11,22 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from bloomcli.storage.names import has_wildcard
 from bloomcli.storage.os_errors import NO_FILE, is_directory, is_there
 
-_WILDCARDS: Final = frozenset("*?[")
 _ANY_DEPTH: Final = "**"
 
 Failed = Callable[[OSError], None]
-"""Takes what the system said of a directory that can't be read; its `filename` is the directory."""
-
-
-def has_wildcard(path: str) -> bool:
-    """Whether something in a path stands for other names."""
-    return not _WILDCARDS.isdisjoint(path)
+"""Called with the error of a directory that can't be read; its `filename` is the directory."""
 
 
 def matches(pattern: str, failed: Failed) -> Iterator[str]:
-    """What a pattern matches, in no order; spelled as the pattern begins. May give a name twice.
+    """The paths that a pattern matches, in no order; they begin as the pattern does. May give a path twice.
 
     Hidden names are matched only where the pattern spells their dot.
 
     Raises:
-        UnreadableError: the system can't tell whether there is a file of some name.
+        UnreadableError: the system can't tell whether a file exists.
     """
     return (path for path in _matches(pattern, failed, directories=False) if path)
 
@@ -50,8 +45,8 @@ def _matches(pattern: str, failed: Failed, *, directories: bool) -> Iterator[str
             yield from _below(each, failed, directories=directories)
         elif has_wildcard(name):
             found = {n for n, leads_on in _names(each, failed) if leads_on or not directories}
-            shown = found if _hidden(name) else (n for n in found if not _hidden(n))
-            yield from (_join(each, n) for n in fnmatch.filter(shown, name))
+            visible = found if _hidden(name) else (n for n in found if not _hidden(n))
+            yield from (_join(each, n) for n in fnmatch.filter(visible, name))
         elif is_there(_join(each, name)) if name else is_directory(each):
             yield _join(each, name)
 
@@ -73,12 +68,12 @@ def _below(folder: str, failed: Failed, *, directories: bool) -> Iterator[str]:
 
 
 def _names(folder: str, failed: Failed) -> list[tuple[str, bool]]:
-    """What is in a directory, and whether it is one too; so are links to directories."""
+    """The names in a directory, and whether each leads to a directory, itself or by a link."""
     try:
         with os.scandir(folder or os.curdir) as entries:
             return [(entry.name, _leads_on(entry)) for entry in entries]
     except OSError as error:
-        if error.errno not in NO_FILE:  # nothing, or no directory: it was matched by a wildcard
+        if error.errno not in NO_FILE:  # else a wildcard matched it, and it is gone or no directory
             error.filename = folder or os.curdir
             failed(error)
         return []
@@ -88,7 +83,7 @@ def _leads_on(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError:
-        return True  # what is wrong with it is told when it is read
+        return True  # reading it reports the error
 
 
 def _hidden(name: str) -> bool:

@@ -1,0 +1,141 @@
+"""Files behind URIs, read and listed through pyarrow's file systems (S3, GCS, Azure, HDFS). They can't be changed.
+
+pyarrow is imported when a URI is opened, not before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from bloomcli.errors import UnreadableError, UnsupportedError
+from bloomcli.storage.base import Fingerprint, Kind, Listed, Source, Status
+from bloomcli.storage.names import has_wildcard, is_hidden
+from bloomcli.storage.os_errors import cannot_read
+from bloomcli.storage.read_only import ReadOnlyStore
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+_READ_AHEAD_BYTES: Final = 4 << 20
+"""Each read is a request, which takes its time."""
+
+
+class ArrowSource(Source):
+    """A file behind a URI."""
+
+    read_ahead_bytes = _READ_AHEAD_BYTES
+
+    def __init__(self, uri: str) -> None:
+        from pyarrow import fs
+
+        self.path = uri
+        self._fs, self._name = _file_system(uri)
+        try:
+            info = self._fs.get_file_info(self._name)
+            if info.type == fs.FileType.NotFound:
+                raise FileNotFoundError(2, "No such file", uri)
+            if info.type != fs.FileType.File:
+                raise UnreadableError("it is not a file", path=uri, hint="name a file")
+            self._file: Any = self._fs.open_input_file(self._name)
+        except (ValueError, NotImplementedError) as error:
+            raise _not_here(uri, error) from None
+        except OSError as error:
+            raise cannot_read(uri, error) from None
+        self._lock = threading.Lock()
+        self.size = info.size
+        self._fingerprint = Fingerprint(size=info.size, mtime_ns=info.mtime_ns or 0)
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """The file's fingerprint when it was opened."""
+        return self._fingerprint
+
+    def _current(self) -> Fingerprint | None:
+        info = self._fs.get_file_info(self._name)
+        return Fingerprint(size=info.size, mtime_ns=info.mtime_ns or 0)
+
+    def _read(self, offset: int, length: int) -> bytes:
+        try:
+            with self._lock:
+                return bytes(self._file.read_at(length, offset))
+        except OSError as error:
+            raise cannot_read(self.path, error) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class ArrowStore(ReadOnlyStore):
+    """Whatever pyarrow has a file system for."""
+
+    def open(self, path: str) -> Source:
+        """Open a URI. Raises UnreadableError, UnsupportedError."""
+        return ArrowSource(path)
+
+    def status(self, path: str) -> Status | None:
+        """What has a URI. Raises UnreadableError, UnsupportedError."""
+        from pyarrow import fs
+
+        system, name = _file_system(path)
+        try:
+            info = system.get_file_info(name)
+        except OSError as error:
+            raise cannot_read(path, error) from None
+        if info.type == fs.FileType.NotFound:
+            return None
+        kinds = {fs.FileType.File: Kind.FILE, fs.FileType.Directory: Kind.DIRECTORY}
+        return Status(kind=kinds.get(info.type, Kind.OTHER), size=info.size or 0, mtime_ns=info.mtime_ns or 0)
+
+    def is_dataset(self, path: str) -> bool:
+        """Whether a URI has wildcards or ends with a slash: nothing is asked of a server for it."""
+        return has_wildcard(path) or path.endswith("/")
+
+    def list(self, path: str) -> Iterator[Listed]:
+        """The file itself, or what lies below it; patterns can't be listed. Raises UnsupportedError."""
+        import pyarrow as pa
+        from pyarrow import fs
+
+        if has_wildcard(path):
+            raise UnsupportedError("patterns in URIs can't be listed", path=path, hint="name the directory")
+        try:
+            system, name = fs.FileSystem.from_uri(path)
+            info = system.get_file_info(name)
+            if info.type != fs.FileType.Directory:
+                size = -1 if info.size is None else info.size
+                yield Listed(path=path, size=size, relative=PurePosixPath(name).name, walked=False)
+                return
+            below = system.get_file_info(fs.FileSelector(name, recursive=True))
+        except (pa.ArrowException, OSError, ValueError, ImportError) as error:
+            reason = str(error).partition("\n")[0]  # libhdfs lists each place where it looked for Java
+            raise UnsupportedError(
+                f"can't be listed here ({reason})", path=path, hint="mount it, or copy it"
+            ) from None
+        for item in sorted(below, key=lambda i: i.path):
+            relative = PurePosixPath(item.path).relative_to(name)
+            if item.type == fs.FileType.File and not any(map(is_hidden, relative.parts)):
+                yield Listed(path=self.join(path, str(relative)), size=item.size, relative=str(relative), walked=True)
+
+
+def _file_system(uri: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a URI, and the file's name in it. Raises UnsupportedError, UnreadableError."""
+    from pyarrow import fs
+
+    try:
+        system, name = fs.FileSystem.from_uri(uri)
+    except (ValueError, NotImplementedError, ImportError) as error:  # pyarrow's own errors are kinds of these
+        raise _not_here(uri, error) from None
+    except OSError as error:
+        raise cannot_read(uri, error) from None
+    return system, name
+
+
+def _not_here(uri: str, error: Exception) -> UnsupportedError:
+    return UnsupportedError(
+        f"URIs of this kind can't be read here ({error})",
+        path=uri,
+        hint="copy the file to this machine, or mount it",
+    )

@@ -1,0 +1,302 @@
+"""What every store offers: files to read by ranges, to list, and to replace.
+
+A store is where files lie: the local file system (`local`), or what pyarrow reads behind URIs (`arrow_store`).
+Nothing above this package knows which one a path is in; `registry.store_of` finds it. Paths are text, as users write
+them.
+
+A replacement is described by its pieces, so that a store moves no byte that it has already:
+
+    KeptRange     a range of the source: a local copy_file_range, a part that an object store copies, a block it keeps
+    bytes         new bytes, appended
+    PlacedBytes   new bytes, written ahead of the pieces that come before them in the file
+
+and by its conditions: the source is still the file that was read, the target may be overwritten, and the new file
+passes `verify`. If one of them fails, or a piece can't be made, the target stays as it was and nothing is left.
+
+A store's own tests are those of ``tests/storage/suite``, which run on every store.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Sequence
+from enum import Enum, auto
+from pathlib import PurePosixPath
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from bloomcli.errors import BloomError, CorruptFile, SourceChanged
+
+STEP_BYTES: Final = 16 << 20
+"""Bytes of a kept range that are copied at a time, at most: between steps a store reports progress and may stop."""
+
+
+class Fingerprint(NamedTuple):
+    """Tells whether a file is still the one that was opened. A store fills in what it knows."""
+
+    size: int
+    mtime_ns: int
+    inode: int = 0
+    device: int = 0
+
+
+class Source(ABC):
+    """A file that is open for reading.
+
+    Attributes:
+        path: the file, as the user named it.
+        size: bytes, when it was opened.
+        read_ahead_bytes: how many bytes of a stream to read at a time: so many that they stay in the processor's
+            cache until they are decompressed; more where each read is a request to a server.
+    """
+
+    path: str
+    size: int
+    read_ahead_bytes: int = 512 << 10
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Exactly `length` bytes from `offset` on. Threads may read at once.
+
+        Raises:
+            CorruptFile: the range isn't inside the file; nothing was allocated.
+            SourceChanged: the file has become shorter since it was opened.
+            UnreadableError: the store can't read it.
+        """
+        if offset < 0 or length < 0 or offset > self.size - length:
+            raise CorruptFile(
+                f"{length} bytes were looked for at {offset}, the file has {self.size}",
+                path=self.path,
+                offset=offset,
+                hint="the file is cut off or damaged; get it from its source again",
+            )
+        data = self._read(offset, length) if length else b""
+        if len(data) != length:
+            raise self.changed("became shorter")
+        return data
+
+    def check_unchanged(self) -> None:
+        """Raise SourceChanged if the file's fingerprint isn't what it was when the file was opened."""
+        if self._current() != self.fingerprint:
+            raise self.changed("changed")
+
+    def changed(self, how: str) -> SourceChanged:
+        """The error of a file that changed."""
+        return SourceChanged(
+            f"the file {how} while it was being worked on",
+            path=self.path,
+            hint="something else writes to it; try again when it is done. Nothing was written",
+        )
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> Fingerprint:
+        """The file's fingerprint when it was opened."""
+
+    @abstractmethod
+    def _current(self) -> Fingerprint | None:
+        """The fingerprint of the file that has the path now; None if there is none, or it can't be the same."""
+
+    @abstractmethod
+    def _read(self, offset: int, length: int) -> bytes:
+        """The bytes of a range within the file; fewer where the file has become shorter."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file. Closing it twice does no harm."""
+
+
+class KeptRange(NamedTuple):
+    """A range of the source that the new file takes over as it is."""
+
+    offset: int
+    length: int
+
+
+class PlacedBytes(NamedTuple):
+    """New bytes for an offset that the pieces before them have yet to reach: a filter, while the body is copied."""
+
+    offset: int
+    """In the new file."""
+    data: bytes | bytearray
+
+
+Piece = KeptRange | PlacedBytes | bytes | bytearray
+"""Kept ranges and new bytes follow one another. Placed bytes lie behind what was kept so far and what is kept after
+them; new bytes that come later follow the placed ones."""
+
+Pieces = Generator[Piece, None, None]
+"""The pieces of a new file, made while the ones before are written. Whoever takes them closes the generator."""
+
+
+Verify = Callable[[Source], None]
+"""Looks at a new file; raises WriteError when it isn't what was planned."""
+
+Cancelled = Callable[[], bool]
+"""Whether the next piece will raise, so that copying may stop."""
+
+Progress = Callable[[int], None]
+"""Called with a number of bytes that were just copied."""
+
+
+class Kind(Enum):
+    """What has a path."""
+
+    FILE = auto()
+    DIRECTORY = auto()
+    OTHER = auto()
+    """A device, a pipe, a socket."""
+
+
+class Status(NamedTuple):
+    """What a store says of a path. Links are followed."""
+
+    kind: Kind
+    size: int
+    mtime_ns: int
+
+
+class Listed(NamedTuple):
+    """A file to work on."""
+
+    path: str
+    size: int
+    """Bytes; -1 where it isn't known."""
+    relative: str
+    """Path below the directory that was named, for a mirrored tree; a named file's name, after its partitions."""
+    walked: bool
+    """It was found in a directory, not named."""
+    matched: bool = False
+    """It was found by a pattern, not named as it is."""
+    linked: bool = False
+    """It is a link to a directory, found in a directory: it is not followed."""
+    problem: BloomError | None = None
+    """What was named can't be listed: there is no file to open, but a row with this error."""
+
+
+def unlisted(path: str, problem: BloomError) -> Listed:
+    """The row of what can't be listed."""
+    return Listed(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
+
+
+class Store(ABC):
+    """Where files lie. One that is only read is a `ReadOnlyStore`."""
+
+    @abstractmethod
+    def open(self, path: str) -> Source:
+        """Open a file for reading.
+
+        Raises:
+            UnreadableError: it isn't there, isn't a file, or may not be read.
+            UnsupportedError: the store can't be read here.
+        """
+
+    @abstractmethod
+    def status(self, path: str) -> Status | None:
+        """What has a path; None where there is nothing.
+
+        Raises:
+            UnreadableError: the store can't tell.
+            UnsupportedError: the store can't be read here.
+        """
+
+    @abstractmethod
+    def list(self, path: str) -> Iterator[Listed]:
+        """The files that a path means: the file itself, those below a directory, those that match a pattern.
+
+        In a directory, hidden names are left out. A file that is named is listed even if it isn't there.
+
+        Raises:
+            UnreadableError: a pattern matches no file.
+            UnsupportedError: the store can't be listed here.
+        """
+
+    @abstractmethod
+    def is_dataset(self, path: str) -> bool:
+        """Whether a path means more than one named file: a directory, a pattern. Raises UnreadableError."""
+
+    @abstractmethod
+    def spelling(self) -> Callable[[str], str]:
+        """A function that gives one spelling for all paths of a file. It remembers directories: don't keep it."""
+
+    @abstractmethod
+    def normal(self, path: str) -> str:
+        """The path of a file to write, as reports show it."""
+
+    @abstractmethod
+    def check_changes(self, path: str) -> None:
+        """Raise UsageError if files in this store can't be changed."""
+
+    @abstractmethod
+    def directories_above(self, path: str, levels: int) -> Iterator[str]:
+        """The directories above a file: for each of its names (links) the nearest `levels`, the nearest first."""
+
+    @abstractmethod
+    def directory(self, path: str) -> str:
+        """The directory that a file is in."""
+
+    @abstractmethod
+    def join(self, directory: str, name: str) -> str:
+        """The path of a name in a directory."""
+
+    @abstractmethod
+    def names(self, directory: str) -> Sequence[str]:
+        """The names in a directory, hidden ones too. Raises UnreadableError."""
+
+    @abstractmethod
+    def may_search(self, directory: str) -> bool:
+        """Whether the user may look up names in a directory."""
+
+    @abstractmethod
+    def destination(self, output: str, path: str) -> str:
+        """The path to write for a file, where a user names an output.
+
+        Raises:
+            UsageError: the output is the file itself, or a directory, or can't be a file's name.
+            WriteError: the store can't tell.
+        """
+
+    @abstractmethod
+    def replace(
+        self,
+        path: str,
+        pieces: Pieces,
+        *,
+        source: Source,
+        overwrite: bool,
+        verify: Verify | None = None,
+        cancelled: Cancelled | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Write a file that has its path only when it is whole and verified; gives its bytes.
+
+        Args:
+            path: the file to write, as `normal` or `destination` gave it.
+            pieces: the new content. The generator is closed before the new file is verified.
+            source: the file that kept ranges are taken from. It must not change meanwhile.
+            overwrite: whether there may be such a file already.
+            verify: looks at the new file; what it raises stops the replacement. None: only its size is checked.
+            cancelled: once it is true, copying stops: the next piece will raise.
+            progress: called with numbers of bytes that were just copied.
+
+        Raises:
+            UsageError: there is such a file and `overwrite` is false; files can't be replaced in this store.
+            SourceChanged: the source isn't the file any more that was opened.
+            CorruptFile: the source isn't what the checksums say that are kept with it.
+            UnreadableError: the source, or its checksums, can't be read.
+            WriteError: the store refused to write. Nothing is left, unless the error says so.
+        """
+
+    @abstractmethod
+    def sweep(self, path: str) -> Sequence[str]:
+        """Remove what killed runs have left in the directory of a file to write; gives what was removed.
+
+        What another run is writing stays, and so does what anybody else has made.
+        """

@@ -1,0 +1,125 @@
+"""From a path, directory or pattern of this machine to the files that are meant.
+
+In a directory, names that start with ``.`` or ``_`` are left out (``_SUCCESS``, checksums, temporary files),
+as Spark and Hive do; a Hive partition such as ``_p=1`` is not such a name. What is named is always taken.
+A pattern matches such names only where it spells them. Links to directories are followed where they are named, not
+where they are found: they may lead out of the tree, and in circles. Mirrored trees keep the Hive partitions that
+lead to a directory or file that is named, and what a pattern's wildcards stand for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bloomcli.errors import UnreadableError
+from bloomcli.storage.base import Listed, unlisted
+from bloomcli.storage.local.paths import is_pattern
+from bloomcli.storage.local.patterns import matches
+from bloomcli.storage.names import has_wildcard, is_hidden
+from bloomcli.storage.os_errors import is_directory, is_link, reason
+
+
+def files(path: str) -> Iterator[Listed]:
+    """The files that a path of this machine means: itself, those below it, or those that it matches as a pattern.
+
+    Raises:
+        UnreadableError: a pattern matches no file, or the system can't tell.
+    """
+    if is_directory(path):
+        yield from _walk(Path(path), _above_partitions(Path(path)))
+    elif is_pattern(path):
+        base = _above_partitions(_before_wildcards(path))
+        problems: list[Listed] = []
+        found = sorted(m for m in set(matches(path, _failing(problems, path))) if _meant(m, path))
+        yield from problems
+        if not found and not problems:
+            raise UnreadableError("the pattern matches no file", path=path, hint="check it, and quote it")
+        for match in found:
+            yield from _matched(match, base)
+    else:
+        yield _named(path, _above_partitions(Path(path).parent))
+
+
+def _matched(match: str, base: Path) -> Iterator[Listed]:
+    """What a pattern matched, and what is below it."""
+    try:
+        directory = is_directory(match)
+    except UnreadableError as error:
+        yield unlisted(match, error)
+        return
+    if directory:
+        yield from _walk(Path(match), base)
+    else:
+        yield _named(match, base, matched=True)
+
+
+def _failing(problems: list[Listed], path: str) -> Callable[[OSError], None]:
+    """A function that adds a row for a directory that can't be read."""
+
+    def failed(error: OSError) -> None:
+        folder = path if error.filename is None else os.fspath(error.filename)
+        problem = UnreadableError(
+            f"the directory can't be read: {reason(error)}", path=folder, hint="check who may read it"
+        )
+        problems.append(unlisted(folder, problem))
+
+    return failed
+
+
+def _before_wildcards(pattern: str) -> Path:
+    """The directory that a pattern's first wildcard is in."""
+    parts = Path(pattern).parts
+    first = next(i for i, part in enumerate(parts) if has_wildcard(part))
+    return Path(*parts[:first])
+
+
+def _meant(match: str, pattern: str) -> bool:
+    """Whether the pattern spells the dots and underscores of the hidden names that it matches."""
+    start = len(_before_wildcards(pattern).parts)
+    spelled = {part[0] for part in Path(pattern).parts[start:]}
+    return all(part[0] in spelled for part in Path(match).parts[start:] if is_hidden(part))
+
+
+def _above_partitions(directory: Path) -> Path:
+    """The directory that the Hive partitions which lead to this one are in."""
+    while "=" in directory.name:
+        directory = directory.parent
+    return directory
+
+
+def _named(path: str, base: Path, *, matched: bool = False) -> Listed:
+    try:
+        size = Path(path).stat().st_size
+    except (OSError, ValueError):
+        size = -1
+    return Listed(path=path, size=size, relative=str(Path(path).relative_to(base)), walked=False, matched=matched)
+
+
+def _walk(root: Path, base: Path) -> Iterator[Listed]:
+    """Files below a directory, their relative paths from `base` on; links to directories are listed, not followed."""
+    problems: list[Listed] = []
+    for folder, directories, names in os.walk(root, onerror=_failing(problems, str(root))):
+        yield from problems
+        problems.clear()
+        directories[:] = sorted(d for d in directories if not is_hidden(d))
+        for name in directories:
+            path = Path(folder, name)
+            try:
+                linked = is_link(path)
+            except UnreadableError as error:
+                yield unlisted(str(path), error)
+                continue
+            if linked:
+                relative = str(path.relative_to(base))
+                yield Listed(path=str(path), size=0, relative=relative, walked=True, linked=True)
+        for name in sorted(names):
+            if not is_hidden(name):
+                path = Path(folder, name)
+                try:
+                    size = path.stat().st_size
+                except OSError:
+                    size = -1
+                yield Listed(path=str(path), size=size, relative=str(path.relative_to(base)), walked=True)
+    yield from problems

@@ -1,0 +1,116 @@
+"""Paths of this machine: ``file:`` URIs, the names that links give a file, and where an output goes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from errno import EACCES, ELOOP
+from functools import cache
+from pathlib import Path
+from stat import S_ISDIR
+from typing import Final
+from urllib.parse import unquote
+
+from bloomcli.errors import UsageError, WriteError
+from bloomcli.storage.local.patterns import matches
+from bloomcli.storage.names import has_wildcard
+from bloomcli.storage.os_errors import is_link, is_there, reason
+
+_MOST_NAMES: Final = 40
+"""Names of one file that are looked at; the system follows as many links."""
+
+_SEPARATORS: Final = tuple(filter(None, (os.sep, os.altsep)))
+
+
+def local_path(path: str) -> str:
+    """A ``file:`` URI of this machine as a path, anything else as it is.
+
+    As in Hadoop's ``Path``, what follows the scheme is the path as it is: ``#`` and ``?`` are part of it, and so
+    is ``%3A``, which Spark writes into the names of partitions. Only where there is no such path, but a decoded one,
+    as other programs write URIs, that one is meant.
+    """
+    if not path.startswith("file:"):
+        return path
+    rest = path.removeprefix("file:")
+    if rest.startswith("//"):
+        host, slash, below = rest[2:].partition("/")
+        if host not in {"", "localhost"}:
+            return path
+        rest = slash + below
+    decoded = unquote(rest)
+    return decoded if decoded != rest and not _is_there(rest) and _is_there(decoded) else rest
+
+
+def _is_there(path: str) -> bool:
+    """Whether something has that name or, where it is a pattern, matches it."""
+    return is_there(path) or (has_wildcard(path) and any(matches(path, lambda _: None)))
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path is a pattern: it has wildcards, and no file has that very name. Raises UnreadableError."""
+    return has_wildcard(path) and not is_there(path)
+
+
+def spelling() -> Callable[[str], str]:
+    """A function that gives one spelling for all names of a file; links to files stay names of their own."""
+    real = cache(os.path.realpath)
+
+    def spell(path: str) -> str:
+        folder, name = os.path.split(path)
+        return os.path.join(real(folder), name)  # noqa: PTH118  there are thousands of files
+
+    return spell
+
+
+def names_of(path: Path) -> Iterator[Path]:
+    """The absolute names of a file: as named, with each link on the way followed, and with all of them."""
+    waiting = [Path(os.path.abspath(path))]  # noqa: PTH100  Path.absolute leaves .. in
+    seen: set[Path] = set()
+    while waiting and len(seen) < _MOST_NAMES:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        yield name
+        for part in (name, *name.parents):
+            if is_link(part):
+                led = os.path.normpath(part.parent.resolve() / part.readlink())
+                waiting.append(Path(led, name.relative_to(part)))
+    yield path.resolve()
+
+
+def destination(output: str, path: str) -> str:
+    """The path to write for a file, where a user names an output.
+
+    Raises:
+        UsageError: it is the file itself, or a directory, or can't be a file's name.
+        WriteError: the system can't tell.
+    """
+    try:
+        info = Path(output).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        info = None
+    except OSError as error:
+        if error.errno == ELOOP:
+            return str(Path(output))  # a link that leads in a circle: writing it reports that
+        raise WriteError(
+            f"can't be written: {reason(error)}",
+            path=str(Path(output)),
+            hint="check who may search the directories above it" if error.errno == EACCES else None,
+        ) from None
+    except ValueError as error:  # a null byte
+        raise UsageError(f"the output can't have such a name: {error}", path=path) from None
+    if info is not None and _is_file(Path(path), info):
+        raise UsageError("the output is the input", path=path, hint="--in-place replaces a file safely")
+    if info is not None and S_ISDIR(info.st_mode):
+        raise UsageError(f"the output {str(Path(output))!r} is a directory", path=path, hint="name the file to write")
+    if output.endswith(_SEPARATORS):
+        raise UsageError(f"the output {output!r} names a directory", path=path, hint="name the file to write")
+    return str(Path(output))
+
+
+def _is_file(path: Path, info: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), info)
+    except OSError:
+        return False  # it is open; whether it still has its name is checked before anything is replaced

@@ -1,0 +1,117 @@
+"""The local file system as a store. What only writing needs is imported when a file is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+
+from bloomcli.errors import UnreadableError, UnsupportedError
+from bloomcli.storage.base import Cancelled, Kind, Listed, Pieces, Progress, Source, Status, Store, Verify
+from bloomcli.storage.local import listing, paths
+from bloomcli.storage.local.source import LocalSource
+from bloomcli.storage.names import is_uri
+from bloomcli.storage.os_errors import is_directory, reason, status
+
+
+class LocalStore(Store):
+    """Paths of this machine, also as ``file:`` URIs."""
+
+    def has(self, path: str) -> bool:
+        """Whether a path is one of this machine: no URI, or there is a file that has such a name."""
+        return not is_uri(path) or os.path.exists(path)  # noqa: PTH110  unlike Path.exists it never raises
+
+    def open(self, path: str) -> LocalSource:
+        """Open a file. Raises UnreadableError; UnsupportedError for the URI of another machine's file."""
+        local = paths.local_path(path)
+        if local.startswith("file:") and local == path:
+            host = path.removeprefix("file://").partition("/")[0]
+            raise UnsupportedError(f"a file: URI of another machine, {host}", path=path)
+        return LocalSource(path, Path(local))
+
+    def status(self, path: str) -> Status | None:
+        """What has a path. Raises UnreadableError."""
+        info = status(paths.local_path(path))
+        if info is None:
+            return None
+        kind = Kind.FILE if S_ISREG(info.st_mode) else Kind.DIRECTORY if S_ISDIR(info.st_mode) else Kind.OTHER
+        return Status(kind=kind, size=info.st_size, mtime_ns=info.st_mtime_ns)
+
+    def list(self, path: str) -> Iterator[Listed]:
+        """The files that a path means. Raises UnreadableError."""
+        return listing.files(paths.local_path(path))
+
+    def is_dataset(self, path: str) -> bool:
+        """Whether it is a directory or a pattern. Raises UnreadableError."""
+        local = paths.local_path(path)
+        return is_directory(local) or paths.is_pattern(local)
+
+    def spelling(self) -> Callable[[str], str]:
+        """A function that follows links to directories, each of which is looked up once."""
+        return paths.spelling()
+
+    def normal(self, path: str) -> str:
+        """The path without a scheme and without needless slashes and dots."""
+        return str(Path(paths.local_path(path)))
+
+    def check_changes(self, path: str) -> None:
+        """Any file may be changed, as far as the store goes."""
+
+    def directories_above(self, path: str, levels: int) -> Iterator[str]:
+        """Those above the path as it is named, above what it leads to, and above each link on the way."""
+        for name in paths.names_of(Path(path)):
+            yield from map(str, list(name.parents)[:levels])
+
+    def directory(self, path: str) -> str:
+        """The directory of the path, whose links aren't followed."""
+        return str(Path(path).parent)
+
+    def join(self, directory: str, name: str) -> str:
+        """The path of a name in a directory."""
+        return os.path.join(directory, name)  # noqa: PTH118  text in, text out
+
+    def names(self, directory: str) -> Sequence[str]:
+        """The names in a directory. Raises UnreadableError."""
+        try:
+            return os.listdir(directory)  # noqa: PTH208  names do
+        except OSError as error:
+            raise UnreadableError(f"the directory can't be read: {reason(error)}", path=directory) from error
+
+    def may_search(self, directory: str) -> bool:
+        """Whether the user may execute it, as access(2) says."""
+        return os.access(directory, os.X_OK)
+
+    def destination(self, output: str, path: str) -> str:
+        """The path to write. Raises UsageError, WriteError."""
+        return paths.destination(paths.local_path(output), path)
+
+    def replace(
+        self,
+        path: str,
+        pieces: Pieces,
+        *,
+        source: Source,
+        overwrite: bool,
+        verify: Verify | None = None,
+        cancelled: Cancelled | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Write a temporary file and give it the path: see `bloomcli.storage.local` for the steps."""
+        from bloomcli.storage.local.atomic import replace
+
+        return replace(
+            Path(path),
+            pieces,
+            source=source,
+            overwrite=overwrite,
+            verify=verify,
+            cancelled=cancelled,
+            progress=progress,
+        )
+
+    def sweep(self, path: str) -> Sequence[str]:
+        """Remove the temporary files of killed writers in the file's directory, and put back what they had aside."""
+        from bloomcli.storage.local.temporary import sweep
+
+        return [str(removed) for removed in sweep(Path(path).parent)]

@@ -1,0 +1,91 @@
+"""Errors of the system while a file is replaced, and of targets that can't be written."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bloomcli.concurrency.signals import terminable
+from bloomcli.errors import UsageError, WriteError
+from bloomcli.storage.local.temporary import Temporary
+from bloomcli.storage.os_errors import reason
+
+
+@contextmanager
+def write_errors(target: Path, temporary: Temporary) -> Iterator[Temporary]:
+    """Turn an OSError from within into a WriteError, which says whether the new file has its final name.
+
+    SIGTERM and SIGHUP unwind the block, so that the temporary file is removed.
+    """
+    try:
+        with terminable(), temporary:
+            yield temporary
+    except OSError as error:
+        placed: bool | None = None
+        with contextlib.suppress(OSError):
+            placed = temporary.placed
+        raise write_error(target, error, placed=placed) from None
+
+
+def final_path(target: Path) -> tuple[Path, bool]:
+    """The file that a target's links lead to, and whether it exists.
+
+    Raises:
+        UsageError: it isn't a regular file.
+        WriteError: the system can't tell.
+    """
+    try:
+        final = Path(os.path.realpath(target, strict=True))
+        mode = final.stat().st_mode
+    except FileNotFoundError:  # writing reports it if it can't be made
+        return Path(os.path.realpath(target)), False
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise WriteError("can't be written: its symbolic link leads in a circle", path=str(target)) from None
+        raise write_error(target, error) from None
+    if not stat.S_ISREG(mode):
+        what = "a directory" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
+        raise UsageError(
+            f"the output is {what}", path=str(target), hint="a finished file is renamed into place: name a file"
+        )
+    return final, True
+
+
+def write_error(target: Path, error: OSError, *, placed: bool | None = False) -> WriteError:
+    """The error of a replacement that the system refused.
+
+    Args:
+        target: the file to write.
+        error: what the system said.
+        placed: whether the new file has its final name; None if the system can't tell.
+    """
+    why = reason(error)
+    if placed is None:
+        return WriteError(
+            f"can't be looked at any more: {why}",
+            path=str(target),
+            hint="it is whole, the original or the new file: look at it when the file system answers again",
+        )
+    if placed:
+        return WriteError(
+            f"the new file is in place, but the system then reported an error: {why}",
+            path=str(target),
+            hint="the file was synced and compared before it got its name; `bloom validate` looks at it again",
+        )
+    hints = {
+        errno.ENOSPC: "the disk is full; free some room, or write elsewhere with -o",
+        errno.EDQUOT: "the quota is used up; free some room, or write elsewhere with -o",
+        errno.ENOENT: "the output's directory doesn't exist",
+        errno.EACCES: "check who may write to the directory",
+        errno.EROFS: "the file system is read-only; write elsewhere with -o",
+    }
+    return WriteError(
+        f"can't be written: {why}",
+        path=str(target),
+        hint=hints.get(error.errno or 0, "the original is whole and nothing was left behind"),
+    )

@@ -1,0 +1,29 @@
+"""What the text of a path says, whatever store it is in: URIs, wildcards, hidden names, lists of paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+_WILDCARDS: Final = frozenset("*?[")
+
+
+def is_uri(path: str) -> bool:
+    """Whether a path begins with a scheme, as ``s3://...`` does; ``file:`` doesn't count."""
+    scheme, separator, _ = path.partition("://")
+    return bool(separator) and scheme.isidentifier() and len(scheme) > 1 and scheme != "file"
+
+
+def has_wildcard(path: str) -> bool:
+    """Whether something in a path stands for other names."""
+    return not _WILDCARDS.isdisjoint(path)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a name is left out where a directory is listed: ``.name`` and ``_name``, but not ``_name=value``."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def read_list(lines: Iterable[str]) -> list[str]:
+    """Paths of a list, one a line; empty lines are left out."""
+    return [text for line in lines if (text := line.rstrip("\r\n"))]

@@ -1,0 +1,75 @@
+"""A store whose files are read and listed, but not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NoReturn
+
+from bloomcli.errors import UsageError
+from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Store, Verify
+
+
+class ReadOnlyStore(Store):
+    """The half of `Store` that changes files: all of it raises UsageError, but for what has nothing to do."""
+
+    def spelling(self) -> Callable[[str], str]:
+        """Each path is a file of its own."""
+        return lambda path: path
+
+    def normal(self, path: str) -> str:
+        """The path as it is."""
+        return path
+
+    def check_changes(self, path: str) -> NoReturn:
+        """Raise UsageError: files can't be changed."""
+        raise UsageError(
+            "only local files can be changed", path=path, hint="copy the file here, change it, copy it back"
+        )
+
+    def directories_above(self, path: str, levels: int) -> Iterator[str]:
+        """Raise UsageError: who asks is about to change the file."""
+        del levels
+        self.check_changes(path)
+
+    def directory(self, path: str) -> str:
+        """What precedes the last slash."""
+        return path.rpartition("/")[0]
+
+    def join(self, directory: str, name: str) -> str:
+        """The URI of a name in a directory."""
+        return f"{directory.rstrip('/')}/{name}"
+
+    def names(self, directory: str) -> Sequence[str]:
+        """Raise UsageError, as `directories_above`."""
+        self.check_changes(directory)
+
+    def may_search(self, directory: str) -> bool:
+        """Nothing tells that the user may not."""
+        del directory
+        return True
+
+    def destination(self, output: str, path: str) -> str:
+        """Raise UsageError: nothing is written here."""
+        del path
+        raise UsageError("outputs are written to this machine only", path=output, hint="-o FILE")
+
+    def replace(
+        self,
+        path: str,
+        pieces: Pieces,
+        *,
+        source: Source,
+        overwrite: bool,
+        verify: Verify | None = None,
+        cancelled: Cancelled | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Raise UsageError."""
+        del source, overwrite, verify, cancelled, progress
+        pieces.close()
+        self.check_changes(path)
+
+    def sweep(self, path: str) -> Sequence[str]:
+        """Nothing is written here, so nothing is left."""
+        del path
+        return ()

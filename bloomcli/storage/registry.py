@@ -1,0 +1,44 @@
+"""From a path to the store that it is in."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from bloomcli.storage.arrow_store import ArrowStore
+from bloomcli.storage.base import Source, Store
+from bloomcli.storage.local.store import LocalStore
+
+LOCAL: Final = LocalStore()
+_ARROW: Final = ArrowStore()
+
+
+def store_of(path: str | os.PathLike[str]) -> Store:
+    """The store of a path: the local file system, unless it is a URI and no local file has such a name."""
+    return LOCAL if LOCAL.has(os.fspath(path)) else _ARROW
+
+
+def open_source(path: str | os.PathLike[str]) -> Source:
+    """Open a local path, a ``file:`` URI or a URI of another scheme for reading.
+
+    Raises:
+        UnreadableError: it isn't there, isn't a regular file, or may not be read.
+        UnsupportedError: nothing here can read URIs of that kind.
+    """
+    return store_of(path).open(os.fspath(path))
+
+
+def sweep_for(paths: set[str]) -> None:
+    """Remove what killed runs have left in the directories of files to write; each directory once."""
+    swept: set[tuple[Store, str]] = set()
+    for path in sorted(paths):
+        store = store_of(path)
+        home = store, store.directory(path)
+        if home not in swept:
+            swept.add(home)
+            store.sweep(path)
+
+
+def preload_writing() -> None:
+    """Import what replaces files: once, before processes are forked that each would have to."""
+    from bloomcli.storage.local import atomic  # noqa: F401
