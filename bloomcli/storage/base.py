@@ -295,6 +295,15 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        """Write a small file of bloom's own, such as a baseline, whole or not at all.
+
+        Raises:
+            UsageError: there is such a file and `overwrite` is false; files can't be written in this store.
+            WriteError: the store refused to write. Nothing is left behind, unless the error says so.
+        """
+
+    @abstractmethod
     def sweep(self, path: str) -> Sequence[str]:
         """Remove what killed runs have left in the directory of a file to write; gives what was removed.
 

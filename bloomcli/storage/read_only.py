@@ -69,6 +69,11 @@ class ReadOnlyStore(Store):
         pieces.close()
         self.check_changes(path)
 
+    def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        """Raise UsageError."""
+        del data, overwrite
+        raise UsageError("files are written to this machine only", path=path, hint="name a local file")
+
     def sweep(self, path: str) -> Sequence[str]:
         """Nothing is written here, so nothing is left."""
         del path

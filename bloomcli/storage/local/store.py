@@ -110,6 +110,12 @@ class LocalStore(Store):
             progress=progress,
         )
 
+    def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        """Write a temporary file and give it the path. Raises UsageError, WriteError."""
+        from bloomcli.storage.local.atomic import write_file
+
+        write_file(Path(path), data, overwrite=overwrite)
+
     def sweep(self, path: str) -> Sequence[str]:
         """Remove the temporary files of killed writers in the file's directory, and put back what they had aside."""
         from bloomcli.storage.local.temporary import sweep

@@ -1,0 +1,32 @@
+"""The stores that each test of this suite runs on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.stores import PLACES, READ_ONLY, Place
+
+
+def _made(request: pytest.FixtureRequest, folder: Path, patched: pytest.MonkeyPatch) -> Place:
+    root = folder / "lake"
+    root.mkdir()
+    return PLACES[request.param](root, patched)
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """An empty directory in each store."""
+    return _made(request, tmp_path, monkeypatch)
+
+
+@pytest.fixture(params=sorted(PLACES.keys() - READ_ONLY))
+def writable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """An empty directory in each store whose files can be changed."""
+    return _made(request, tmp_path, monkeypatch)
+
+
+@pytest.fixture(params=sorted(READ_ONLY))
+def read_only(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """An empty directory in each store that is only read."""
+    return _made(request, tmp_path, monkeypatch)

@@ -1,0 +1,89 @@
+"""Listing the files that a path means, in whatever store."""
+
+from __future__ import annotations
+
+import pytest
+from support.stores import Place
+
+from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
+from bloomcli.storage.base import Listed
+
+VISIBLE = ["a.parquet", "b.orc", "_p=1/c.parquet", "year=2023/e.parquet", "year=2024/month=2/d.parquet"]
+HIDDEN = ["_SUCCESS", ".a.part", "_delta_log/0.json", ".git/x.parquet", "year=2024/_SUCCESS"]
+
+
+@pytest.fixture
+def lake(place: Place) -> Place:
+    """A directory with partitions and hidden names."""
+    for name in (*VISIBLE, *HIDDEN):
+        place.put(f"lake/{name}", b"abc")
+    return place
+
+
+def test_a_directory_is_listed_with_its_partitions_and_without_its_hidden_names(lake: Place) -> None:
+    found = list(lake.store.list(lake.path("lake")))
+    assert sorted(item.relative for item in found) == sorted(VISIBLE)
+    for item in found:
+        assert (item.size, item.walked, item.matched, item.linked, item.problem) == (3, True, False, False, None)
+        with lake.store.open(item.path) as source:
+            assert source.read_at(0, 3) == b"abc"
+
+
+def test_names_in_one_directory_come_in_order(lake: Place) -> None:
+    for name in ("z", "m", "k", "y"):
+        lake.put(f"flat/{name}", b"")
+    assert [item.relative for item in lake.store.list(lake.path("flat"))] == ["k", "m", "y", "z"]
+
+
+def test_a_slash_at_the_end_changes_nothing(lake: Place) -> None:
+    with_slash, without = lake.store.list(lake.path("lake") + "/"), lake.store.list(lake.path("lake"))
+    assert [i.relative for i in with_slash] == [i.relative for i in without]
+
+
+def test_an_empty_file_has_no_bytes(lake: Place) -> None:
+    lake.put("one/empty", b"")
+    assert [item.size for item in lake.store.list(lake.path("one"))] == [0]
+    assert [item.size for item in lake.store.list(lake.path("one/empty"))] == [0]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "_SUCCESS", ".a.part", "_delta_log/0.json"])
+def test_a_file_that_is_named_is_listed_whatever_its_name(lake: Place, name: str) -> None:
+    (found,) = lake.store.list(lake.path(f"lake/{name}"))
+    assert found == Listed(path=found.path, size=3, relative=name.rpartition("/")[2], walked=False)
+    assert lake.store.normal(found.path) == lake.store.normal(lake.path(f"lake/{name}"))
+
+
+def test_a_file_that_is_not_there_is_listed_without_a_size(lake: Place) -> None:
+    (found,) = lake.store.list(lake.path("lake/nowhere.parquet"))
+    assert (found.relative, found.size, found.walked) == ("nowhere.parquet", -1, False)
+
+
+def test_a_pattern_gives_its_files_or_says_that_it_cannot(lake: Place) -> None:
+    pattern = lake.path("lake") + "/*.parquet"
+    assert lake.store.is_dataset(pattern)
+    try:
+        found = [item.relative for item in lake.store.list(pattern)]
+    except UnsupportedError as error:
+        assert (error.path, error.hint) == (pattern, "name the directory")
+    else:
+        assert found == ["a.parquet"]
+
+
+def test_a_pattern_that_matches_nothing_is_an_error(lake: Place) -> None:
+    with pytest.raises((UnreadableError, UnsupportedError)) as caught:
+        list(lake.store.list(lake.path("lake") + "/*.csv"))
+    assert isinstance(caught.value, BloomError)
+    assert caught.value.hint
+
+
+def test_a_directory_is_a_dataset_and_a_file_is_not(lake: Place) -> None:
+    assert lake.store.is_dataset(lake.path("lake") + "/")
+    assert not lake.store.is_dataset(lake.path("lake/a.parquet"))
+
+
+def test_one_file_has_one_spelling(lake: Place) -> None:
+    spell = lake.store.spelling()
+    (found,) = lake.store.list(lake.path("lake/a.parquet"))
+    again = next(i for i in lake.store.list(lake.path("lake")) if i.relative == "a.parquet")
+    assert spell(found.path) == spell(again.path)
+    assert spell(found.path) != spell(lake.store.normal(lake.path("lake/b.orc")))

@@ -1,0 +1,133 @@
+"""Reading ranges of a file in whatever store: nothing outside the file, and nothing of a file that has changed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support.stores import Place
+
+from bloomcli.errors import CorruptFile, SourceChanged, UnreadableError
+from bloomcli.storage.base import Kind, Source
+
+CONTENT = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def source(place: Place) -> Iterator[Source]:
+    """A file, opened in each store."""
+    place.put("data.bin", CONTENT)
+    with place.store.open(place.path("data.bin")) as opened:
+        yield opened
+
+
+def test_a_source_knows_its_path_and_its_size(source: Source, place: Place) -> None:
+    assert (source.path, source.size) == (place.path("data.bin"), len(CONTENT))
+    assert source.fingerprint.size == len(CONTENT)
+    assert source.read_ahead_bytes >= 4096
+
+
+@pytest.mark.parametrize(("offset", "length"), [(0, 0), (0, 1), (5, 300), (0, 10240), (10239, 1), (10240, 0)])
+def test_a_range_is_read_as_it_is(source: Source, offset: int, length: int) -> None:
+    assert source.read_at(offset, length) == CONTENT[offset : offset + length]
+
+
+@pytest.mark.parametrize(
+    ("offset", "length"),
+    [(0, 10241), (10240, 1), (10241, 0), (-1, 1), (0, -1), (1 << 63, 1), (0, 1 << 62), (5, 1 << 80)],
+)
+def test_a_range_outside_the_file_is_refused_before_anything_is_read(
+    source: Source, offset: int, length: int
+) -> None:
+    with pytest.raises(CorruptFile) as caught:
+        source.read_at(offset, length)
+    assert (caught.value.path, caught.value.offset) == (source.path, offset)
+
+
+def test_threads_may_read_at_once(source: Source) -> None:
+    barrier = threading.Barrier(4)
+
+    def read(start: int) -> bool:
+        barrier.wait()
+        return all(source.read_at(at, 97) == CONTENT[at : at + 97] for at in range(start, 10_000, 41))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(read, range(4)))
+
+
+def test_an_empty_file_has_one_empty_range(place: Place) -> None:
+    place.put("empty", b"")
+    with place.store.open(place.path("empty")) as source:
+        assert (source.size, source.read_at(0, 0)) == (0, b"")
+        with pytest.raises(CorruptFile):
+            source.read_at(0, 1)
+
+
+def test_an_untouched_file_is_unchanged(source: Source) -> None:
+    source.read_at(0, 100)
+    source.check_unchanged()
+
+
+@pytest.mark.parametrize("other", [CONTENT + b"more", CONTENT[:-1], b"", CONTENT[::-1]])
+def test_a_file_that_was_written_anew_has_changed(source: Source, place: Place, other: bytes) -> None:
+    place.put("data.bin", other)
+    with pytest.raises(SourceChanged) as caught:
+        source.check_unchanged()
+    assert caught.value.path == source.path
+
+
+def test_a_file_that_was_written_anew_is_never_read_as_a_mixture(source: Source, place: Place) -> None:
+    place.put("data.bin", b"x" * len(CONTENT))
+    try:
+        assert source.read_at(0, len(CONTENT)) in {CONTENT, b"x" * len(CONTENT)}
+    except SourceChanged:
+        return
+
+
+def test_a_file_that_is_gone_has_changed(source: Source, place: Place) -> None:
+    place.remove("data.bin")
+    with pytest.raises(SourceChanged):
+        source.check_unchanged()
+
+
+def test_closing_twice_does_no_harm(source: Source) -> None:
+    source.close()
+    source.close()
+
+
+@pytest.mark.parametrize("name", ["nowhere.bin", "nowhere/at/all.bin"])
+def test_a_file_that_is_not_there_cannot_be_opened(place: Place, name: str) -> None:
+    with pytest.raises(UnreadableError, match="no such file") as caught:
+        place.store.open(place.path(name))
+    assert (caught.value.path, caught.value.hint) == (place.path(name), "check the path")
+
+
+def test_a_directory_cannot_be_opened(place: Place) -> None:
+    place.put("folder/data.bin", CONTENT)
+    with pytest.raises(UnreadableError) as caught:
+        place.store.open(place.path("folder"))
+    assert caught.value.hint
+
+
+def test_the_status_of_a_path_says_what_has_it(place: Place) -> None:
+    place.put("folder/data.bin", CONTENT)
+    file = place.store.status(place.path("folder/data.bin"))
+    folder = place.store.status(place.path("folder"))
+    assert file is not None
+    assert (file.kind, file.size) == (Kind.FILE, len(CONTENT))
+    assert folder is not None
+    assert folder.kind is Kind.DIRECTORY
+    assert place.store.status(place.path("folder/nowhere")) is None
+    assert place.store.status(place.path("nowhere/at/all")) is None
+
+
+def test_a_later_file_has_a_later_time(place: Place) -> None:
+    times = []
+    for data in (b"one", b"two"):
+        place.put("data.bin", data)
+        status = place.store.status(place.path("data.bin"))
+        assert status is not None
+        times.append(status.mtime_ns)
+    assert 0 < times[0] <= times[1]

@@ -1,0 +1,143 @@
+"""Runs that were killed, and runs at the same time, in whatever store: nobody's bytes are lost, nothing is left."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support.stores import Place
+
+from bloomcli.errors import BloomError, SourceChanged, UsageError
+from bloomcli.storage.base import KeptRange, Pieces
+from bloomcli.storage.managed_tables import reason_against
+
+OLD = bytes(range(256)) * 20
+
+
+@pytest.fixture
+def lake(writable: Place) -> Place:
+    """A directory with one file."""
+    writable.put("data.bin", OLD)
+    return writable
+
+
+def added(place: Place, tail: bytes, during: threading.Barrier | None = None) -> None:
+    """Append to a file in place, as `bloom add` does."""
+
+    def pieces(size: int) -> Pieces:
+        yield KeptRange(0, size)
+        if during is not None:
+            during.wait()
+        yield tail
+
+    with place.store.open(place.path("data.bin")) as source:
+        path = place.store.normal(source.path)
+        place.store.replace(path, pieces(source.size), source=source, overwrite=True)
+
+
+def test_a_killed_run_leaves_the_file_as_it_was_and_a_sweep_leaves_nothing_else(lake: Place) -> None:
+    lake.put(".someone.tmp", b"not ours")
+    lake.put("data.bin.tmp", b"not ours")
+    before = lake.names()
+    lake.leave_by_killed_run("data.bin")
+    assert lake.get("data.bin") == OLD
+    left = lake.names() - before
+    removed = lake.store.sweep(lake.store.normal(lake.path("data.bin")))
+    assert len(removed) >= len(left) > 0
+    assert lake.names() == before
+    assert (lake.get(".someone.tmp"), lake.get("data.bin.tmp")) == (b"not ours", b"not ours")
+    assert lake.get("data.bin") == OLD
+    assert list(lake.store.sweep(lake.store.normal(lake.path("data.bin")))) == []
+
+
+def test_a_run_works_where_another_was_killed(lake: Place) -> None:
+    lake.leave_by_killed_run("data.bin")
+    added(lake, b"!")
+    assert lake.get("data.bin") == OLD + b"!"
+    lake.store.sweep(lake.store.normal(lake.path("data.bin")))
+    assert lake.names() == {"data.bin"}
+
+
+def test_a_sweep_leaves_alone_what_is_being_written(lake: Place) -> None:
+    path = lake.store.normal(lake.path("data.bin"))
+
+    def pieces() -> Pieces:
+        yield KeptRange(0, len(OLD))
+        assert list(lake.store.sweep(path)) == []
+        yield b"!"
+        assert list(lake.store.sweep(path)) == []
+
+    with lake.store.open(lake.path("data.bin")) as source:
+        lake.store.replace(path, pieces(), source=source, overwrite=True)
+    assert lake.get("data.bin") == OLD + b"!"
+
+
+def test_a_sweep_of_a_directory_that_is_not_there_does_nothing(lake: Place) -> None:
+    assert list(lake.store.sweep(lake.store.normal(lake.path("nowhere/data.bin")))) == []
+
+
+def test_of_two_runs_that_change_one_file_one_wins_and_the_other_says_so(lake: Place) -> None:
+    for _ in range(12):
+        lake.put("data.bin", OLD)
+        both = threading.Barrier(2)
+
+        def run(tail: bytes, both: threading.Barrier = both) -> BloomError | None:
+            try:
+                added(lake, tail, both)
+            except SourceChanged as error:
+                return error
+            return None
+
+        with ThreadPoolExecutor(2) as pool:
+            one, other = pool.map(run, (b"one", b"other"))
+        assert (one is None) != (other is None), "one wins"
+        assert lake.get("data.bin") == OLD + (b"one" if one is None else b"other")
+        assert lake.names() == {"data.bin"}
+
+
+def test_of_two_runs_that_make_one_file_one_wins_and_the_other_says_so(lake: Place) -> None:
+    for attempt in range(12):
+        target = lake.store.normal(lake.path(f"new{attempt}.bin"))
+        both = threading.Barrier(2)
+
+        def pieces(data: bytes, both: threading.Barrier = both) -> Pieces:
+            yield data
+            both.wait()
+
+        def run(data: bytes, target: str = target) -> BloomError | None:
+            try:
+                with lake.store.open(lake.path("data.bin")) as source:
+                    lake.store.replace(target, pieces(data), source=source, overwrite=False)
+            except UsageError as error:
+                return error
+            return None
+
+        with ThreadPoolExecutor(2) as pool:
+            one, other = pool.map(run, (b"one", b"other"))
+        assert (one is None) != (other is None), "one wins"
+        assert lake.get(f"new{attempt}.bin") == (b"one" if one is None else b"other")
+    assert lake.names() == {"data.bin", *(f"new{n}.bin" for n in range(12))}
+
+
+def test_a_run_that_comes_later_builds_on_the_one_before(lake: Place) -> None:
+    for tail in (b"1", b"2", b"3"):
+        added(lake, tail)
+    assert lake.get("data.bin") == OLD + b"123"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("_delta_log/0.json", "a Delta table"),
+        (".hoodie/hoodie.properties", "a Hudi table"),
+        ("metadata/v1.metadata.json", "an Iceberg table"),
+        ("_metadata", "copies of the footers"),
+    ],
+)
+def test_a_table_above_a_file_is_found(writable: Place, name: str, words: str) -> None:
+    writable.put("lake/year=2024/data.bin", OLD)
+    path = writable.store.normal(writable.path("lake/year=2024/data.bin"))
+    assert reason_against(writable.store, path) is None
+    writable.put(f"lake/{name}", b"{}")
+    assert words in str(reason_against(writable.store, path))

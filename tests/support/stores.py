@@ -1,0 +1,161 @@
+"""Stores, as the suite of ``tests/storage/suite`` runs on them: a store to test, and another way to its files.
+
+A new store gets a subclass of `Place` and an entry in `PLACES`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from bloomcli.storage.arrow_store import ArrowStore
+from bloomcli.storage.base import Store
+from bloomcli.storage.local import exchange
+from bloomcli.storage.registry import LOCAL
+from support import checksums
+
+_ROOT: Final = Path(__file__).parents[2]
+
+_KILLED_MIDWAY: Final = """
+import os, signal, sys
+from bloomcli.storage.base import KeptRange
+from bloomcli.storage.registry import store_of
+
+path = sys.argv[1]
+store = store_of(path)
+
+def pieces(size):
+    yield KeptRange(0, size)
+    yield b"new bytes"
+    os.kill(os.getpid(), signal.SIGKILL)
+
+with store.open(path) as source:
+    store.replace(store.normal(path), pieces(source.size), source=source, overwrite=True)
+"""
+
+
+class Place(ABC):
+    """A directory in a store. What isn't `store` itself goes by other programs' ways to the same files."""
+
+    store: Store
+
+    @abstractmethod
+    def path(self, name: str = "") -> str:
+        """The path of a file, as a user writes it; of the directory for an empty name."""
+
+    @abstractmethod
+    def put(self, name: str, data: bytes) -> None:
+        """Have another program write a file, as a new one that takes the name."""
+
+    @abstractmethod
+    def get(self, name: str) -> bytes | None:
+        """A file's content; None where there is none."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+
+    @abstractmethod
+    def names(self) -> set[str]:
+        """Everything in the directory, also what nobody lists: temporary files, unfinished uploads."""
+
+    def leave_by_killed_run(self, name: str) -> None:
+        """Have a run killed while it replaces a file in place."""
+        command = [sys.executable, "-c", _KILLED_MIDWAY, self.path(name)]
+        done = subprocess.run(command, cwd=_ROOT, env=os.environ | {"PYTHONPATH": str(_ROOT)}, check=False)
+        assert done.returncode < 0, "it was to be killed"
+
+
+class LocalPlace(Place):
+    """A directory of this machine."""
+
+    store: Store = LOCAL
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, name: str = "") -> str:
+        return f"{self.root}/{name}" if name else str(self.root)
+
+    def put(self, name: str, data: bytes) -> None:
+        target = self.root / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        new = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+        new.write_bytes(data)
+        new.replace(target)
+
+    def get(self, name: str) -> bytes | None:
+        target = self.root / name
+        return target.read_bytes() if target.is_file() else None
+
+    def remove(self, name: str) -> None:
+        (self.root / name).unlink()
+
+    def names(self) -> set[str]:
+        return {str(p.relative_to(self.root)) for p in self.root.rglob("*") if not p.is_dir()}
+
+
+class PlaceWithChecksums(LocalPlace):
+    """A directory that Hadoop's local file system writes to: each file has its checksum file."""
+
+    def put(self, name: str, data: bytes) -> None:
+        super().put(name, data)
+        self._sums(name).write_bytes(checksums.checksums(data, 512))
+
+    def get(self, name: str) -> bytes | None:
+        data, sums = super().get(name), self._sums(name)
+        if data is not None and sums.exists():
+            assert sums.read_bytes() == checksums.checksums(data, 512), "Hadoop would refuse the file"
+        return data
+
+    def remove(self, name: str) -> None:
+        super().remove(name)
+        self._sums(name).unlink()
+
+    def names(self) -> set[str]:
+        found = super().names()
+        return found - {str(self._sums(name).relative_to(self.root)) for name in found}
+
+    def _sums(self, name: str) -> Path:
+        target = self.root / name
+        return target.with_name(f".{target.name}.crc")
+
+
+class FileUriPlace(LocalPlace):
+    """A directory of this machine, as Spark and Hadoop write its path."""
+
+    def path(self, name: str = "") -> str:
+        return self.root.as_uri() + (f"/{name}" if name else "")
+
+
+class ArrowPlace(FileUriPlace):
+    """What pyarrow's file systems read: here its own local one, which needs no server."""
+
+    store: Store = ArrowStore()
+
+
+def _without_exchange(root: Path, patched: pytest.MonkeyPatch) -> Place:
+    """A file system on which two files can't be exchanged."""
+    patched.setattr(exchange, "file_system", lambda _: "overlay")
+    return LocalPlace(root)
+
+
+PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
+    "local": lambda root, _: LocalPlace(root),
+    "local-with-checksums": lambda root, _: PlaceWithChecksums(root),
+    "local-without-exchange": _without_exchange,
+    "file-uri": lambda root, _: FileUriPlace(root),
+    "pyarrow": lambda root, _: ArrowPlace(root),
+}
+"""The stores that the suite runs on, made for an empty directory."""
+
+READ_ONLY: Final = frozenset({"pyarrow"})
+"""Those of them whose files can't be changed."""
