@@ -163,6 +163,15 @@ class Status(NamedTuple):
     mtime_ns: int
 
 
+class Swept(NamedTuple):
+    """Unfinished files in a directory, after a sweep."""
+
+    removed: Sequence[str] = ()
+    """Those of killed runs."""
+    left: Sequence[str] = ()
+    """Those that a run is writing, or of which nothing tells."""
+
+
 class Listed(NamedTuple):
     """A file to work on."""
 
@@ -304,8 +313,8 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def sweep(self, path: str) -> Sequence[str]:
-        """Remove what killed runs have left in the directory of a file to write; gives what was removed.
+    def sweep(self, path: str) -> Swept:
+        """Remove what killed runs have left in the directory of a file to write.
 
-        What another run is writing stays, and so does what anybody else has made.
+        What another run is writing stays, and so does what other programs have made.
         """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 from bloomcli.errors import UsageError
-from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Store, Verify
+from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Store, Swept, Verify
 
 
 class ReadOnlyStore(Store):
@@ -74,7 +74,7 @@ class ReadOnlyStore(Store):
         del data, overwrite
         raise UsageError("files are written to this machine only", path=path, hint="name a local file")
 
-    def sweep(self, path: str) -> Sequence[str]:
+    def sweep(self, path: str) -> Swept:
         """Nothing is written here, so nothing is left."""
         del path
-        return ()
+        return Swept()

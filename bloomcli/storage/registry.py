@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bloomcli.storage.arrow_store import ArrowStore
@@ -28,15 +29,18 @@ def open_source(path: str | os.PathLike[str]) -> Source:
     return store_of(path).open(os.fspath(path))
 
 
-def sweep_for(paths: set[str]) -> None:
-    """Remove what killed runs have left in the directories of files to write; each directory once."""
-    swept: set[tuple[Store, str]] = set()
-    for path in sorted(paths):
-        store = store_of(path)
-        home = store, store.directory(path)
-        if home not in swept:
-            swept.add(home)
-            store.sweep(path)
+def sweep_for(paths: Iterable[str]) -> Sequence[str]:
+    """Remove what killed runs have left in the directories of files to write, each directory once.
+
+    Gives what is left: the files that a run is writing, or of which nothing tells.
+    """
+    one_of_each = {(store := store_of(path), store.directory(path)): path for path in paths}
+    return [name for (store, _), path in one_of_each.items() for name in store.sweep(path).left]
+
+
+def write_file(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:
+    """Write a small file of bloom's own, such as a baseline, whole or not at all. Raises UsageError, WriteError."""
+    store_of(path).write_file(os.fspath(path), data, overwrite=overwrite)
 
 
 def preload_writing() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from bloomcli.errors import UnreadableError, UnsupportedError
-from bloomcli.storage.base import Cancelled, Kind, Listed, Pieces, Progress, Source, Status, Store, Verify
+from bloomcli.storage.base import Cancelled, Kind, Listed, Pieces, Progress, Source, Status, Store, Swept, Verify
 from bloomcli.storage.local import listing, paths
 from bloomcli.storage.local.source import LocalSource
 from bloomcli.storage.names import is_uri
@@ -116,8 +116,8 @@ class LocalStore(Store):
 
         write_file(Path(path), data, overwrite=overwrite)
 
-    def sweep(self, path: str) -> Sequence[str]:
+    def sweep(self, path: str) -> Swept:
         """Remove the temporary files of killed writers in the file's directory, and put back what they had aside."""
         from bloomcli.storage.local.temporary import sweep
 
-        return [str(removed) for removed in sweep(Path(path).parent)]
+        return sweep(Path(path).parent)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from bloomcli.errors import SourceChanged, UnreadableError
+from bloomcli.storage.base import Swept
 from bloomcli.storage.local import hadoop_crc
 from bloomcli.storage.local.exchange import CannotExchange, Folder, rename_new
 from bloomcli.storage.local.locks import can_lock, lock, locked, open_for_writing
@@ -230,22 +231,27 @@ def temporaries(directory: Path) -> list[Path]:
         return []
 
 
-def sweep(directory: Path) -> list[Path]:
-    """Remove the temporary files of killed runs in a directory; gives what was removed.
+def sweep(directory: Path) -> Swept:
+    """Remove the temporary files of killed runs in a directory.
 
     A file that is in use is locked, and stays. Another process's file that a killed run was about to put back gets
     its name back, and so does a checksum file that fits a file which has none.
     """
-    removed: list[Path] = []
+    found = temporaries(directory)
     if not can_lock():
-        return removed  # nothing tells whether files are in use
-    left = temporaries(directory)
+        return Swept(left=[str(path) for path in found])  # nothing tells whether files are in use
+    removed: list[str] = []
+    left: list[str] = []
     # checksum files come last: the files that they may belong to have their names then
-    for path in sorted(left, key=lambda p: (marks_in(p.name) is None, p.name)):
+    for path in sorted(found, key=lambda p: (marks_in(p.name) is None, p.name)):
+        done = False
         with contextlib.suppress(OSError, CannotExchange):
-            if _sweep(path):
-                removed.append(path)
-    return removed
+            done = _sweep(path)
+        if done:
+            removed.append(str(path))
+        elif os.path.lexists(path):
+            left.append(str(path))
+    return Swept(removed, left)
 
 
 def _sweep(path: Path) -> bool:

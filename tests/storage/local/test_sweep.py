@@ -57,7 +57,7 @@ def names(folder: Path) -> set[str]:
 )
 def test_a_temporary_file_that_nobody_writes_is_removed(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"half")
-    assert sweep(tmp_path) == [tmp_path / name]
+    assert sweep(tmp_path).removed == [str(tmp_path / name)]
     assert names(tmp_path) == set()
 
 
@@ -65,7 +65,7 @@ def test_other_names_stay(tmp_path: Path) -> None:
     for name in KEPT:
         (tmp_path / name).write_bytes(b"mine")
     (tmp_path / STALE).write_bytes(b"half")
-    assert sweep(tmp_path) == [tmp_path / STALE]
+    assert sweep(tmp_path).removed == [str(tmp_path / STALE)]
     assert names(tmp_path) == set(KEPT)
 
 
@@ -73,7 +73,7 @@ def test_every_name_that_a_writer_gives_is_one_that_is_swept(tmp_path: Path) -> 
     for name in ("a", "a.parquet", "ä" * 60, "x" * 255, "with space", "a\nb", ".hidden.crc"):
         path = temporary_name(tmp_path / name)
         path.write_bytes(b"half")
-        assert sweep(tmp_path) == [path]
+        assert sweep(tmp_path).removed == [str(path)]
 
 
 def test_a_file_that_is_being_written_stays_and_is_whole_in_the_end(tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_a_file_that_is_being_written_stays_and_is_whole_in_the_end(tmp_path: Pa
         LocalSource(str(path), path) as source,
         replacing(path, source=source, overwrite=True, verify=lambda _: None) as writer,
     ):
-        assert sweep(tmp_path) == []
+        assert not sweep(tmp_path).removed
         writer.write(b"new")
-        assert sweep(tmp_path) == []
+        assert not sweep(tmp_path).removed
         assert writer.path.exists()
     assert path.read_bytes() == b"new"
     assert names(tmp_path) == {"part.parquet"}
@@ -108,11 +108,11 @@ def test_a_lock_of_another_process_counts_until_that_process_is_killed(tmp_path:
     with subprocess.Popen([sys.executable, "-c", program, path], cwd=ROOT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        assert sweep(tmp_path) == []
+        assert not sweep(tmp_path).removed
         process.send_signal(signal.SIGKILL)
         process.wait(20)
     assert len(names(tmp_path)) == 2
-    assert len(sweep(tmp_path)) == 1
+    assert len(sweep(tmp_path).removed) == 1
     assert names(tmp_path) == {"part.parquet"}
 
 
@@ -132,7 +132,7 @@ def test_a_file_that_is_swept_before_it_is_locked_is_begun_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swept: list[Path] = []
-    flock_after(lambda: swept.extend(sweep(tmp_path)), monkeypatch)
+    flock_after(lambda: swept.extend(sweep(tmp_path).removed), monkeypatch)
     with Temporary(tmp_path / "part.parquet") as made:
         made.open()
         assert len(swept) == 1
@@ -147,7 +147,7 @@ def test_a_writer_knows_the_name_of_the_file_that_was_begun_again(
     file = tmp_path / "part.parquet"
     file.write_bytes(b"old")
     swept: list[Path] = []
-    flock_after(lambda: swept.extend(sweep(tmp_path)), monkeypatch)
+    flock_after(lambda: swept.extend(sweep(tmp_path).removed), monkeypatch)
     with (
         LocalSource(str(file), file) as source,
         replacing(file, source=source, overwrite=True, verify=lambda _: None) as out,
@@ -171,7 +171,7 @@ def test_a_file_that_a_sweeper_has_locked_is_begun_again(tmp_path: Path, monkeyp
     with Temporary(tmp_path / "part.parquet") as made:
         made.open()
         os.close(sweepers[0])
-        assert sweep(tmp_path) == [], "it is locked"
+        assert not sweep(tmp_path).removed, "it is locked"
         assert names(tmp_path) == {made.path.name}
 
 
@@ -183,7 +183,7 @@ def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None
         "folder, swept = Path(sys.argv[1]), 0\n"
         "print('ready', flush=True)\n"
         "while not (folder / 'stop').exists():\n"
-        "    swept += len(sweep(folder))\n"
+        "    swept += len(sweep(folder).removed)\n"
         "print(swept)\n"
     )
     files = 1000
@@ -234,7 +234,7 @@ def test_checksums_never_take_the_place_of_others_and_belong_to_a_file_of_that_n
     checksum_file_of(file).write_bytes(b"mine")
     put_aside(file, right)
     put_aside(tmp_path / "gone.parquet", right)
-    assert len(sweep(tmp_path)) == 2
+    assert len(sweep(tmp_path).removed) == 2
     assert checksum_file_of(file).read_bytes() == b"mine"
     assert names(tmp_path) == {file.name, checksum_file_of(file).name, other.name}
 
@@ -273,7 +273,7 @@ def test_where_locks_tell_nothing_temporary_files_stay(tmp_path: Path, monkeypat
 
     (tmp_path / STALE).write_bytes(b"perhaps in use")
     monkeypatch.setattr(fcntl, "flock", no_locks)
-    assert sweep(tmp_path) == []
+    assert not sweep(tmp_path).removed
     source = tmp_path / "a.parquet"
     source.write_bytes(b"old")
     with (
@@ -293,7 +293,7 @@ def test_directories_and_links_of_that_name_do_no_harm(tmp_path: Path) -> None:
     sweep(tmp_path)
     assert target.read_bytes() == b"mine"
     assert (tmp_path / STALE).is_dir()
-    assert sweep(tmp_path / "nowhere") == []
+    assert not sweep(tmp_path / "nowhere").removed
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
