@@ -1,11 +1,11 @@
-"""What the operating system says when it refuses something, as errors of the one family.
+"""Errors of the operating system, as errors of bloomcli's family.
 
-Code that knows what was being done, and to which file, says so itself. `refused` is the boundary for the rest: a
-`stat` of a file that is open may fail on a mount that went stale, `close` on a disk that is full. Every command's
-function has it around, so that an OSError never leaves bloomcli as one.
+Code that knows the operation and the file raises its own error. `refused` is the boundary for the rest: `stat` of an
+open file may fail on a mount that went away, `close` on a disk that is full. Every command's function runs within
+it, so that no OSError leaves bloomcli.
 
-What asks about names distinguishes "there is none" from "the system can't tell": the functions of os.path answer
-False to both, and what they didn't see would be left out without a word.
+The functions that look names up distinguish "there is no file" from "the system can't tell". Those of os.path return
+False in both cases, so that a file they can't see would be left out silently.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bloomcli.errors import BloomError, UnreadableError, WriteError
 F = TypeVar("F", bound=Callable[..., Any])
 
 _BUGS: Final = frozenset({errno.EBADF, errno.EFAULT})
-"""A descriptor that isn't open, an address that isn't there: mistakes of the program, not of the system."""
+"""A closed descriptor, an invalid address: bugs of the program."""
 
 _WRITING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG})
-"""What only writing fails with."""
+"""Errors that only writing has."""
 
 NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
-"""There is nothing of that name, and can't be."""
+"""No file has the name, or none can have it."""
 
 _READ_BYTES: Final = 1 << 20
 
@@ -56,20 +56,20 @@ _SOURCE_HINTS: Final = {
 
 
 def reason(error: OSError) -> str:
-    """What the system says, in lower case: no such file or directory."""
+    """The system's message in lower case: no such file or directory."""
     return (error.strerror or str(error).partition("\n")[0]).lower()
 
 
 def hint(error: OSError) -> str | None:
-    """What to do about it, where that is known."""
+    """What the user can do about an error; None if that isn't known."""
     return _HINTS.get(error.errno or 0)
 
 
 def error_of(error: OSError, path: str | os.PathLike[str] | None = None) -> BloomError:
-    """An error of the system as one of ours.
+    """An error of the system as one of bloomcli's.
 
     Args:
-        error: what the system said; where it names a file, that one is told.
+        error: the system's error. If it names a file, that is the path of the new error.
         path: the file that was worked on.
     """
     named = path if error.filename is None or isinstance(error.filename, int) else error.filename
@@ -80,24 +80,24 @@ def error_of(error: OSError, path: str | os.PathLike[str] | None = None) -> Bloo
 
 
 def out_of_memory(path: str | os.PathLike[str] | None = None) -> UnreadableError:
-    """The system gave no memory."""
+    """The error of memory that the system didn't give."""
     where = None if path is None else os.fsdecode(path)
     return UnreadableError("there is not enough memory", path=where, hint=_HINTS[errno.ENOMEM])
 
 
 @contextmanager
 def refused(path: str | os.PathLike[str] | None = None) -> Iterator[None]:
-    """Turn an OSError, or a lack of memory, that comes from within into an error of ours; the first stays its cause,
-    for BLOOM_DEBUG.
+    """Turn an OSError or a MemoryError from within into an error of bloomcli's; an OSError stays its cause, for
+    BLOOM_DEBUG.
 
-    A closed pipe is left to who reads our output.
+    BrokenPipeError passes: whoever reads the output has closed it.
 
     Args:
-        path: the file that is worked on, unless the system names another.
+        path: the file that is worked on, unless the system's error names another.
 
     Raises:
         UnreadableError, WriteError: the system refused something.
-        RuntimeError: the program used a descriptor that isn't open.
+        RuntimeError: the program used a closed descriptor.
     """
     try:
         yield
@@ -123,10 +123,10 @@ def of_file(function: F) -> F:
 
 
 def status(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_result | None:
-    """What the system says of a name; None where there is nothing of that name.
+    """The status of what has a name; None if nothing has it.
 
     Raises:
-        UnreadableError: it can't tell.
+        UnreadableError: the system can't tell.
     """
     try:
         return os.stat(path, follow_symlinks=follow)  # noqa: PTH116  there are thousands of files
@@ -141,8 +141,8 @@ def status(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_resu
 
 
 def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """A file's content; of a larger one the first `most` bytes. What Python's streams take for its end (a read that
-    would have to wait) is an error here.
+    """A file's content, or its first `most` bytes. A read that would have to wait is an error; Python's streams treat
+    it as the end of the file.
 
     Raises:
         OSError: it can't be read.
@@ -170,13 +170,13 @@ def cannot_read(path: str, error: OSError) -> UnreadableError:
 
 
 def unreadable(error: OSError, path: str, what: str) -> UnreadableError | None:
-    """The error for a file that an option names and that is there, but can't be read; None where it isn't there, or
-    is a directory: the option is at fault then.
+    """The error of a file that an option names and that can't be read; None if there is no such file, or it is a
+    directory, as the option is wrong then.
 
     Args:
-        error: what the system said.
-        path: the file, as it was named.
-        what: what it is: "the policy".
+        error: the system's error.
+        path: the file, as the user named it.
+        what: what the file is: "the policy".
     """
     if error.errno in NO_FILE or isinstance(error, IsADirectoryError):
         return None
@@ -184,23 +184,23 @@ def unreadable(error: OSError, path: str, what: str) -> UnreadableError | None:
 
 
 def is_there(path: str | os.PathLike[str]) -> bool:
-    """There is something of that name, be it a link that leads nowhere. Raises UnreadableError."""
+    """Whether anything has a name, even a link that leads nowhere. Raises UnreadableError."""
     return status(path, follow=False) is not None
 
 
 def is_directory(path: str | os.PathLike[str]) -> bool:
-    """It is a directory, or a link to one. Raises UnreadableError."""
+    """Whether it is a directory, or a link to one. Raises UnreadableError."""
     info = status(path)
     return info is not None and stat.S_ISDIR(info.st_mode)
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
-    """It is a regular file, or a link to one. Raises UnreadableError."""
+    """Whether it is a regular file, or a link to one. Raises UnreadableError."""
     info = status(path)
     return info is not None and stat.S_ISREG(info.st_mode)
 
 
 def is_link(path: str | os.PathLike[str]) -> bool:
-    """It is a symbolic link. Raises UnreadableError."""
+    """Whether it is a symbolic link. Raises UnreadableError."""
     info = status(path, follow=False)
     return info is not None and stat.S_ISLNK(info.st_mode)

@@ -13,10 +13,14 @@ from bloomcli.storage.local.store import LocalStore
 LOCAL: Final = LocalStore()
 _ARROW: Final = ArrowStore()
 
+BY_SCHEME: Final[dict[str, Store]] = {}
+"""The stores of URIs with these schemes. Those of other schemes are what pyarrow reads."""
+
 
 def store_of(path: str | os.PathLike[str]) -> Store:
     """The store of a path: the local file system, unless it is a URI and no local file has such a name."""
-    return LOCAL if LOCAL.has(os.fspath(path)) else _ARROW
+    text = os.fspath(path)
+    return LOCAL if LOCAL.has(text) else BY_SCHEME.get(text.partition("://")[0], _ARROW)
 
 
 def open_source(path: str | os.PathLike[str]) -> Source:

@@ -21,6 +21,7 @@ from bloomcli.storage.base import Store
 from bloomcli.storage.local import exchange
 from bloomcli.storage.registry import LOCAL
 from support import checksums
+from support.memory_store import SCHEME, MemoryStore
 
 _ROOT: Final = Path(__file__).parents[2]
 
@@ -142,6 +143,34 @@ class ArrowPlace(FileUriPlace):
     store: Store = ArrowStore()
 
 
+class MemoryPlace(Place):
+    """A directory in a store that behaves as object stores do."""
+
+    def __init__(self) -> None:
+        self.memory = MemoryStore()
+        self.store = self.memory
+
+    def path(self, name: str = "") -> str:
+        return f"{SCHEME}://bucket/lake" + (f"/{name}" if name else "")
+
+    def put(self, name: str, data: bytes) -> None:
+        self.memory.put(self.path(name), data)
+
+    def get(self, name: str) -> bytes | None:
+        found = self.memory.objects.get(self.path(name))
+        return None if found is None else found.data
+
+    def remove(self, name: str) -> None:
+        del self.memory.objects[self.path(name)]
+
+    def names(self) -> set[str]:
+        uploads = {f"upload {number}" for number in self.memory.uploads}
+        return {name.removeprefix(self.path() + "/") for name in self.memory.objects} | uploads
+
+    def leave_by_killed_run(self, name: str) -> None:
+        self.memory.begin(self.path(name), alive=False)
+
+
 def _without_exchange(root: Path, patched: pytest.MonkeyPatch) -> Place:
     """A file system on which two files can't be exchanged."""
     patched.setattr(exchange, "file_system", lambda _: "overlay")
@@ -153,6 +182,7 @@ PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
     "local-with-checksums": lambda root, _: PlaceWithChecksums(root),
     "local-without-exchange": _without_exchange,
     "file-uri": lambda root, _: FileUriPlace(root),
+    "object-store": lambda _, __: MemoryPlace(),
     "pyarrow": lambda root, _: ArrowPlace(root),
 }
 """The stores that the suite runs on, made for an empty directory."""

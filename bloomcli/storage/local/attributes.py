@@ -34,7 +34,7 @@ def take_over(fd: int, source: LocalSource, final: Path, *, exists: bool) -> Non
     model: Path | int = final if exists else source.fileno()
     try:
         info = os.stat(model)  # noqa: PTH116  a file descriptor has no Path
-    except FileNotFoundError:  # somebody has removed it
+    except FileNotFoundError:  # another process has removed it
         model = source.fileno()
         info = os.fstat(model)
     if hasattr(os, "fchown"):

@@ -117,7 +117,7 @@ class LocalStore(Store):
         write_file(Path(path), data, overwrite=overwrite)
 
     def sweep(self, path: str) -> Swept:
-        """Remove the temporary files of killed writers in the file's directory, and put back what they had aside."""
+        """Remove the temporary files of killed writers in the file's directory, and give others their names back."""
         from bloomcli.storage.local.temporary import sweep
 
         return sweep(Path(path).parent)

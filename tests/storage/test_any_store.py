@@ -1,0 +1,155 @@
+"""Commands and formats work in any store: none of them knows where a file lies."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from support.memory_store import SCHEME, MemoryStore
+
+import bloomcli
+from bloomcli.errors import UsageError
+from bloomcli.storage import registry
+from bloomcli.storage.arrow_store import ArrowStore
+from bloomcli.storage.base import Source
+
+PACKAGE = ROOT / "bloomcli"
+FILES = {
+    "parquet/orders.parquet": ("id", "7"),
+    "orc/cpp_bare.orc": ("whole", "7"),
+    "mosaic/released_plain.mosaic": ("air_temperature_celsius", "7"),
+}
+"""Files without filters, a column of each, and a value of its type."""
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    """A store whose URIs the registry finds."""
+    store = MemoryStore()
+    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    return store
+
+
+def imports(path: Path) -> Iterator[str]:
+    """What a module imports from the package."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bloomcli"):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("folder", ["formats", "checks", "commands", "policy"])
+def test_no_module_above_knows_the_local_store(folder: str) -> None:
+    modules = sorted((PACKAGE / folder).rglob("*.py"))
+    assert modules
+    for module in modules:
+        for name in imports(module):
+            assert not name.startswith(("bloomcli.storage.local", "bloomcli.storage.arrow")), f"{module}: {name}"
+
+
+def test_a_source_says_nothing_of_where_it_lies() -> None:
+    assert {n for n in vars(Source) if not n.startswith("_")} == {
+        "changed",
+        "check_unchanged",
+        "close",
+        "fingerprint",
+        "read_ahead_bytes",
+        "read_at",
+    }
+
+
+def without_places(report: object) -> dict[str, Any]:
+    """A report's fields but those that say where and how fast."""
+    fields = dataclasses.asdict(report)  # type: ignore[call-overload]
+    return {name: value for name, value in fields.items() if name not in {"path", "output", "seconds"}}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_command_does_in_another_store_what_it_does_here(
+    name: str, memory: MemoryStore, fixtures: Path, tmp_path: Path
+) -> None:
+    column, value = FILES[name]
+    original = (fixtures / name).read_bytes()
+    here, there = tmp_path / "file", f"{SCHEME}://bucket/lake/file"
+    here.write_bytes(original)
+    memory.put(there, original)
+    options: dict[str, Any] = {"in_place": True, "mosaic_draft": True}
+
+    commands: dict[str, Callable[[Any], object]] = {
+        "estimate": lambda path: bloomcli.add(path, [column], **options, dry_run=True),
+        "add": lambda path: bloomcli.add(path, [column], **options),
+        "inspect": bloomcli.inspect,
+        "probe": lambda path: bloomcli.probe(path, [value], column=column),
+        "dump": lambda path: bloomcli.dump(path, column=column, row_group=0),
+        "validate": lambda path: bloomcli.validate(path, deep=True),
+        "remove": lambda path: bloomcli.remove(path, in_place=True),
+    }
+    for command, run in commands.items():
+        ours, theirs = run(str(here)), run(there)
+        assert without_places(theirs) == without_places(ours), command
+        assert memory.objects[there].data == here.read_bytes(), command
+    assert not memory.uploads
+    assert memory.objects.keys() == {there}
+
+
+def test_an_output_may_lie_elsewhere_in_the_same_store(memory: MemoryStore, fixtures: Path) -> None:
+    original = (fixtures / "parquet/orders.parquet").read_bytes()
+    memory.put("memory://bucket/a", original)
+    report = bloomcli.add("memory://bucket/a", ["id"], output="memory://bucket/b")
+    assert report.output == "memory://bucket/b"
+    assert memory.objects["memory://bucket/a"].data == original
+    assert bloomcli.validate("memory://bucket/b", deep=True).ok
+    with pytest.raises(UsageError, match="exists already"):
+        bloomcli.add("memory://bucket/a", ["id"], output="memory://bucket/b")
+    with pytest.raises(UsageError, match="is the input"):
+        bloomcli.add("memory://bucket/a", ["id"], output="memory://bucket/a")
+
+
+def test_a_table_in_a_store_keeps_its_files_from_being_changed_in_place(memory: MemoryStore, fixtures: Path) -> None:
+    memory.put("memory://bucket/t/p=1/a", (fixtures / "parquet/orders.parquet").read_bytes())
+    memory.put("memory://bucket/t/_delta_log/0.json", b"{}")
+    with pytest.raises(UsageError, match="is a Delta table"):
+        bloomcli.add("memory://bucket/t/p=1/a", ["id"], in_place=True)
+    assert bloomcli.add("memory://bucket/t/p=1/a", ["id"], in_place=True, force=True).output
+
+
+@pytest.mark.parametrize("command", [bloomcli.remove, bloomcli.fold, lambda p, **o: bloomcli.add(p, ["id"], **o)])
+@pytest.mark.parametrize("options", [{"in_place": True}, {"output": "out"}, {"dry_run": True}])
+def test_a_file_that_is_only_read_is_changed_by_no_command(
+    command: Callable[..., object],
+    options: dict[str, Any],
+    fixtures: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("orders").write_bytes((fixtures / "parquet/orders.parquet").read_bytes())
+    monkeypatch.setitem(registry.BY_SCHEME, "arrow", _OfFiles())
+    uri = Path("orders").absolute().as_uri().replace("file:", "arrow:")
+    assert bloomcli.inspect(uri).format == "parquet"
+    with pytest.raises(UsageError, match="only local files can be changed") as caught:
+        command(uri, **options)
+    assert caught.value.hint == "copy the file here, change it, copy it back"
+    assert [p.name for p in tmp_path.iterdir()] == ["orders"]
+
+
+class _OfFiles(ArrowStore):
+    """pyarrow's file system of this machine, by a scheme that isn't taken for a local path."""
+
+    def open(self, path: str) -> Source:
+        return super().open(path.replace("arrow:", "file:"))
+
+
+@pytest.mark.parametrize("output", ["s3://bucket/out", "gs://bucket/out"])
+def test_an_output_that_no_store_writes_is_refused_before_anything_is_read(
+    fixtures: Path, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="this machine only") as caught:
+        bloomcli.add(fixtures / "parquet/orders.parquet", ["id"], output=output)
+    assert caught.value.path == output
+    assert not list(tmp_path.iterdir())
