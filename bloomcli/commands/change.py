@@ -1,4 +1,4 @@
-"""What add, remove and fold share: where the output goes, and carrying a plan out without harm."""
+"""What add, remove and fold share: where the output goes, and writing the file that a plan describes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from bloomcli.model.file import ChangeReport
 from bloomcli.storage.base import KeptRange, Kind, Pieces, Source, Store
 from bloomcli.storage.managed_tables import reason_against
 from bloomcli.storage.os_errors import of_file
-from bloomcli.storage.registry import store_of
+from bloomcli.storage.registry import preload_writing, store_of
+
+preload_writing()  # a dataset's worker processes are forked once this is imported: they need not import it again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,13 @@ def test_no_module_above_knows_the_local_store(folder: str) -> None:
     for module in modules:
         for name in imports(module):
             assert not name.startswith(("bloomcli.storage.local", "bloomcli.storage.arrow")), f"{module}: {name}"
+
+
+def test_what_writes_is_imported_with_a_command_that_writes() -> None:
+    program = "import sys, {}; print('bloomcli.storage.local.atomic' in sys.modules)"
+    for module, loaded in (("bloomcli.commands.add", "True"), ("bloomcli.commands.validate", "False")):
+        command = [sys.executable, "-c", program.format(module)]
+        assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip() == loaded
 
 
 def test_a_source_says_nothing_of_where_it_lies() -> None:
