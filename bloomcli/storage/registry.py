@@ -38,8 +38,12 @@ def sweep_for(paths: Iterable[str]) -> Sequence[str]:
 
     Gives what is left: the files that a run is writing, or of which nothing tells.
     """
-    one_of_each = {(store := store_of(path), store.directory(path)): path for path in paths}
-    return [name for (store, _), path in one_of_each.items() for name in store.sweep(path).left]
+    directories: dict[tuple[Store, str], str] = {}
+    for path in paths:
+        store = store_of(path)
+        normal = store.normal(path)
+        directories.setdefault((store, store.directory(normal)), normal)
+    return [name for (store, _), path in directories.items() for name in store.sweep(path).left]
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:

@@ -153,6 +153,35 @@ class _OfFiles(ArrowStore):
         return super().open(path.replace("arrow:", "file:"))
 
 
+def test_an_output_may_be_a_file_uri(fixtures: Path, tmp_path: Path) -> None:
+    output = tmp_path / "with space"
+    report = bloomcli.add(fixtures / "parquet/orders.parquet", ["id"], output=f"file:{output}")
+    assert report.output == str(output)
+    assert bloomcli.validate(output, deep=True).ok
+
+
+def test_each_directory_is_swept_once_and_what_is_in_use_is_named(
+    memory: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        memory.begin(f"memory://bucket/t/{number}", alive=number == 1)
+    left = tmp_path / ".a.parquet.bloom-0123456789ab.tmp"
+    left.write_bytes(b"")
+    swept: list[str] = []
+    real = memory.sweep
+    monkeypatch.setattr(memory, "sweep", lambda path: swept.append(path) or real(path))
+    paths = [
+        "memory://bucket/t/7",
+        "memory://bucket/t/8",
+        str(tmp_path / "b.parquet"),
+        tmp_path.as_uri() + "/c.parquet",
+    ]
+    assert registry.sweep_for(paths) == ["memory://bucket/t/1"]
+    assert swept == ["memory://bucket/t/7"]
+    assert not left.exists()
+    assert len(memory.uploads) == 1
+
+
 @pytest.mark.parametrize("output", ["s3://bucket/out", "gs://bucket/out"])
 def test_an_output_that_no_store_writes_is_refused_before_anything_is_read(
     fixtures: Path, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
