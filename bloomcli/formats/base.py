@@ -16,9 +16,9 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
 from bloomcli.model.file import Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
-from bloomcli.storage.base import KeptRange, PlacedBytes, Source
 from bloomcli.storage.base import Piece as Piece  # noqa: PLC0414  until its users follow
 from bloomcli.storage.base import Pieces as Pieces  # noqa: PLC0414  until its users follow
+from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
 
@@ -105,9 +105,6 @@ class Spread(NamedTuple):
     only_dictionary: bool = False
     """Every data page is dictionary-encoded, and readers can tell."""
 
-
-Kept = KeptRange
-Placed = PlacedBytes
 
 Tick = Callable[[int], None]
 """Called with a number of bytes that were just done."""

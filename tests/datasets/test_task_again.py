@@ -19,11 +19,11 @@ import bloomcli
 from bloomcli import spark as bloom_spark
 from bloomcli.datasets import task
 from bloomcli.errors import UsageError
-from bloomcli.formats.base import Kept
 from bloomcli.formats.parquet import splice
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.dataset import FileRow, Status
+from bloomcli.storage.base import KeptRange
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import open_source
 
@@ -338,12 +338,14 @@ def without_one(path: Path, data: bytes, ordinal: int) -> bytes:
             gone = {p for p in file.filters.places(None) if p.row_group == ordinal}
             footer = splice.strip(file.footer, gone)
             return data[: file.footer.start] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
-        draft: Any = file.plan_remove(None)
+        plan: Any = file.plan_remove(None)
         if file.format == "orc":
-            draft.gone = {stripe: gone if stripe == ordinal else set() for stripe, gone in draft.gone.items()}
+            plan.gone = {stripe: gone if stripe == ordinal else set() for stripe, gone in plan.gone.items()}
         else:
-            draft.gone = {p for p in draft.gone if p.row_group == ordinal}
-        parts = (p if not isinstance(p, Kept) else data[p.offset : p.offset + p.length] for p in draft.pieces(1, len))
+            plan.gone = {p for p in plan.gone if p.row_group == ordinal}
+        parts = (
+            p if not isinstance(p, KeptRange) else data[p.offset : p.offset + p.length] for p in plan.pieces(1, len)
+        )
         return b"".join(bytes(p) for p in parts)
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from bloomcli.errors import FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Pieces, SizeRule, Tick
+from bloomcli.formats.base import SizeRule, Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
 from bloomcli.formats.mosaic import decoder, values
 from bloomcli.formats.mosaic.describe import column_name
@@ -26,6 +26,7 @@ from bloomcli.formats.mosaic.plan_base import Change
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
 from bloomcli.model.file import Column, FilterChange
+from bloomcli.storage.base import Pieces
 
 _Filters = list[tuple[NewFilter, FilterChange]]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bloomcli.formats.base import Built, Carried, Pieces
+from bloomcli.formats.base import Built, Carried
 from bloomcli.formats.mosaic.filter_header import HEADER_BOUND
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterPlace
 from bloomcli.formats.mosaic.splice import Layout
 from bloomcli.model.file import FilterChange
+from bloomcli.storage.base import Pieces
 
 _ENTRY_BOUND: Final = 18
 """Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""

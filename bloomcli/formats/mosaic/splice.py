@@ -17,10 +17,10 @@ from itertools import accumulate
 from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Kept, Piece
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.filter_header import in_data, load, problem, write_header
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
+from bloomcli.storage.base import KeptRange, Piece
 from bloomcli.storage.source import Source
 
 
@@ -142,7 +142,7 @@ class Layout:
     def _keep(self, until: int) -> Iterator[Piece]:
         length = until - self._taken
         if length > 0:
-            yield Kept(self._taken, length)
+            yield KeptRange(self._taken, length)
             self._position += length
             self._taken = until
 
@@ -159,7 +159,7 @@ class Layout:
             if isinstance(item, FilterPlace):
                 self._position += item.length
                 if item.length:
-                    yield Kept(item.offset, item.length)
+                    yield KeptRange(item.offset, item.length)
             else:
                 header = write_header(item.bits.nbytes)
                 self._written.append((group.ordinal, offset, kernels.xxh64(item.bits.bitset)))
@@ -175,7 +175,7 @@ class Layout:
         footer = self.footer
         yield from self.before(footer.schema_at)
         schema_at = self._position
-        yield Kept(footer.schema_at, footer.index_at - footer.schema_at)
+        yield KeptRange(footer.schema_at, footer.index_at - footer.schema_at)
         index_at = schema_at + footer.index_at - footer.schema_at
         version = spec.DRAFT if any(self._entries.values()) else spec.RELEASED
         self._index = self._new_index(version)

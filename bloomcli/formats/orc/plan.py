@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import BloomError, CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
-from bloomcli.formats.base import Built, Pieces, SizeRule, Tick
+from bloomcli.formats.base import Built, SizeRule, Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec, values
@@ -27,6 +27,7 @@ from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import Layout, NewStream, rebuild
 from bloomcli.hints import listed
 from bloomcli.model.file import Column, FilterChange
+from bloomcli.storage.base import Pieces
 from bloomcli.version import __version__
 
 _ENTRY_BOUND: Final = 32
@@ -84,7 +85,8 @@ class AddPlan(Change):
     def _size(self, rule: SizeRule) -> tuple[int, int, bool]:
         """Bits and functions of every filter, as orc-core sizes them; and whether a missed rate is reported.
 
-        orc-core sizes filters by the stride, and misses its rate by a little. That is reported if the user chose the rate.
+        orc-core sizes filters by the stride, and misses its rate by a little. That is reported if the user chose
+        the rate.
         """
         stride = self.footer.stride
         if stride > orc_limits.STRIDE_TRUSTED:

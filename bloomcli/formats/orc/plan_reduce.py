@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bloomcli.formats.base import Built, Pieces, Tick
+from bloomcli.formats.base import Built, Tick
 from bloomcli.formats.orc.filter_header import KINDS
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.plan_base import FOOTER_GROWTH, Change, removal
 from bloomcli.formats.orc.splice import Layout, rebuild
+from bloomcli.storage.base import Pieces
 
 
 class RemovePlan(Change):

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bloomcli.errors import CorruptFile
-from bloomcli.formats.base import Kept, Piece
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, KINDS, UTF8, bad_writer
 from bloomcli.formats.orc.footer import ENCRYPTED_INDEX, INDEX_KINDS, Footer, Stripe, StripeFooter
+from bloomcli.storage.base import KeptRange, Piece
 
 
 class NewStream(NamedTuple):
@@ -69,7 +69,7 @@ def rebuild(
     index_length = data_length = 0
     waiting = deque(columns)
     written: set[int] = set()
-    kept = Kept(stripe.offset, 0)
+    kept = KeptRange(stripe.offset, 0)
     in_index = True
     for stream in [*old.streams, None]:
         in_index = in_index and stream is not None and stream.kind in INDEX_KINDS
@@ -79,7 +79,7 @@ def rebuild(
         while waiting and (last or stream is None or waiting[0] < stream.column):
             if kept.length:
                 yield kept
-                kept = Kept(kept.offset + kept.length, 0)
+                kept = KeptRange(kept.offset + kept.length, 0)
             for new in sorted(built(waiting.popleft()), key=lambda s: spec.value_of("StreamKind", s.kind)):
                 message.streams.add(kind=spec.value_of("StreamKind", new.kind), column=new.column, length=new.length)
                 index_length += new.length
@@ -91,8 +91,8 @@ def rebuild(
         if kept.offset + kept.length != stream.offset:
             if kept.length:
                 yield kept
-            kept = Kept(stream.offset, 0)
-        kept = Kept(kept.offset, kept.length + stream.length)
+            kept = KeptRange(stream.offset, 0)
+        kept = KeptRange(kept.offset, kept.length + stream.length)
         if in_index:
             index_length += stream.length
         else:
@@ -102,7 +102,7 @@ def rebuild(
     # what the stripe's lengths claim beyond its streams (other variants' streams) stays where it was: at the end
     rest = stripe.index_length + stripe.data_length - sum(s.length for s in old.streams)
     if rest:
-        yield Kept(stripe.offset + stripe.index_length + stripe.data_length - rest, rest)
+        yield KeptRange(stripe.offset + stripe.index_length + stripe.data_length - rest, rest)
         data_length += rest
     _set_encodings(message, {old.streams[p].column for p in gone}, written)
     packed = footer.codec.compress(message.SerializeToString())
@@ -134,7 +134,7 @@ class Layout:
 
     def before(self, stripe: Stripe) -> list[Piece]:
         """The bytes between the stripe and the one before it: the file's header, or padding."""
-        gap = Kept(self._taken, stripe.offset - self._taken)
+        gap = KeptRange(self._taken, stripe.offset - self._taken)
         self._taken = stripe.end
         self.position += gap.length
         return [gap] if gap.length else []
@@ -148,7 +148,7 @@ class Layout:
     def tail(self) -> list[Piece]:
         """What follows the last stripe: the rest of the old body, metadata, the new footer and postscript."""
         footer = self.footer
-        rest = Kept(self._taken, footer.footer_at - self._taken)
+        rest = KeptRange(self._taken, footer.footer_at - self._taken)
         message = spec.message("Footer")()
         message.CopyFrom(footer.message)
         for info, (offset, stripe) in zip(message.stripes, self.stripes, strict=True):

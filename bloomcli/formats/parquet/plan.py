@@ -10,7 +10,7 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Kept, Pieces, SizeRule, Tick
+from bloomcli.formats.base import SizeRule, Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
 from bloomcli.formats.parquet import extension, values
 from bloomcli.formats.parquet import limits as parquet_limits
@@ -24,7 +24,7 @@ from bloomcli.formats.parquet.page_check import refuse_damaged
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
 from bloomcli.formats.parquet.variants import CURRENT, filter_class
 from bloomcli.model.file import Column, ColumnChunk, FilterChange
-from bloomcli.storage.base import STEP_BYTES
+from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces
 
 _SLICE_BYTES: Final = 2 * STEP_BYTES
 """Bytes of the body that are copied at a time. After each such slice, filters that are done may be written."""
@@ -316,13 +316,13 @@ def _held(built: _BuiltFilter) -> int:
     return built.held
 
 
-def _slices(offset: int, length: int) -> Iterator[Kept]:
+def _slices(offset: int, length: int) -> Iterator[KeptRange]:
     """A range in parts that are copied one after the other, none but the only one shorter than a slice."""
     while length >= 2 * _SLICE_BYTES:
-        yield Kept(offset, _SLICE_BYTES)
+        yield KeptRange(offset, _SLICE_BYTES)
         offset += _SLICE_BYTES
         length -= _SLICE_BYTES
-    yield Kept(offset, length)
+    yield KeptRange(offset, length)
 
 
 def _bytes_to_read(chunk: ColumnChunk) -> int:

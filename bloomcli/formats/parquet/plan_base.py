@@ -13,13 +13,14 @@ from typing import Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError, WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Built, Carried, Pieces, Placed
+from bloomcli.formats.base import Built, Carried
 from bloomcli.formats.parquet import extension, splice, whole
 from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, write_header
 from bloomcli.model.file import FilterChange
+from bloomcli.storage.base import Pieces, PlacedBytes
 from bloomcli.storage.source import Source
 
 HEADER_BOUND: Final = 32
@@ -72,8 +73,8 @@ class Change(Carried):
         self._new[place] = _Written(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
         self._filter_bytes += len(header) + bits.nbytes
         if early:
-            yield Placed(at, header)
-            yield Placed(at + len(header), bits.bitset)
+            yield PlacedBytes(at, header)
+            yield PlacedBytes(at + len(header), bits.bitset)
         else:
             yield header
             yield bits.bitset

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-from bloomcli.formats.base import Kept, Pieces, SizeRule, Tick
+from bloomcli.formats.base import SizeRule, Tick
 from bloomcli.formats.folding import Folding
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkPlace
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change
 from bloomcli.model.file import FilterChange
+from bloomcli.storage.base import KeptRange, Pieces
 
 
 class RemovePlan(Change):
@@ -34,7 +35,7 @@ class RemovePlan(Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The file without the filters. No column is read."""
         del threads, tick
-        yield from itertools.starmap(Kept, self.keep)
+        yield from itertools.starmap(KeptRange, self.keep)
         yield from self.finish(self.estimate, 0)
 
 
@@ -65,7 +66,7 @@ class FoldPlan(Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The rest of the file, then the folded filters."""
         del threads, tick
-        yield from itertools.starmap(Kept, self.keep)
+        yield from itertools.starmap(KeptRange, self.keep)
         for place in self._folding.sizes:
             bits = self._folding.take(place)
             yield from self.put(place, bits)

@@ -9,8 +9,9 @@ from bloom_toy.file import ToyFile
 from bloomcli.errors import CorruptFile, FilterExists, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Built, Carried, Kept, Pieces, SizeRule, Tick
+from bloomcli.formats.base import Built, Carried, SizeRule, Tick
 from bloomcli.model.file import Column, FilterChange
+from bloomcli.storage.base import KeptRange, Pieces
 from bloomcli.storage.source import Source
 
 Build = Callable[[], tuple[SplitBlockFilter, FilterChange]]
@@ -31,9 +32,9 @@ class Change(Carried):
         """The chunks, the filters that stay, the new ones, the footer."""
         footer, places, changes = self.file.footer, dict[spec.Key, tuple[int, int]](), list(self.removed)
         position = footer.body_end
-        yield Kept(0, position)
+        yield KeptRange(0, position)
         for key, (at, size) in sorted(self.kept.items(), key=lambda item: item[1]):
-            yield Kept(at, size)
+            yield KeptRange(at, size)
             places[key] = (position, size)
             position += size
         for key, build in self.new.items():
