@@ -1,12 +1,12 @@
-"""A run in a Python of its own, beside a program that can't be forked.
+"""Runs tasks in a child Python, for programs that can't be forked.
 
     caller                                          child
-    tasks  ---------------- pickled ------------->  workers, as on the command line
+    tasks  ---------------- pickled ------------->  a pool of workers, as on the command line
     rows   <--------------- pickled --------------  as files are done
 
-A process with several threads must not be forked, and one that is spawned imports the caller's main module again:
-of a script without ``if __name__ == "__main__"`` it would do all the work once more. The child has neither the
-threads nor the main module.
+A process with several threads must not be forked, and a spawned one imports the caller's main module again: a script
+without ``if __name__ == "__main__"`` would do all its work once more. The child has neither the threads nor the main
+module.
 """
 
 from __future__ import annotations
@@ -17,19 +17,14 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator
 from multiprocessing.spawn import get_executable
 from types import FrameType
 from typing import IO, Final, cast
 
+from bloomcli.concurrency.signals import terminable
+from bloomcli.datasets.pool import OnFewer, Rows, run_in_pool
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import FileRow
-
-Rows = Generator[tuple[int, FileRow], None, None]
-"""Files' positions and rows, as they are done."""
-
-Told = Callable[[int, str], None]
-"""Given how many worker processes there are, and why there aren't more."""
 
 _CHILD: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
@@ -39,21 +34,21 @@ _PARENT_CHECK_SECONDS: Final = 0.5
 
 
 class NotStarted(Exception):
-    """The system starts no other process; says why."""
+    """The system starts no child process; the message says why."""
 
 
-def rows(tasks: dict[int, Task], workers: int, fail_fast: bool, told: Told, *, here: bool) -> Rows:
-    """The tasks' rows; fewer than tasks where the child was killed. When closed, the child and its workers end.
+def rows(tasks: dict[int, Task], workers: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool) -> Rows:
+    """Yield the tasks' rows; fewer rows than tasks where the child is killed. Closing ends the child and its workers.
 
     Raises:
-        NotStarted: there is no child.
+        NotStarted: the system doesn't start the child.
     """
     try:
         started = subprocess.Popen(  # noqa: S603  this Python
             [os.fsdecode(get_executable()), "-c", _CHILD, json.dumps(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            process_group=0,  # Ctrl-C is for the caller, which ends the child
+            process_group=0,  # Ctrl-C goes to the caller, which ends the child
         )
     except OSError as error:
         raise NotStarted(error.strerror or str(error)) from None
@@ -62,12 +57,12 @@ def rows(tasks: dict[int, Task], workers: int, fail_fast: bool, told: Told, *, h
         try:
             try:
                 with to_child:
-                    pickle.dump((os.getpid(), tasks, workers, fail_fast, here), to_child)
-            except BrokenPipeError:  # it was killed
+                    pickle.dump((os.getpid(), tasks, workers, fail_fast, run_here), to_child)
+            except BrokenPipeError:  # the child was killed
                 return
             while (found := _next(from_child)) is not None:
                 if isinstance(found[1], str):
-                    told(found[0], found[1])
+                    on_fewer(found[0], found[1])
                 else:
                     yield found[0], found[1]
         except BaseException:
@@ -81,26 +76,26 @@ def rows(tasks: dict[int, Task], workers: int, fail_fast: bool, told: Told, *, h
 def _next(stream: IO[bytes]) -> tuple[int, FileRow | str] | None:
     try:
         found: tuple[int, FileRow | str] | None = pickle.load(stream)  # noqa: S301  from our own child
-    except (EOFError, pickle.UnpicklingError):  # it was killed
+    except (EOFError, pickle.UnpicklingError):  # the child was killed
         return None
     return found
 
 
 def serve() -> None:
-    """The child: takes tasks from standard input, gives rows to standard output."""
-    from bloomcli.concurrency.signals import terminable
-    from bloomcli.datasets.local import side_by_side
-
+    """The child's main function: reads tasks from standard input and writes rows to standard output."""
     pipe = os.dup(1)
-    os.dup2(2, 1)  # whatever else is printed must not get among the rows
-    parent, tasks, workers, fail_fast, here = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
+    os.dup2(2, 1)  # anything else that is printed must not mix with the rows
+    parent, tasks, workers, fail_fast, run_here = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
 
     def watch(number: int, frame: FrameType | None) -> None:
         del number, frame
-        if os.getppid() != parent:  # it was killed: nobody reads the rows
+        if os.getppid() != parent:  # the parent was killed: nobody reads the rows
             raise SystemExit(1)
 
-    found = side_by_side(tasks, workers, fail_fast, lambda count, reason: _send(pipe, (count, reason)), here=here)
+    def on_fewer(count: int, reason: str) -> None:
+        _send(pipe, (count, reason))
+
+    found = run_in_pool(tasks, workers, fail_fast, on_fewer, run_here=run_here)
     with terminable():
         signal.signal(signal.SIGALRM, watch)
         signal.setitimer(signal.ITIMER_REAL, _PARENT_CHECK_SECONDS, _PARENT_CHECK_SECONDS)
@@ -108,7 +103,7 @@ def serve() -> None:
             for row in found:
                 _send(pipe, row)
             _send(pipe, None)
-        except BrokenPipeError:  # the parent has gone
+        except BrokenPipeError:  # the parent has ended
             sys.exit(1)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -116,7 +111,7 @@ def serve() -> None:
 
 
 def _send(pipe: int, item: tuple[int, FileRow | str] | None) -> None:
-    """Unbuffered: at an end from outside nothing may be left that waits for the parent."""
+    """Write without a buffer: when a signal ends the child, nothing must be left that waits for the parent."""
     data = pickle.dumps(item)
     while data:
         data = data[os.write(pipe, data) :]

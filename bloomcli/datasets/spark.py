@@ -265,7 +265,7 @@ def work_through(pack: Pack) -> Iterator[tuple[int, FileRow]]:
     tasks = {i: replace(task, threads=min(task.threads or 1, limit)) for i, task in pack.tasks}
     if pack.apart:
         stamps = {i: _stamp(task) for i, task in tasks.items()}
-        for index, row in local.apart(tasks):
+        for index, row in local.run_isolated(tasks):
             yield index, _told(_settled(tasks[index], stamps[index], row), again)
         return
     for index, task in tasks.items():

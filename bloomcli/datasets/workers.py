@@ -1,13 +1,14 @@
 """Worker processes of this machine, as many as the system starts.
 
-    parent: hands out, waits for rows         worker: one handful after the other
-    handful  ------------ pipe ------------>  rows
+    parent: hands out batches, waits for rows     worker: runs one batch after the other
+    batch  --------------- pipe --------------->  rows
 
 A user has only so many processes (RLIMIT_NPROC), and a container too (pids.max). The standard library's pool needs
 two threads besides its processes, and waits for ever where it gets one of them and not the other. Here the parent
-has no thread, a worker needs none, and fewer workers than were asked for do the work; without any the parent does.
+has no thread, a worker needs none, and the work goes on with fewer workers than requested; without any, the parent
+does it.
 
-Nothing is handed to a worker that still works: neither side ever writes to a pipe that nobody reads.
+A worker that is busy is given nothing: neither side ever writes to a pipe that nobody reads.
 """
 
 from __future__ import annotations
@@ -30,54 +31,54 @@ from bloomcli.model.dataset import FileRow
 
 _PARENT_CHECK_SECONDS: Final = 0.5
 _SHORT_LIVED_MOST: Final = 3
-"""Workers in a row that ended before they could be given something."""
+"""So many workers in a row may end before they are given a batch."""
 
 
 class Killed(Exception):
-    """A worker is gone, with what it had in hand."""
+    """A worker ended before it took its batch."""
 
 
 def can_fork() -> bool:
-    """fork starts at once, and is safe on Linux with no other thread running."""
+    """Whether workers may be forked, which starts them at once: on Linux, with no other thread running."""
     return sys.platform == "linux" and threading.active_count() == 1
 
 
 @dataclass(slots=True, eq=False)
 class Worker:
-    """One process, and this end of its pipe."""
+    """A worker process, and the parent's end of its pipe."""
 
     process: Any
     pipe: Connection
     taken: list[int] = field(default_factory=list)
-    """Positions of the files that it has in hand."""
+    """Positions of the tasks that it works on."""
 
 
 class Workers:
-    """Processes that start as work comes, at most so many. To be closed."""
+    """At most so many worker processes, which start when there is work for them. Has to be closed."""
 
     def __init__(self, most: int) -> None:
         self._context: BaseContext = multiprocessing.get_context("fork" if can_fork() else "spawn")
         self.forks = self._context.get_start_method() == "fork"
-        """They have what this process has imported."""
+        """Workers are forked, and have the modules that this process has imported."""
         self._stop = self._context.Event()
         self._all: list[Worker] = []
         self.most = most
         self.refused: str | None = None
-        """Why there are no more."""
+        """Why the system starts no more workers."""
         self._short_lived = 0
 
     @property
     def busy(self) -> list[Worker]:
-        """Those that have something in hand."""
+        """The workers that have a batch."""
         return [w for w in self._all if w.taken]
 
     @property
     def count(self) -> int:
-        """Those that there are."""
+        """The number of workers."""
         return len(self._all)
 
     def idle(self) -> Worker | None:
-        """One that can be given something; a new one if there may be more, None where there is none."""
+        """A worker without a batch, started now if there may be more of them; None where all are busy."""
         free = next((w for w in self._all if not w.taken), None)
         if free is not None or len(self._all) >= self.most:
             return free
@@ -109,7 +110,7 @@ class Workers:
         return worker
 
     def give(self, worker: Worker, taken: list[int], tasks: list[Task]) -> None:
-        """Hand files to a worker that has none. Raises Killed."""
+        """Give a batch to an idle worker. Raises Killed."""
         try:
             worker.pipe.send(tasks)
         except OSError:
@@ -122,7 +123,7 @@ class Workers:
         worker.taken = taken
 
     def next(self) -> tuple[list[int], list[FileRow] | None]:
-        """What some worker had in hand, and its rows, as soon as they are there; None where it was killed."""
+        """Wait for a worker: the positions of its batch, and the rows, or None where the worker was killed."""
         ready = set(wait([w.pipe for w in self.busy]))
         worker = next(w for w in self.busy if w.pipe in ready)
         taken, worker.taken = worker.taken, []
@@ -140,16 +141,16 @@ class Workers:
         worker.process.close()
 
     def stop(self) -> None:
-        """Have them leave what they haven't done."""
+        """Tell the workers to leave what they haven't done."""
         self._stop.set()
 
     @property
     def stopped(self) -> bool:
-        """They were told to stop."""
+        """`stop` was called."""
         return bool(self._stop.is_set())
 
     def close(self) -> None:
-        """Wait until all have ended; what they still have in hand is finished, or left after a stop."""
+        """Wait until all workers have ended. They finish their batches first, unless `stop` was called."""
         for worker in self._all:
             worker.pipe.close()
         for worker in self._all:
@@ -162,18 +163,18 @@ class Workers:
 
 _stop: Any = None
 _parent: int | None = None
-"""To be looked after where no thread does."""
+"""The parent's process id, where no thread of the worker could be started to watch the parent."""
 
 
 def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int) -> None:
-    """A worker: Ctrl-C is for the parent, which tells by `stop`; a parent that was killed is noticed."""
+    """A worker's main function. Ctrl-C goes to the parent, which sets `stop`; a killed parent ends the worker."""
     import signal
 
     global _stop, _parent  # noqa: PLW0603  what a worker knows besides its task
     _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stop_by_default()
-    for other in inherited:  # else a pipe whose other end is gone would not be at its end
+    for other in inherited:  # else a pipe would not end when its other end is closed
         other.close()
 
     def watch() -> None:
@@ -183,11 +184,11 @@ def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int
 
     try:
         threading.Thread(target=watch, daemon=True).start()
-    except RuntimeError:  # no thread to be had
+    except RuntimeError:  # the system starts no thread
         _parent = parent
-    with contextlib.suppress(EOFError, OSError):  # the parent has closed its end, or is gone
+    with contextlib.suppress(EOFError, OSError):  # the parent has closed its end, or has ended
         while True:
-            pipe.send(_several(pipe.recv()))
+            pipe.send(_run_batch(pipe.recv()))
 
 
 def _stoppable(phase: str, done: int, total: int) -> None:
@@ -198,8 +199,8 @@ def _stoppable(phase: str, done: int, total: int) -> None:
         raise KeyboardInterrupt
 
 
-def _several(tasks: list[Task]) -> list[FileRow]:
-    """The tasks' rows, as far as a stop lets them be done."""
+def _run_batch(tasks: list[Task]) -> list[FileRow]:
+    """Run a batch; gives the rows of the tasks that were done before a stop."""
     rows: list[FileRow] = []
     try:
         for task in tasks:
@@ -208,8 +209,6 @@ def _several(tasks: list[Task]) -> list[FileRow]:
             rows.append(work.run(task, _stoppable))
     except KeyboardInterrupt:
         pass
-    except (
-        SystemExit
-    ) as end:  # by a signal: the file is whole, and the parent must not take the worker for a live one
+    except SystemExit as end:  # by a signal: the file is whole, and the parent has to see that the worker ended
         os._exit(end.code if isinstance(end.code, int) else 1)
     return rows

@@ -268,7 +268,7 @@ def test_the_parent_stays_small_however_many_rows_there_are(tmp_path: Path) -> N
         (tmp_path / f"{i:04}.parquet").hardlink_to(path)
     program = (
         "import sys\n"
-        "from bloomcli.commands import task\n"
+        "from bloomcli.datasets import task\n"
         "from bloomcli.datasets import local\n"
         "from bloomcli.storage.listing import expand\n"
         "def kib():\n"
@@ -292,7 +292,7 @@ def test_what_the_files_need_is_imported_once_before_workers_are_forked(tmp_path
         (tmp_path / name).write_bytes(b"no file of any format")
     program = (
         "import sys\n"
-        "from bloomcli.commands import task\n"
+        "from bloomcli.datasets import task\n"
         "from bloomcli.datasets import local\n"
         "from bloomcli.storage.listing import expand\n"
         "def loaded():\n"

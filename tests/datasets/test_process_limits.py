@@ -120,12 +120,12 @@ release = threading.Event()
 if sys.argv[2] == "threaded":
     threading.Thread(target=release.wait).start()
 {start}
-from bloomcli.commands import task
+from bloomcli.datasets import task
 from bloomcli.datasets import local
 from bloomcli.storage.listing import expand
 tasks = task.plan("inspect", expand([sys.argv[1]]), {{}})
 if sys.argv[3] == "apart":
-    print({{str(row.error).partition(": ")[2] for _, row in local.apart(dict(enumerate(tasks)))}})
+    print({{str(row.error).partition(": ")[2] for _, row in local.run_isolated(dict(enumerate(tasks)))}})
 else:
     report = local.run(tasks, jobs=2)
     print(report.done, report.failed, report.jobs, len(report.remarks))

@@ -1,0 +1,132 @@
+"""The worker pool: hands tasks to worker processes and yields rows as files are done.
+
+It sits below the engine of this machine (`local`) and the child Python that it may start (`child_process`): both run
+their tasks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Final
+
+from bloomcli.datasets import task as work
+from bloomcli.datasets.task import CHANGING, Task, module_of
+from bloomcli.datasets.workers import Killed, Workers
+from bloomcli.formats.registry import preload
+from bloomcli.model.dataset import FileRow, Status
+
+Rows = Generator[tuple[int, FileRow], None, None]
+"""Tasks' positions and their rows, in the order in which the tasks finish."""
+
+OnFewer = Callable[[int, str], None]
+"""Called with the number of worker processes and the reason why the system starts no more."""
+
+_LOOK_AHEAD: Final = 4
+_BATCH_MOST: Final = 32
+_BATCH_BYTES: Final = 1 << 20
+"""The files of a batch of several have no more bytes in all."""
+
+
+def run_in_pool(tasks: dict[int, Task], workers: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool) -> Rows:
+    """Run tasks in workers of this process, and yield rows as files are done.
+
+    Workers are forked where that is safe. Elsewhere they are spawned, and import this process's main module again.
+    Where the system starts fewer, `on_fewer` is called. Where it starts none, this process runs the tasks if
+    `run_here` is set, and else each task fails.
+
+    A task whose worker is killed runs once more, alone: a file that kills its worker every time (out of memory)
+    fails, and files that happened to run at the same time don't.
+    """
+    pool = Workers(workers)
+    if pool.forks:
+        _import_before_forking(tasks)
+    waiting = list(reversed(tasks))
+    alone: list[int] = []
+    lost: set[int] = set()
+    try:
+        while waiting or alone or pool.busy:
+            _hand_out(pool, tasks, waiting, alone, workers)
+            if pool.refused is not None:
+                on_fewer(pool.count, pool.refused)
+                pool.refused = None
+            if pool.busy:
+                taken, done = pool.next()
+                rows = done or []
+                if done is None:
+                    rows = [killed(tasks[i], ", twice") for i in taken if i in lost]
+                    if not rows and not pool.stopped:
+                        lost.update(taken)
+                        alone += taken
+                yield from zip(taken, rows, strict=False)
+            else:  # the system starts no process at all
+                index = (alone or waiting).pop()
+                if index in lost:
+                    rows = [killed(tasks[index])]
+                else:
+                    rows = [work.run(tasks[index]) if run_here else not_started(tasks[index])]
+                yield index, rows[0]
+            if fail_fast and any(row.status is Status.FAILED for row in rows):
+                pool.stop()  # tasks that aren't done then have no row
+                waiting.clear()
+                alone.clear()
+    except BaseException:
+        pool.stop()
+        raise
+    finally:
+        pool.close()
+
+
+def _import_before_forking(tasks: dict[int, Task]) -> None:
+    """Import once what every worker needs: forked workers have the modules of this process."""
+    commands = {task.command for task in tasks.values()}
+    preload((task.path for task in tasks.values()), writing=not commands.isdisjoint(CHANGING))
+    for command in commands:
+        module_of(command)
+
+
+def _hand_out(pool: Workers, tasks: dict[int, Task], waiting: list[int], alone: list[int], workers: int) -> None:
+    """Give tasks to idle workers. Tasks of `alone` run one at a time, and before all others."""
+    while (alone and not pool.busy) or (waiting and not alone):
+        worker = pool.idle()
+        if worker is None:
+            return
+        queue = alone or waiting
+        taken = [alone.pop()] if alone else _batch(waiting, tasks, workers)
+        try:
+            pool.give(worker, taken, [tasks[i] for i in taken])
+        except Killed:  # it has begun none of them
+            queue += reversed(taken)
+
+
+def _batch(waiting: list[int], tasks: dict[int, Task], workers: int) -> list[int]:
+    """Take a waiting task, and more where files are small and many: handing out a batch costs as much as a small
+    file."""
+    most = max(min(len(waiting) // (workers * _LOOK_AHEAD * 2), _BATCH_MOST), 1)
+    taken: list[int] = []
+    room = _BATCH_BYTES
+    while waiting and len(taken) < most and (not taken or tasks[waiting[-1]].size <= room):
+        room -= tasks[waiting[-1]].size
+        taken.append(waiting.pop())
+    return taken
+
+
+def not_started(task: Task) -> FileRow:
+    """The row of a task that needs a process of its own, where the system starts none."""
+    return FileRow(
+        path=task.path,
+        status=Status.FAILED,
+        error=f"{task.path}: no process can be started to work on it",
+        hint="`ulimit -u`, or the container's pids.max, says how many there may be",
+        exit_code=3,
+    )
+
+
+def killed(task: Task, how_often: str = "") -> FileRow:
+    """The row of a task whose process was killed."""
+    return FileRow(
+        path=task.path,
+        status=Status.FAILED,
+        error=f"{task.path}: the process that worked on it was killed{how_often}",
+        hint="out of memory? --jobs 1 and --threads 1 need the least; then start it again",
+        exit_code=3,
+    )
