@@ -187,10 +187,13 @@ def session(folder: Path, cores: int) -> Iterator[SparkSession]:
 
 def engine(spark: SparkSession, dataset: Set, output: Path, column: str) -> float:
     """Seconds of the Spark engine."""
-    from bloomcli.datasets.spark import run
+    from bloomcli.commands.options import AddOptions
+    from bloomcli.datasets.engine import choose_engine, plan_files
 
     started = time.perf_counter()
-    report = run("add", [str(dataset.folder)], {"columns": (column,), "fpp": FPP}, output=output, session=spark)
+    chosen = choose_engine(session=spark)
+    options = AddOptions(columns=(column,), fpp=FPP, output=output)
+    report = chosen.run(plan_files(chosen, [str(dataset.folder)], options))
     seconds = time.perf_counter() - started
     if report.done != report.files:
         raise SystemExit(f"only {report.done} of {report.files} files were done")

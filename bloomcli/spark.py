@@ -1,4 +1,4 @@
-"""bloom in Spark jobs and notebooks: many files at a time, on the executors, with a data frame of what was done.
+"""bloom in Spark jobs and notebooks: many files at a time, on the executors, with a data frame of the results.
 
     >>> from bloomcli import spark as bloom_spark
     >>> rows = bloom_spark.add(spark, "/mnt/lake/orders", columns=["id"], fpp=0.01, in_place=True)
@@ -6,9 +6,9 @@
     >>> spark.dataSource.register(bloom_spark.BloomFilters)
     >>> spark.read.format("bloom").load("/mnt/lake/orders").groupBy("column").avg("fpp").show()
 
-Each function does its work once, when it is called, and returns a frame of rows that are there: one a file, with
-the fields of `bloomcli.model.dataset.FileRow`. A file that fails is a row too (`status` "failed", `error`, `hint`).
-Executors need bloomcli, and have to see the files under the paths that the driver sees.
+Each function does its work once, when it is called, and returns a frame of finished rows: one a file, with the fields
+of `bloomcli.model.dataset.FileRow`. A file that fails is a row too (`status` "failed", `error`, `hint`). Executors
+need bloomcli, and have to see the files under the paths that the driver sees.
 """
 
 from __future__ import annotations
@@ -17,8 +17,17 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.commands.arguments import names, readers_policy
-from bloomcli.commands.values import Value, texts
+from bloomcli.commands.options import (
+    FPP,
+    AddOptions,
+    FoldOptions,
+    InspectOptions,
+    Options,
+    ProbeOptions,
+    RemoveOptions,
+    ValidateOptions,
+)
+from bloomcli.commands.values import Value
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,33 +62,20 @@ def add(
     force: bool = False,
     dry_run: bool = False,
 ) -> DataFrame:
-    """Add Bloom filters to files, where there are none yet: a run may be started again.
+    """Add Bloom filters to files, where columns have none yet: a run may be started again.
 
-    Files that have them all are skipped. One whose filters can't be read, must not be used or miss what is asked for
-    fails, unless `replace` is given.
+    Files that have all filters are skipped. A file fails if its filters can't be read, must not be used, or don't
+    meet the options, unless `replace` is given. Existing filters have to meet the rate too, if one is given.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
         columns: one or several leaf paths or globs.
-        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
         output: the directory below which the tree is mirrored; or
         in_place: replace each file itself, atomically.
-        fpp: false-positive rate to meet, measured, between 0 and 1; 0.01 where none is given. Filters that are there
-            already have to meet one that is given, too.
-        ndv: distinct values per row group to size for, instead of measuring.
-        max_bytes: cap of one filter's bitset, bytes.
-        kind: ORC: "utf8" or "both".
-        variant: Parquet, for tests and old readers: the header of a draft of 2018.
-        mosaic_draft: Mosaic: write version 2 of the format, a draft.
-        replace: build new filters where there are some already.
-        readers: engines that read the files: columns in which one would lose rows by a sound filter get none. All
-            known ones that read files as they are, if none is named here or by the policy.
-        table_schema: file with the table's schema, which the driver reads.
-        policy: policy file, which the driver reads.
-        overwrite: let outputs replace files that exist.
-        force: change files in place even within a Delta, Iceberg or Hudi table.
-        dry_run: write nothing; rows say what would be done.
+        table_schema, policy: files, which the driver reads.
+
+    The other arguments mean what they mean to `bloomcli.add`.
 
     Returns:
         One row a file, with the fields of `FileRow`.
@@ -89,22 +85,26 @@ def add(
         UnsupportedError: paths that can't be written to, a session that can't run tasks, executors without bloomcli.
         UnreadableError: a directory can't be listed, or the Spark job failed.
     """
-    options = {
-        "columns": names(columns, "columns"),
-        "exclude": names(exclude, "columns"),
-        "fpp": fpp,
-        "ndv": ndv,
-        "max_bytes": max_bytes,
-        "kind": kind,
-        "variant": variant,
-        "mosaic_draft": mosaic_draft,
-        "replace": replace,
-        "policy": readers_policy(policy, readers=readers, table_schema=table_schema),
-        "overwrite": overwrite,
-        "force": force,
-        "dry_run": dry_run,
-    }
-    return _run(spark, "add", paths, options, output=output, in_place=in_place)
+    options = AddOptions(
+        columns=columns,
+        exclude=exclude,
+        output=output,
+        in_place=in_place,
+        fpp=fpp,
+        ndv=ndv,
+        max_bytes=max_bytes,
+        kind=kind,
+        variant=variant,
+        mosaic_draft=mosaic_draft,
+        replace=replace,
+        readers=readers,
+        table_schema=table_schema,
+        policy=policy,
+        overwrite=overwrite,
+        force=force,
+        dry_run=dry_run,
+    )
+    return _run(spark, paths, options)
 
 
 def remove(
@@ -121,27 +121,20 @@ def remove(
 ) -> DataFrame:
     """Remove Bloom filters from files; Parquet files that `add` changed become what they were, bit for bit.
 
-    Args:
-        spark: the session to run on.
-        paths: files, directories and globs.
-        columns: one or several leaf paths or globs; none means all.
-        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
-        output: the directory below which the tree is mirrored; or
-        in_place: replace each file itself, atomically.
-        overwrite: let outputs replace files that exist.
-        force: change files in place even within a Delta, Iceberg or Hudi table.
-        dry_run: write nothing; rows say what would be done.
+    Args: as `bloomcli.remove`, with a session and several paths, and with a directory as `output`.
 
     Returns, Raises: as `add`.
     """
-    options = {
-        "columns": names(columns, "columns"),
-        "exclude": names(exclude, "columns"),
-        "overwrite": overwrite,
-        "force": force,
-        "dry_run": dry_run,
-    }
-    return _run(spark, "remove", paths, options, output=output, in_place=in_place)
+    options = RemoveOptions(
+        columns=columns,
+        exclude=exclude,
+        output=output,
+        in_place=in_place,
+        overwrite=overwrite,
+        force=force,
+        dry_run=dry_run,
+    )
+    return _run(spark, paths, options)
 
 
 def fold(
@@ -150,7 +143,7 @@ def fold(
     *,
     columns: Sequence[str] = (),
     exclude: Sequence[str] = (),
-    fpp: float = 0.01,
+    fpp: float = FPP,
     max_bytes: int | None = None,
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
@@ -160,31 +153,22 @@ def fold(
 ) -> DataFrame:
     """Shrink oversized filters of files, without reading a column.
 
-    Args:
-        spark: the session to run on.
-        paths: files, directories and globs.
-        columns: one or several leaf paths or globs; none means all.
-        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
-        fpp: false-positive rate to keep to, measured, between 0 and 1.
-        max_bytes: fold further, down to this size, even where that misses the rate.
-        output: the directory below which the tree is mirrored; or
-        in_place: replace each file itself, atomically.
-        overwrite: let outputs replace files that exist.
-        force: change files in place even within a Delta, Iceberg or Hudi table.
-        dry_run: write nothing; rows say what would be done.
+    Args: as `bloomcli.fold`, with a session and several paths, and with a directory as `output`.
 
     Returns, Raises: as `add`.
     """
-    options = {
-        "columns": names(columns, "columns"),
-        "exclude": names(exclude, "columns"),
-        "fpp": fpp,
-        "max_bytes": max_bytes,
-        "overwrite": overwrite,
-        "force": force,
-        "dry_run": dry_run,
-    }
-    return _run(spark, "fold", paths, options, output=output, in_place=in_place)
+    options = FoldOptions(
+        columns=columns,
+        exclude=exclude,
+        fpp=fpp,
+        max_bytes=max_bytes,
+        output=output,
+        in_place=in_place,
+        overwrite=overwrite,
+        force=force,
+        dry_run=dry_run,
+    )
+    return _run(spark, paths, options)
 
 
 def inspect(
@@ -192,16 +176,11 @@ def inspect(
 ) -> DataFrame:
     """Sum up the filters of files, one row a file. The data source "bloom" has a row for each filter.
 
-    Args:
-        spark: the session to run on.
-        paths: files, directories and globs, or URIs.
-        columns: one or several leaf paths or globs; none means all.
-        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
+    Args: as `bloomcli.inspect`, with a session and several paths.
 
     Returns, Raises: as `add`.
     """
-    options = {"columns": names(columns, "columns"), "exclude": names(exclude, "columns")}
-    return _run(spark, "inspect", paths, options)
+    return _run(spark, paths, InspectOptions(columns=columns, exclude=exclude))
 
 
 def validate(
@@ -218,36 +197,26 @@ def validate(
     policy: str | os.PathLike[str] | None = None,
     deep: bool = False,
 ) -> DataFrame:
-    """Check that the filters of files are sound and there; `findings` says what isn't.
+    """Check that the filters of files are sound and that required ones are there; `findings` has what is wrong.
 
     `bloomcli.gate(paths, session=spark, ...)` gives one verdict instead, with baselines and samples.
 
-    Args:
-        spark: the session to run on.
-        paths: files, directories and globs, or URIs.
-        columns: one or several leaf paths or globs to check; none means all.
-        exclude: one or several leaf paths or globs of columns that nothing is said of, whatever else names them.
-        require: one or several leaf columns that must have a filter in every row group.
-        max_fpp: highest measured false-positive rate accepted.
-        max_oversize: how many times as large as its values need a filter may be, at least 1.
-        readers: engines that read the files: where one would probe a filter wrongly is a finding.
-        table_schema: file with the table's schema, which the driver reads.
-        policy: policy file, which the driver reads.
-        deep: read the columns again and prove that no value is missing.
+    Args: as `bloomcli.validate`, with a session and several paths. The driver reads `table_schema` and `policy`.
 
     Returns, Raises: as `add`.
     """
-    from bloomcli.commands.validate import asked_for
-
-    asked = asked_for(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema)
-    options = {
-        "columns": names(columns, "columns"),
-        "exclude": names(exclude, "columns"),
-        "require": names(require, "columns"),
-        "policy": asked,
-        "deep": deep,
-    }
-    return _run(spark, "validate", paths, options)
+    options = ValidateOptions(
+        columns=columns,
+        exclude=exclude,
+        require=require,
+        max_fpp=max_fpp,
+        max_oversize=max_oversize,
+        readers=readers,
+        table_schema=table_schema,
+        policy=policy,
+        deep=deep,
+    )
+    return _run(spark, paths, options)
 
 
 def probe(
@@ -258,41 +227,26 @@ def probe(
     column: str | None = None,
     exclude: Sequence[str] = (),
 ) -> DataFrame:
-    """Ask the filters of files about values; `totals` says what a reader may skip for each.
+    """Ask the filters of files about values; `totals` has what a reader may skip for each value.
 
-    Args:
-        spark: the session to run on.
-        paths: files, directories and globs, or URIs.
-        values: one or several: texts as a person types them, numbers, dates, UUIDs. They are read as the column's
-            logical type.
-        column: leaf path; may be left out where one column only has filters.
-        exclude: one or several leaf paths or globs of columns that aren't meant where none is named.
+    Args: as `bloomcli.probe`, with a session and several paths.
 
     Returns, Raises: as `add`.
     """
-    options = {"values": texts(values), "column": column, "exclude": names(exclude, "columns")}
-    return _run(spark, "probe", paths, options)
+    return _run(spark, paths, ProbeOptions(values=values, column=column, exclude=exclude))
 
 
-def _run(
-    spark: SparkSession,
-    command: str,
-    paths: Paths,
-    options: dict[str, Any],
-    *,
-    output: str | os.PathLike[str] | None = None,
-    in_place: bool = False,
-) -> DataFrame:
-    from bloomcli.datasets.spark import run
+def _run(spark: SparkSession, paths: Paths, options: Options) -> DataFrame:
+    from bloomcli.datasets.engine import choose_engine, plan_files
     from bloomcli.datasets.spark_frame import frame
 
     named = [paths] if isinstance(paths, str | os.PathLike) else paths
-    report = run(command, [os.fspath(p) for p in named], options, output=output, in_place=in_place, session=spark)
-    return frame(spark, report)
+    engine = choose_engine(session=spark)
+    return frame(spark, engine.run(plan_files(engine, [os.fspath(p) for p in named], options)))
 
 
 def __getattr__(name: str) -> Any:
-    """The data source, whose class can only be made where PySpark is."""
+    """The data source, whose class needs PySpark."""
     if name != "BloomFilters":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from bloomcli.cli import options, output
-from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.cli import options
+from bloomcli.cli.changes import change
+from bloomcli.cli.dataset import Dataset, dataset_options
 from bloomcli.cli.format_options import format_options
 from bloomcli.cli.reader_options import policy_file, policy_options, readers_option, table_schema_option
 
@@ -29,109 +32,54 @@ Examples:
 )
 @options.exclude_option("Leaf columns to leave out, whatever --columns says.")
 @options.target_options
-@options.fpp_option("False-positive rate that each filter has to meet, measured on its bits.")
+@options.fpp_option(
+    "False-positive rate that each filter has to meet, measured on its bits.  [default: 0.01]", default=None
+)
 @click.option(
     "--ndv",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Size filters by formula for N distinct values per row group, instead of measuring. In ORC a row group's"
-    " rows are the most, except below lists and maps.",
+    help="Size filters by formula for N distinct values per row group, instead of measuring. In ORC, N is at most"
+    " the number of rows of a row group, except below lists and maps.",
 )
 @options.max_bytes_option("Cap of one filter's size; the report says which filters then miss the rate.")
 @format_options
-@click.option("--replace", is_flag=True, help="Build new filters where there are some already.")
+@click.option("--replace", is_flag=True, help="Build new filters where a column has filters already.")
 @readers_option(
-    "Engines that read the files: globs leave out columns in which one of them would lose rows by a sound filter, and"
-    " where such a column is named, that is an error. Impala needs filters of two blocks: 32 bytes more for up to 26"
-    " distinct values in a row group.  [default: all that read files as they are, or the policy's] Known:"
+    "Engines that read the files. Globs leave out columns in which one of them would lose rows by a sound filter;"
+    " naming such a column is an error. Impala needs filters of two blocks: 32 bytes more for up to 26 distinct"
+    " values in a row group.  [default: all that read files as they are, or the policy's] Known:"
 )
 @table_schema_option(
     "The table's schema (Spark's or Iceberg's JSON, or DDL), for readers that look values up at its types."
 )
-@policy_options("The policy, TOML, of which the readers, the table's schema and the rules about readers count.")
+@policy_options(
+    "The policy, TOML. Its readers, its table's schema and its settings for the rules about readers apply."
+)
 @click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Column chunks read at a time [default: cores]."
 )
 @options.format_option("text", "json")
 @dataset_options
-def command(
-    dataset: Dataset,
-    columns: tuple[str, ...],
-    exclude: tuple[str, ...],
-    output_: str | None,
-    in_place: bool,
-    force: bool,
-    overwrite: bool,
-    dry_run: bool,
-    fpp: float,
-    ndv: int | None,
-    max_bytes: int | None,
-    format_options: dict[str, str | bool],
-    replace: bool,
-    readers: tuple[str, ...],
-    table_schema: str | None,
-    policy: str | None,
-    no_policy: bool,
-    threads: int | None,
-    form: str,
-) -> int:
+def command(dataset: Dataset, form: str, no_policy: bool, **options_: Any) -> int:
     """Add Bloom filters for chosen columns, without rewriting the data.
 
-    Existing bytes are copied as they are; only the chosen columns are read, and of dictionary-encoded ones
-    the dictionary and as much as refers to all of it. In Parquet, filters and a patched footer are put
-    behind the data, and `bloom remove` gives the original file back, bit for bit; each filter has the
-    smallest size that meets --fpp. In ORC, filters go into the stripes beside their row indexes, sized as
-    ORC's own writer does it.
+    Existing bytes are copied as they are. Only the chosen columns are read; of dictionary-encoded columns, only
+    the dictionary and as many pages as refer to all of its entries. In Parquet, filters and a patched footer
+    are written after the data, `bloom remove` restores the original file, bit for bit, and each filter has the
+    smallest size that meets --fpp. In ORC, filters are written into the stripes, next to their row indexes, and
+    sized as ORC's own writer sizes them.
 
-    The file appears under its name only when it is whole and checked; on any error nothing is left behind.
+    The file appears under its name only when it is complete and checked. On an error, nothing is left behind.
 
-    A filter can be right and a reader of the file wrong: columns in which one would lose rows get no filter, and the
-    report says which reader, which version, and how that is known. --readers names who really reads the files.
+    A sound filter can make a reader with a bug lose rows: columns in which that would happen get no filter, and
+    the report names the reader, its versions, and the evidence. --readers names the engines that read the files.
 
-    Of many files, filters are added where there are none yet; files that have them all are skipped. One whose
-    filters can't be read, must not be used or miss what is asked for (--fpp only where it is given) fails, unless
-    --replace is given.
+    In a dataset, columns that have no filter yet get one, and files that have all filters are skipped. A file
+    fails if its filters can't be read, must not be used, or don't meet the options (--fpp only if it is given),
+    unless --replace is given.
     """
-    from bloomcli.commands.add import add
-    from bloomcli.commands.arguments import readers_policy
-    from bloomcli.report import text
+    from bloomcli.commands.options import AddOptions
 
-    found = policy_file(policy, no_policy=no_policy)
-    asked = readers_policy(found, readers=readers, table_schema=table_schema)
-    if dataset.single is None:
-        chosen = {
-            "columns": columns,
-            "exclude": exclude,
-            "overwrite": overwrite,
-            "force": force,
-            "dry_run": dry_run,
-            "fpp": fpp if options.was_given("fpp") else None,
-            "ndv": ndv,
-            "max_bytes": max_bytes,
-            "format_options": format_options,
-            "replace": replace,
-            "policy": asked,
-            "threads": threads,
-        }
-        return run("add", dataset, chosen, form, target=output_, in_place=in_place)
-    with output.Bars() as bars:
-        report = add(
-            dataset.single,
-            columns,
-            exclude=exclude,
-            output=output_,
-            in_place=in_place,
-            force=force,
-            overwrite=overwrite,
-            dry_run=dry_run,
-            fpp=fpp if options.was_given("fpp") else None,
-            ndv=ndv,
-            max_bytes=max_bytes,
-            format_options=format_options,
-            replace=replace,
-            policy=asked,
-            threads=threads,
-            progress=bars,
-        )
-    output.write("add", report, form, text.change)
-    return 0
+    options_["policy"] = policy_file(options_["policy"], no_policy=no_policy)
+    return change(dataset, AddOptions(**options_), form)

@@ -1,4 +1,4 @@
-"""What commands share when they are given more than one file: paths, engines, rows, and the exit code."""
+"""What commands share for more than one file: paths, engines, rows, and the exit code."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.os_errors import hint, read_file, reason
 
 if TYPE_CHECKING:
+    from bloomcli.commands.options import Options
+    from bloomcli.datasets.engine import Engine
     from bloomcli.datasets.task import Task
     from bloomcli.model.dataset import DatasetReport, FileRow
-    from bloomcli.storage.listing import Listed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """The options that say which files, and what works on them."""
+    """The options that name the files, and the engine that works on them."""
 
     paths: tuple[str, ...]
     files_from: str | None
@@ -41,8 +42,8 @@ class Dataset:
 
     @cached_property
     def single(self) -> str | None:
-        """The one file that is meant; None when it is a dataset. The system is asked once: it may answer otherwise
-        the next time. Raises UnreadableError."""
+        """The one file that is named; None for a dataset. The file system is asked once, as its answer may change.
+        Raises UnreadableError."""
         from bloomcli.storage.listing import is_dataset
 
         if self.files_from is None and self.engine == "local" and not is_dataset(self.paths):
@@ -51,14 +52,14 @@ class Dataset:
 
 
 def read_named(source: str) -> bytes:
-    """What a file that an option names holds; ``-`` is standard input. Raises UnreadableError."""
+    """The bytes of a file that an option names; ``-`` is standard input. Raises UnreadableError."""
     try:
         if source != "-":
             return read_file(source)
         data: bytes | None = sys.stdin.buffer.read()
     except OSError as error:
         raise UnreadableError(f"can't be read: {reason(error)}", path=source, hint=hint(error)) from None
-    if data is None:  # a program that shares it has made it so
+    if data is None:  # another program that shares it made it non-blocking
         raise UnreadableError("can't be read: it does not wait for what is still to come", path=source)
     return data
 
@@ -66,7 +67,7 @@ def read_named(source: str) -> bytes:
 def _listed(source: str) -> list[str]:
     from bloomcli.storage.listing import read_list
 
-    # names of files are bytes: those that are no text in the locale are kept
+    # names of files are bytes, and need not be text in the locale
     return read_list(os.fsdecode(read_named(source)).split("\n"))
 
 
@@ -78,7 +79,7 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 
 
 def dataset_options(function: F) -> F:
-    """Gather the options that every command has for datasets into one ``dataset`` argument."""
+    """Add the options that every command has for datasets, gathered in one ``dataset`` argument."""
 
     @wraps(function)
     def gathered(**arguments: Any) -> Any:
@@ -120,54 +121,27 @@ def dataset_options(function: F) -> F:
     return gathered  # type: ignore[return-value]
 
 
-def run(
-    command: str,
-    dataset: Dataset,
-    options: dict[str, Any],
-    form: str,
-    *,
-    target: str | None = None,
-    in_place: bool = False,
-) -> int:
-    """Run a command over a dataset, print its report, and give the exit code."""
-    return write(work(command, dataset, options, target=target, in_place=in_place), form)
+def run(dataset: Dataset, options: Options, form: str) -> int:
+    """Run a command over a dataset, print its report, and give the exit code.
 
-
-def work(
-    command: str,
-    dataset: Dataset,
-    options: dict[str, Any],
-    *,
-    target: str | None = None,
-    in_place: bool = False,
-    choose: Callable[[Sequence[Listed]], list[Listed]] | None = None,
-) -> DatasetReport:
-    """Run a command over a dataset, on either engine, with bars. Raises UsageError where there are no files.
-
-    `choose` takes the files that the paths mean and gives those to work on.
+    Raises:
+        UsageError: contradicting options, or no files.
     """
-    from bloomcli.datasets.task import plan
-    from bloomcli.storage.listing import expand
+    from bloomcli.datasets.engine import plan_files
 
     paths = named_paths(dataset)
-    check_engine(dataset)
-    if dataset.engine == "spark":
-        from bloomcli.datasets import spark
+    engine = engine_of(dataset)
+    return write(run_tasks(engine, plan_files(engine, paths, options)), form)
 
-        session = spark_session(dataset)
-        return spark.run(command, paths, options, output=target, in_place=in_place, session=session, choose=choose)
-    from bloomcli.datasets import local
 
-    listed = expand(paths)
-    tasks = plan(command, listed if choose is None else choose(listed), options, output=target, in_place=in_place)
-    if not tasks:
-        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+def run_tasks(engine: Engine, tasks: Sequence[Task]) -> DatasetReport:
+    """Run tasks, with a progress bar."""
     with output.Bars() as bars:
-        return local.run(tasks, jobs=dataset.jobs, fail_fast=dataset.fail_fast, on_row=meter(bars, tasks))
+        return engine.run(tasks, on_row=meter(bars, tasks))
 
 
 def named_paths(dataset: Dataset) -> list[str]:
-    """The paths that were named, by argument or list. Raises UsageError where there are none."""
+    """The paths that arguments or a list name. Raises UsageError where there are none."""
     paths = dataset.all_paths()
     if not paths:
         if dataset.files_from is None:
@@ -176,19 +150,26 @@ def named_paths(dataset: Dataset) -> list[str]:
     return paths
 
 
-def spark_session(dataset: Dataset) -> Any:
-    """The session that the options ask for. Raises UnsupportedError."""
+def engine_of(dataset: Dataset) -> Engine:
+    """The engine that the options name. Raises UsageError, UnsupportedError."""
     import warnings
 
-    from bloomcli.datasets import spark
+    from bloomcli.datasets.engine import choose_engine
 
-    # PySpark warns of pandas' version, which bloom doesn't use; under spark-submit that would get among the results
+    _check_engine_options(dataset)
+    # PySpark warns of pandas' version, which bloom doesn't use; under spark-submit that would mix with the results
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
-    return spark.session(dataset.master, dict(pair.split("=", 1) for pair in dataset.conf))
+    return choose_engine(
+        dataset.engine,
+        jobs=dataset.jobs,
+        fail_fast=dataset.fail_fast,
+        master=dataset.master,
+        conf=dict(pair.split("=", 1) for pair in dataset.conf),
+    )
 
 
-def check_engine(dataset: Dataset) -> None:
-    """Options of one engine mean nothing to the other. Raises UsageError."""
+def _check_engine_options(dataset: Dataset) -> None:
+    """Raise UsageError for options of one engine that have no meaning for the other."""
     if dataset.engine == "spark":
         if dataset.jobs is not None:
             raise UsageError(
@@ -201,18 +182,18 @@ def check_engine(dataset: Dataset) -> None:
 
 
 def meter(bars: output.Bars, tasks: Sequence[Task]) -> Callable[[FileRow], None]:
-    """Moves a bar on as files are done."""
+    """A function that moves a bar on with each file that is done."""
     sizes = {t.path: max(t.size, 0) for t in tasks}
     files, total = len(tasks), sum(max(t.size, 0) for t in tasks)
     done = [0, 0]
 
-    def tell(row: FileRow) -> None:
+    def on_row(row: FileRow) -> None:
         done[0] += 1
         done[1] += sizes.get(row.path, 0)
         bars.describe("files", f"{done[0]:,} of {files:,} files")
         bars("files", done[1], total)
 
-    return tell
+    return on_row
 
 
 def write(report: DatasetReport, form: str) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from bloomcli.cli import options, output
-from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.cli import options
+from bloomcli.cli.changes import change
+from bloomcli.cli.dataset import Dataset, dataset_options
 
 
 @click.command(
@@ -24,52 +27,13 @@ Examples:
 @options.max_bytes_option("Fold further, down to this size, even where that misses the rate.")
 @options.format_option("text", "json")
 @dataset_options
-def command(
-    dataset: Dataset,
-    columns: tuple[str, ...],
-    exclude: tuple[str, ...],
-    output_: str | None,
-    in_place: bool,
-    force: bool,
-    overwrite: bool,
-    dry_run: bool,
-    fpp: float,
-    max_bytes: int | None,
-    form: str,
-) -> int:
+def command(dataset: Dataset, form: str, **options_: Any) -> int:
     """Shrink oversized filters without reading a column.
 
     Writers that don't know how many distinct values a column has write 1 MiB filters for a handful of
     values. A filter halves by ORing neighbouring blocks, and is then exactly the filter that half the
     size would have given. Filters that can't shrink are kept as they are.
     """
-    from bloomcli.commands.fold import fold
-    from bloomcli.report import text
+    from bloomcli.commands.options import FoldOptions
 
-    if dataset.single is None:
-        chosen = {
-            "columns": columns,
-            "exclude": exclude,
-            "fpp": fpp,
-            "max_bytes": max_bytes,
-            "overwrite": overwrite,
-            "force": force,
-            "dry_run": dry_run,
-        }
-        return run("fold", dataset, chosen, form, target=output_, in_place=in_place)
-    with output.Bars() as bars:
-        report = fold(
-            dataset.single,
-            fpp=fpp,
-            columns=columns,
-            exclude=exclude,
-            max_bytes=max_bytes,
-            output=output_,
-            in_place=in_place,
-            force=force,
-            overwrite=overwrite,
-            dry_run=dry_run,
-            progress=bars,
-        )
-    output.write("fold", report, form, text.change)
-    return 0
+    return change(dataset, FoldOptions(**options_), form)

@@ -45,13 +45,15 @@ def command(dataset: Dataset, columns: tuple[str, ...], exclude: tuple[str, ...]
     A filter that can't be read is a row that says why. Of directories, globs and several files: one row each.
     Links to directories are followed where they are named; those found in a directory are rows that say so.
     """
-    from bloomcli.commands.inspect import inspect
+    from bloomcli.commands import inspect
+    from bloomcli.commands.options import InspectOptions
 
+    asked = InspectOptions(columns=columns, exclude=exclude)
     if dataset.single is None:
         if every:
             raise UsageError("--all is for one file: of several, each is a row", hint="name one file")
-        return run("inspect", dataset, {"columns": columns, "exclude": exclude}, form)
-    report = inspect(dataset.single, columns=columns, exclude=exclude)
+        return run(dataset, asked, form)
+    report = inspect.run(dataset.single, asked)
     if form == "csv":
         from bloomcli.report import csv
 

@@ -155,9 +155,9 @@ def format_option(*choices: str) -> Callable[[F], F]:
     )
 
 
-def fpp_option(text: str) -> Callable[[F], F]:
+def fpp_option(text: str, *, default: float | None = 0.01) -> Callable[[F], F]:
     """``--fpp``."""
-    return click.option("--fpp", type=Rate(), default=0.01, show_default=True, metavar="RATE", help=text)
+    return click.option("--fpp", type=Rate(), default=default, show_default=True, metavar="RATE", help=text)
 
 
 def was_given(name: str) -> bool:
@@ -171,13 +171,12 @@ def max_bytes_option(text: str) -> Callable[[F], F]:
 
 
 def target_options(function: F) -> F:
-    """Where a changed file goes: ``--output``, ``--in-place``, ``--overwrite``, ``--dry-run``."""
+    """Where a changed file goes: ``--output``, ``--in-place``, ``--force``, ``--overwrite``, ``--dry-run``."""
     for option in reversed(
         (
             click.option(
                 "-o",
                 "--output",
-                "output_",
                 type=Output(),
                 metavar="FILE",
                 help="Write the new file here; of many files, below this directory, where files that an earlier run "

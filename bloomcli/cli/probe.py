@@ -74,7 +74,8 @@ def command(
 
     Exits with 0 if some value may be present somewhere, with 1 if every value is absent everywhere.
     """
-    from bloomcli.commands.probe import probe
+    from bloomcli.commands import probe
+    from bloomcli.commands.options import ProbeOptions
     from bloomcli.report import text
 
     arguments = [argument.removeprefix(_MARK) for argument in dataset.paths]
@@ -85,22 +86,14 @@ def command(
     if source is not None:
         wanted += _lines(source)
     where = replace(dataset, paths=tuple(arguments[:named]))
+    asked = ProbeOptions(
+        values=wanted, column=column, exclude=exclude, explain=explain, skip_blank=source is not None
+    )
     if where.single is None:
         if explain:
             raise UsageError("--explain is for one file: of several, each is a row", hint="name one file")
-        if not wanted:
-            raise UsageError("no values to probe", hint="give them after the file, or with --values-from")
-        asked = {
-            "values": wanted,
-            "column": column,
-            "exclude": exclude,
-            "explain": explain,
-            "skip_blank": source is not None,
-        }
-        return run("probe", where, asked, form)
-    report = probe(
-        where.single, wanted, column=column, exclude=exclude, explain=explain, skip_blank=source is not None
-    )
+        return run(where, asked, form)
+    report = probe.run(where.single, asked)
     output.write("probe", report, form, text.probe)
     return 1 if report.absent_everywhere else 0
 

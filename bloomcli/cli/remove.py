@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from bloomcli.cli import options, output
-from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.cli import options
+from bloomcli.cli.changes import change
+from bloomcli.cli.dataset import Dataset, dataset_options
 
 
 @click.command(
@@ -21,17 +24,7 @@ Examples:
 @options.target_options
 @options.format_option("text", "json")
 @dataset_options
-def command(
-    dataset: Dataset,
-    columns: tuple[str, ...],
-    exclude: tuple[str, ...],
-    output_: str | None,
-    in_place: bool,
-    force: bool,
-    overwrite: bool,
-    dry_run: bool,
-    form: str,
-) -> int:
+def command(dataset: Dataset, form: str, **options_: Any) -> int:
     """Remove Bloom filters, everything else staying as it is.
 
     What `bloom add` added and this removes leaves the original file, bit for bit. Filters that another
@@ -41,23 +34,6 @@ def command(
     filter (an offset of 0 or -1, a length alone) won't find them there again after `bloom add` and this;
     every other byte is the original's.
     """
-    from bloomcli.commands.remove import remove
-    from bloomcli.report import text
+    from bloomcli.commands.options import RemoveOptions
 
-    if dataset.single is None:
-        chosen = {"columns": columns, "exclude": exclude, "overwrite": overwrite, "force": force, "dry_run": dry_run}
-        return run("remove", dataset, chosen, form, target=output_, in_place=in_place)
-    with output.Bars() as bars:
-        report = remove(
-            dataset.single,
-            columns=columns,
-            exclude=exclude,
-            output=output_,
-            in_place=in_place,
-            force=force,
-            overwrite=overwrite,
-            dry_run=dry_run,
-            progress=bars,
-        )
-    output.write("remove", report, form, text.change)
-    return 0
+    return change(dataset, RemoveOptions(**options_), form)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from bloomcli.cli.dataset import Dataset, work
+from bloomcli.cli.dataset import Dataset, engine_of, named_paths, run_tasks
 from bloomcli.cli.options import was_given
+from bloomcli.commands.options import GateOptions, SurveyOptions
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.policy.policy_file import NAME, PYPROJECT, find
 from bloomcli.policy.starter import starter
 from bloomcli.report.human import printable
-from bloomcli.storage.listing import Listed
 from bloomcli.storage.local.atomic import place
 from bloomcli.storage.os_errors import is_there, refused
 from bloomcli.validation import gate
@@ -29,40 +29,37 @@ _OTHERS: Final = frozenset({"init", "policy", "files", "files_from", "jobs", "fa
 """Which policy is written, of which files, and what works on them."""
 
 
-def write_policy(dataset: Dataset, policy: str | None, asked_for: Mapping[str, Any]) -> int:
+def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
     """Write a policy of what the files have. What was left out, fails already or no longer counts is told.
 
     Args:
         dataset: the files.
-        policy: where to write it; None for bloom.toml in this folder.
-        asked_for: options of the gate.
+        given: options of the gate; `policy` is the file to write, or None for bloom.toml in this folder.
 
     Raises:
         UsageError: an option that means nothing here, a policy that is there already, no files.
         UnreadableError: none of the files could be read.
     """
     _refuse_others()
-    target = Path(policy or NAME)
+    target = Path(given["policy"] or NAME)
     with refused(target):
         above = _free(target)
-    asked = gate.ask(**{name: asked_for[name] for name in _TAKEN})
-    found: list[int] = []
-
-    def choose(listed: Sequence[Listed]) -> list[Listed]:
-        found.append(len(listed))
-        return asked.choose(listed)
-
-    report = work("survey", dataset, {"columns": asked.columns, "policy": asked.policy}, choose=choose)
+    request = gate.request(GateOptions(**{name: given[name] for name in _TAKEN}))
+    columns, paths = tuple(request.options.columns), named_paths(dataset)
+    survey = SurveyOptions(columns=columns, policy=request.policy)
+    engine = engine_of(dataset)
+    chosen = request.choose(engine.find(paths, survey))
+    report = run_tasks(engine, engine.plan(chosen.files, survey))
     _tell_failed(report.rows)
     base = os.path.abspath(target.parent)  # noqa: PTH100  links stay as they are named
-    schema = asked_for["table_schema"]
+    schema = given["table_schema"]
     text = starter(
         report.rows,
         base=base,
-        columns=asked.columns,
-        readers=asked.policy.whole.readers or (),
+        columns=columns,
+        readers=request.policy.whole.readers or (),
         table_schema=None if schema is None else os.path.relpath(schema, base),
-        of_files=found[-1] if found[-1] > len(report.rows) else None,
+        of_files=chosen.found if chosen.found > len(report.rows) else None,
     )
     with refused(target):
         place(target, text.encode(), overwrite=False)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from bloomcli.cli import options, output
-from bloomcli.cli.dataset import Dataset, check_engine, dataset_options, meter, named_paths, spark_session
+from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, run_tasks
 from bloomcli.cli.gate_options import FORMS, gate_options
 from bloomcli.cli.reader_options import policy_file
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from bloomcli.model.gate import GateReport
-    from bloomcli.validation.gate import GateRequest
+    from bloomcli.validation.gate import GateRequest, GateResults
 
 
 @click.command(
@@ -41,39 +41,45 @@ def command(
     init: bool,
     explain: str | None,
     no_policy: bool,
-    policy: str | None,
     max_per_rule: int | None,
     reports: tuple[tuple[str, str], ...],
     form: str,
-    **asked_for: Any,
+    **options_: Any,
 ) -> int:
-    """Check that filters are sound, wanted ones are there, and (--deep) that none misses a value.
+    """Check that filters are sound, required ones are there, and (--deep) that none misses a value.
 
-    Structure always: headers, lengths, offsets, overlaps with other parts of the file, and the wrong
-    filters that known writers leave. Each finding has a rule's stable id, which --explain explains.
+    Always checks the structure: headers, lengths, offsets, overlaps with other parts of the file, and wrong
+    filters of known writers. Each finding has the id of a rule, which --explain explains.
 
-    A policy says what a team asks of its files: bloom.toml, or [tool.bloom] in pyproject.toml, in this
-    folder or the nearest one above that has one. --init writes one.
+    A policy is what a team requires of its files: bloom.toml, or [tool.bloom] in pyproject.toml, in this folder
+    or the nearest one above that has one. --init writes one.
 
     Exits with 1 if there is a finding worse than a note that is neither switched off nor in the baseline.
     """
     if explain is not None:
         return _explain(explain, form)
-    if options.was_given("seed") and asked_for["sample"] is None and asked_for["sample_row_groups"] is None:
+    if options.was_given("seed") and options_["sample"] is None and options_["sample_row_groups"] is None:
         raise UsageError("--seed is of a sample, and none is asked for", hint="--sample 5%")
     if init:
         from bloomcli.cli.starter import write_policy
 
-        return write_policy(dataset, policy, asked_for)
-    found = policy_file(policy, no_policy=no_policy)
+        return write_policy(dataset, options_)
+    from bloomcli.commands.options import GateOptions
     from bloomcli.validation import gate
 
-    asked = gate.ask(policy=found, **asked_for)
+    policy = policy_file(options_.pop("policy"), no_policy=no_policy)
+    request = gate.request(GateOptions(policy=policy, **options_))
     if reports:
         from bloomcli.cli.reports import check
 
-        check([path for _, path in reports], (found, asked_for["baseline"], asked_for["table_schema"]))
-    report = _run(dataset, asked, errors_told=not reports and form in {"text", "json"})
+        check([path for _, path in reports], (policy, options_["baseline"], options_["table_schema"]))
+    results = _validate(dataset, request, errors_told=not reports and form in {"text", "json"})
+    baseline = results.new_baseline()
+    if baseline is not None:
+        from bloomcli.validation.baseline import save
+
+        save(baseline)
+    report = results.report(baseline)
     _write(report, form, max_per_rule, sys.stdout)
     sys.stdout.flush()  # what comes next may fail
     for other, path in reports:
@@ -81,50 +87,47 @@ def command(
     return report.exit_code
 
 
-def _run(dataset: Dataset, asked: GateRequest, *, errors_told: bool) -> GateReport:
+def _validate(dataset: Dataset, request: GateRequest, *, errors_told: bool) -> GateResults:
     from bloomcli.validation import gate
 
     if dataset.single is not None:
-        return _single(dataset.single, asked, errors_told=errors_told)
-    check_engine(dataset)
+        return _single(dataset.single, request, errors_told=errors_told)
     paths = named_paths(dataset)
-    if dataset.engine == "spark":
-        from bloomcli.datasets import spark
-
-        session = spark_session(dataset)
-        return asked.report(spark.run("validate", paths, asked.options(), session=session, choose=asked.choose))
-    from bloomcli.datasets import local
-
-    tasks = gate.tasks_for(asked, paths)
-    with output.Bars() as bars:
-        done = local.run(tasks, jobs=dataset.jobs, fail_fast=dataset.fail_fast, on_row=meter(bars, tasks))
-    return asked.report(done)
+    engine = engine_of(dataset)
+    chosen = request.choose(engine.find(paths, request.options))
+    done = run_tasks(engine, engine.plan(chosen.files, request.options))
+    return gate.results(request, chosen, done)
 
 
-def _single(path: str, asked: GateRequest, *, errors_told: bool) -> GateReport:
-    """One file. Where it can't be read a person is told so by the error; other forms of report hold it, and
-    where something was found before, all do."""
+def _single(path: str, request: GateRequest, *, errors_told: bool) -> GateResults:
+    """Check one file. If it can't be read, text and JSON leave that to the error message, unless something was found
+    before; other forms of report contain the error."""
     from bloomcli.datasets import task
+    from bloomcli.datasets.engine import choose_engine
     from bloomcli.errors import BloomError
+    from bloomcli.model.dataset import DatasetReport
     from bloomcli.validation import gate
 
-    tasks = gate.tasks_for(asked, [path])
-    if not tasks:  # the policy excludes it
-        return gate.none(asked)
-    (one,) = tasks
+    engine = choose_engine()
+    chosen = request.choose(engine.find([path], request.options))
+    rows = []
     with output.Bars() as bars:
-        if errors_told:
-            from bloomcli.commands.validate import validate
+        for one in engine.plan(chosen.files, request.options):  # none, if the policy excludes the file
+            if errors_told:
+                from bloomcli.commands import validate
 
-            try:
-                row = task.validated(validate(one.path, progress=bars, **one.options))
-            except BloomError as error:
-                if not error.findings:
-                    raise
-                row = task.failed(one.path, error)
-        else:
-            row = task.run(one, bars)
-    return gate.alone(row, asked, row.seconds)
+                try:
+                    row = task.validated(validate.run(one.path, request.options, progress=bars))
+                except BloomError as error:
+                    if not error.findings:
+                        raise
+                    row = task.failed(one.path, error)
+            else:
+                row = task.run(one, bars)
+            rows.append(row)
+    seconds = sum(row.seconds for row in rows)
+    done = DatasetReport(command="validate", engine="local", jobs=1, seconds=seconds, rows=tuple(rows))
+    return gate.results(request, chosen, done)
 
 
 def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO) -> None:
@@ -160,7 +163,7 @@ def _save(report: GateReport, form: str, path: str, per_rule: int | None) -> Non
 
 
 def _explain(name: str, form: str) -> int:
-    """Rules are texts: they take the place of the look at files, and of what would be made of that."""
+    """Print the page of a rule, or the list of rules. No file is checked, and nothing is made of files."""
     for parameter, option in (("init", "--init"), ("reports", "--report")):
         if options.was_given(parameter):
             raise UsageError(f"--explain looks at no files: there is nothing for {option}")

@@ -4,132 +4,108 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
 
-from bloomcli import limits
 from bloomcli.checks.additions import Readers
-from bloomcli.commands.arguments import names, readers_policy
-from bloomcli.commands.change import ChangeRequest, Target, change
+from bloomcli.commands.change import ChangeRequest, change
 from bloomcli.commands.columns import select
-from bloomcli.commands.existing_filters import Place, holds_nothing, incomplete, present, shortfall
+from bloomcli.commands.existing_filters import ChunkKey, existing_filters, holds_nothing, incomplete, shortfall
+from bloomcli.commands.options import AddOptions, policy_of
 from bloomcli.commands.progress import Progress
+from bloomcli.commands.targets import target_of
 from bloomcli.errors import UsageError
-from bloomcli.formats.add_options import checked_options, for_old_readers, refuse_foreign
+from bloomcli.formats.add_options import for_old_readers, refuse_foreign
 from bloomcli.formats.base import Chosen, FilterFile, Plan, SizeRule
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
 from bloomcli.model.file import ChangeReport, Column, FilterFacts
 from bloomcli.policy.policy import FilePolicy, Policy
 
-FPP: Final = 0.01
-"""The rate of filters for which none is asked."""
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Adding:
+    """What `add` does to any file. The policy says who reads it: columns in which a reader would lose rows get no
+    filter."""
 
-def size_rule(
-    fpp: float,
-    ndv: int | None = None,
-    max_bytes: int | None = None,
-    options: OptionValues = NO_OPTIONS,
-) -> SizeRule:
-    """Check the figures that size filters, and the options that belong to single formats. Raises UsageError."""
-    if not 0 < fpp < 1:
-        raise UsageError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
-    if ndv is not None and ndv < 1:
-        raise UsageError(f"a number of distinct values is 1 or more, not {ndv}")
-    if max_bytes is not None and max_bytes < limits.FILTER_MIN_BYTES:
-        raise UsageError(f"the smallest filter has {limits.FILTER_MIN_BYTES} bytes; a cap of {max_bytes} leaves none")
-    return SizeRule(fpp=fpp, ndv=ndv, max_bytes=max_bytes, options=checked_options(options))
+    options: AddOptions
+    rule: SizeRule
+    policy: Policy
+    where_missing: bool
 
+    def plan(self, file: FilterFile) -> Plan:
+        """The change of one file. Raises UsageError."""
+        chosen = self._chosen(file)
+        _refuse(file, chosen, self._readers(file))
+        replace = self.options.replace
+        missing = self.where_missing and not replace
+        refuse_foreign(self.rule.options, file.format, file.source.path)
+        return file.plan_add(chosen, self._size_rule(file), replace=replace, missing=missing)
 
-def order(
-    columns: Sequence[str],
-    *,
-    fpp: float | None = None,
-    ndv: int | None = None,
-    max_bytes: int | None = None,
-    replace: bool = False,
-    missing: bool = False,
-    exclude: Sequence[str] = (),
-    policy: Policy | None = None,
-    kind: str | None = None,
-    variant: str | None = None,
-    mosaic_draft: bool = False,
-    format_options: OptionValues = NO_OPTIONS,
-) -> ChangeRequest:
-    """What to add, to whichever file; with `missing`, where there are no filters yet. Raises UsageError.
+    def done(self, file: FilterFile) -> str | None:
+        """Why the file needs no change. Raises FilterExists where its filters don't meet the options."""
+        if holds_nothing(file):
+            return "there are no rows to filter"
+        if self.options.replace:
+            return None
+        chosen = self._chosen(file)
+        existing = existing_filters(file, chosen)
+        short = shortfall(
+            file, chosen, self._size_rule(file), existing, has_to_meet_size=lambda _: self.options.sized
+        )
+        if short is not None:
+            raise short
+        return None if incomplete(file, chosen, existing) else "the columns have filters already"
 
-    The policy says who reads which file: columns in which a reader would lose rows by a filter get none.
-    """
-    if not columns:
-        raise UsageError("no columns to add filters for", hint="name them with --columns")
-    asked = fpp is not None or ndv is not None
-    options = {"kind": kind, "variant": variant, "mosaic_draft": mosaic_draft, **format_options}
-    given = {name: value for name, value in options.items() if value is not None and value is not False}
-    rule = size_rule(FPP if fpp is None else fpp, ndv, max_bytes, given)
-    rule = rule._replace(by_default=not asked)
+    def made(self, file: FilterFile, output: FilterFile) -> bool:
+        """Whether `output` is what these options make of `file`."""
+        options, chosen = self.options, self._chosen(file)
+        if not file.alike(output, {c.index for c in chosen}):
+            return False
+        existing = existing_filters(output, chosen)
+        if incomplete(output, chosen, existing):
+            return False
+        before = existing_filters(file, chosen) if options.replace or not options.sized else {}
+        if options.replace and any(_bits(found) == _bits(existing.get(key)) for key, found in before.items()):
+            return False  # it may be the filter that had to be replaced
 
-    wanted = names(columns, "columns")
-    unwanted = names(exclude, "columns")
-    whole = Policy() if policy is None else policy
+        def has_to_meet_size(key: ChunkKey) -> bool:
+            return options.sized or options.replace or key not in before  # others may have made the source's own
 
-    def readers_of(file: FilterFile) -> Readers:
-        if for_old_readers(rule.options):  # who asks for a form that old readers have knows who reads it
+        return shortfall(output, chosen, self._size_rule(file), existing, has_to_meet_size) is None
+
+    def remarks(self, file: FilterFile) -> tuple[str, ...]:
+        """What the caller should know of the readers."""
+        return tuple(self._readers(file).remarks(self._chosen(file), self.rule.largest_split_block))
+
+    def _readers(self, file: FilterFile) -> Readers:
+        if for_old_readers(self.rule.options):  # the choice of a form for old readers says who reads the file
             return Readers(file.format, FilePolicy(readers_said=True))
-        return Readers(file.format, whole.for_file(file.source.path))
+        return Readers(file.format, self.policy.for_file(file.source.path))
 
-    def chosen(file: FilterFile) -> Chosen:
-        readers = readers_of(file)
+    def _chosen(self, file: FilterFile) -> Chosen:
+        readers = self._readers(file)
 
         def why_not(column: Column) -> str | None:
             refusal = readers.refusal(column)
             return file.why_not(column) if refusal is None else refusal.reason
 
-        return select(file.leaves, wanted, path=file.source.path, exclude=unwanted, why_not=why_not)
+        options = self.options
+        return select(file.leaves, options.columns, path=file.source.path, exclude=options.exclude, why_not=why_not)
 
-    def sized(file: FilterFile) -> SizeRule:
-        return rule._replace(least=readers_of(file).smallest())
+    def _size_rule(self, file: FilterFile) -> SizeRule:
+        return self.rule._replace(least=self._readers(file).smallest())
 
-    def done(file: FilterFile) -> str | None:
-        if holds_nothing(file):
-            return "there are no rows to filter"
-        if replace:
-            return None
-        own = chosen(file)
-        there = present(file, own)
-        short = shortfall(file, own, sized(file), there, rated=lambda _: asked)
-        if short is not None:
-            raise short
-        return None if incomplete(file, own, there) else "the columns have filters already"
 
-    def made(file: FilterFile, output: FilterFile) -> bool:
-        own = chosen(file)
-        if not file.alike(output, {c.index for c in own}):
-            return False
-        there = present(output, own)
-        if incomplete(output, own, there):
-            return False
-        before = present(file, own) if replace or not asked else {}
-        if replace and any(_bits(found) == _bits(there.get(place)) for place, found in before.items()):
-            return False  # it may be the one that was to be replaced
-
-        def rated(place: Place) -> bool:
-            return asked or replace or place not in before  # the source's own may be anybody's, others are ours
-
-        return shortfall(output, own, sized(file), there, rated) is None
-
-    def plan(file: FilterFile) -> Plan:
-        own = chosen(file)
-        _refuse(file, own, readers_of(file))
-        refuse_foreign(rule.options, file.format, file.source.path)
-        return file.plan_add(own, sized(file), replace=replace, missing=missing and not replace)
-
-    def remarks(file: FilterFile) -> tuple[str, ...]:
-        return tuple(readers_of(file).remarks(chosen(file), rule.largest_split_block))
-
-    return ChangeRequest(command="add", plan=plan, done=done, made=made, remarks=remarks)
+def request(options: AddOptions, *, where_missing: bool = False) -> ChangeRequest:
+    """What to add, to any file; with `where_missing`, only where a column has no filter. Raises UsageError."""
+    options = options.checked()
+    adding = _Adding(
+        options=options, rule=options.size_rule(), policy=policy_of(options), where_missing=where_missing
+    )
+    return ChangeRequest(command="add", plan=adding.plan, done=adding.done, made=adding.made, remarks=adding.remarks)
 
 
 def _refuse(file: FilterFile, columns: Sequence[Column], readers: Readers) -> None:
-    """Raise where a column was named in which a reader would lose rows."""
+    """Raise UsageError for a column in which a reader would lose rows."""
     for column in columns:
         refusal = readers.refusal(column)
         if refusal is not None:
@@ -139,8 +115,13 @@ def _refuse(file: FilterFile, columns: Sequence[Column], readers: Readers) -> No
 
 
 def _bits(kinds: dict[str | None, FilterFacts] | None) -> list[tuple[int | None, float | None, float | None]]:
-    """What filters that are the same have in common."""
+    """Figures that are the same for equal filters."""
     return [(f.bitset_bytes, f.fill, f.fpp) for f in (kinds or {}).values()]
+
+
+def run(path: str | os.PathLike[str], options: AddOptions, *, progress: Progress | None = None) -> ChangeReport:
+    """Change one file. Raises: as `add`."""
+    return change(path, request(options), target_of(options), threads=options.threads, progress=progress)
 
 
 def add(
@@ -175,14 +156,15 @@ def add(
 
     Args:
         path: a local file.
-        columns: leaf paths or globs. Globs leave out columns that can't have a filter: the report names them.
-        exclude: leaf paths or globs of columns to leave out, whatever `columns` says.
+        columns: one or several leaf paths or globs. Globs leave out columns that can't have a filter: the report
+            names them.
+        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
         output: the file to write; or
         in_place: replace the file itself, atomically.
         force: replace it even within a Delta, Iceberg or Hudi table, whose log records the file's size.
         overwrite: let `output` replace a file that exists.
-        fpp: false-positive rate to meet, between 0 and 1; 0.01 where none is given. ORC's filters have the size that
-            orc-core gives them for it, and may miss it by a little: the report tells of those only if one is given.
+        fpp: false-positive rate to meet, between 0 and 1; 0.01 if None. ORC's filters have the size that orc-core
+            gives them for the rate, and may miss it by a little: the report names those only if a rate is given.
         ndv: distinct values per row group to size for, instead of measuring. In ORC not more than a row group's
             rows, except below lists and maps, where a row has several.
         max_bytes: cap of one filter's bitset, bytes; rounded down to a power of two.
@@ -190,29 +172,32 @@ def add(
         variant: Parquet, for tests and old readers: write one of the headers of the drafts of 2018
             ("parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"), hashed with Murmur3.
         mosaic_draft: Mosaic: write version 2 of the format, a draft that released readers refuse; without it
-            filters can't be added to a Mosaic file. Other formats take no notice.
-        format_options: options of single formats, by name; for those of formats that other packages add.
-        replace: build new filters where there are some already.
+            filters can't be added to a Mosaic file. It has no effect on other formats.
+        replace: build new filters where a column has filters already.
         readers: the engines that read the file. Globs leave columns out in which one of them would lose rows by a
             sound filter; where such a column is named, that is an error. All known engines that read files as they
-            are, if none is named here or by the policy. Filters have two blocks at least where Impala is among them.
+            are, if none is named here or by the policy. Filters have at least two blocks where Impala is among them.
         table_schema: file with the table's schema, for readers that look values up at its types.
-        policy: a policy, or the file that holds one, of which `readers`, `table-schema` and what it says of the rules
-            about readers count; what is given here besides wins over it.
+        policy: a policy, or the file that holds one. Its `readers`, its `table-schema` and its settings for the rules
+            about readers apply; the arguments of this function take precedence.
         dry_run: write nothing; the report says what would be done, sizes being upper bounds.
         threads: column chunks decoded at a time; the machine's cores by default.
         progress: called with ("copy" or "decode", bytes done, bytes in all), from several threads.
 
     Raises:
         UsageError: contradicting options, an unknown or BOOLEAN column, one in which a reader would lose rows, a
-            filter that is there already, an unknown reader, a policy or a schema that can't be read.
+            column that has a filter already, an unknown reader, a policy or a schema that can't be read.
         UnreadableError: the file can't be read, or changed meanwhile.
         UnsupportedError: encrypted columns, a signed footer, an unknown codec or encoding.
         WriteError: the output could not be written; the original is whole, nothing is left behind.
     """
-    what = order(
-        columns,
+    options = AddOptions(
+        columns=columns,
         exclude=exclude,
+        output=output,
+        in_place=in_place,
+        force=force,
+        overwrite=overwrite,
         fpp=fpp,
         ndv=ndv,
         max_bytes=max_bytes,
@@ -221,7 +206,10 @@ def add(
         mosaic_draft=mosaic_draft,
         format_options=format_options,
         replace=replace,
-        policy=readers_policy(policy, readers=readers, table_schema=table_schema),
+        readers=readers,
+        table_schema=table_schema,
+        policy=policy,
+        dry_run=dry_run,
+        threads=threads,
     )
-    target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
-    return change(path, what, target, threads=threads, progress=progress)
+    return run(path, options, progress=progress)

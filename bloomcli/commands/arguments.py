@@ -1,4 +1,4 @@
-"""What callers of the library give where several things may be meant: one is given as it is."""
+"""Arguments of the library's functions that may be one thing or several, and the policy as all options together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bloomcli.policy.policy import Policy, with_options
 
 
 def names(given: str | Iterable[str], what: str) -> tuple[str, ...]:
-    """Names of columns and the like: a single one is meant as one, not as its letters.
+    """Names of columns and the like. A single text is one name, not a name a letter.
 
     Args:
         given: one name or several.
@@ -27,13 +27,13 @@ def names(given: str | Iterable[str], what: str) -> tuple[str, ...]:
 
 
 def several(given: object) -> tuple[object, ...]:
-    """What is given, where it is one thing; the things in it, where it is a list of them."""
+    """The things in a list or another iterable; a text, or anything else, alone."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         return (given,)
     return tuple(given)
 
 
-def readers_policy(
+def read_policy(
     policy: Policy | str | os.PathLike[str] | None,
     *,
     readers: str | Sequence[str] | None = (),
@@ -41,13 +41,13 @@ def readers_policy(
     max_fpp: float | None = None,
     max_oversize: float | None = None,
 ) -> Policy:
-    """The policy, or that of a file, with what is asked for besides.
+    """The policy with the options that take the place of what it says.
 
     Args:
-        policy: a policy, or the file that holds one.
-        readers: names of engines, which take the place of the policy's; none, or None, leave the policy's.
-        table_schema: file with the table's schema, likewise.
-        max_fpp, max_oversize: limits, likewise.
+        policy: a policy, or the file that holds one; None for an empty one.
+        readers: names of engines; the policy's, if this is None or empty.
+        table_schema: file with the table's schema; the policy's, if this is None.
+        max_fpp, max_oversize: limits; the policy's, if they are None.
 
     Raises:
         UsageError: a figure out of range, an unknown engine, a policy or a schema that can't be read.
@@ -59,6 +59,8 @@ def readers_policy(
         from bloomcli.policy.policy_file import load
 
         policy = load(policy, readers=engines)
+    if not engines and table_schema is None and max_fpp is None and max_oversize is None:
+        return policy
     table = None
     if table_schema is not None:
         from bloomcli.policy.table_schema import read

@@ -1,9 +1,11 @@
-"""Filters that are there already: where there are none yet, and whether those that are there are what is asked for.
+"""The filters that a file has: which columns lack filters, and whether the existing ones meet a request to add.
 
-What meets an order is left alone, so that a run can be started again; what doesn't is never passed over in silence.
-A filter meets an order to add when it can be read, readers may use it, it is of the kind and variant that are asked
-for, and no larger than the cap. Its measured rate has to meet the one that is asked for, unless the filter is as
-large as the order makes any for that column: then it can't be better. A rate that nobody asked for isn't held
+Filters that meet a request are left alone, so that a run can be started again; an existing filter that doesn't meet
+it is an error, never passed over in silence.
+
+A filter meets a request when it can be read, readers may use it, it is of the requested kind and variant, and it is
+no larger than the cap. Its measured rate has to meet the requested one, unless the filter is as large as the request
+makes any filter of that column: then no better one can be made. A rate that the caller didn't request isn't held
 against filters of other writers.
 """
 
@@ -17,40 +19,44 @@ from bloomcli.formats.add_options import recorded_choices, refuse_foreign
 from bloomcli.formats.base import FilterFile, SizeRule
 from bloomcli.model.file import Column, FilterFacts
 
-Place = tuple[int, int | None, int]
+ChunkKey = tuple[int, int | None, int]
 """Column ordinal, stripe, row group."""
 
-Present = dict[Place, dict[str | None, FilterFacts]]
-"""The filters at each place by kind, of which only ORC has two; of several of one kind the first, as readers do."""
+Existing = dict[ChunkKey, dict[str | None, FilterFacts]]
+"""The filters of each chunk by kind, of which only ORC has two; of several of one kind the first, as readers do."""
 
 
 def holds_nothing(file: FilterFile) -> bool:
-    """There are no rows to make a filter for. (Without a row index, an ORC file has rows but no row groups.)"""
+    """The file has no rows to make a filter for. (Without a row index, an ORC file has rows but no row groups.)"""
     return not file.row_group_count and not (file.stripes and file.rows)
 
 
-def present(file: FilterFile, columns: Sequence[Column]) -> Present:
-    """Every filter of these columns that readers may come to, read and measured. Other columns aren't looked at."""
-    places: Present = {}
+def existing_filters(file: FilterFile, columns: Sequence[Column]) -> Existing:
+    """Every filter of these columns that readers may use, read and measured. Other columns aren't read."""
+    existing: Existing = {}
     for column in columns:
         for found in file.facts({column.index}):
-            place = (column.index, found.stripe, found.row_group)
-            places.setdefault(place, {}).setdefault(found.encoding, found)
-    return places
+            key = (column.index, found.stripe, found.row_group)
+            existing.setdefault(key, {}).setdefault(found.encoding, found)
+    return existing
 
 
-def incomplete(file: FilterFile, columns: Sequence[Column], there: Present) -> bool:
-    """Some column lacks a filter somewhere."""
-    filtered = {index for index, _, _ in there}
+def incomplete(file: FilterFile, columns: Sequence[Column], existing: Existing) -> bool:
+    """Some chunk of these columns lacks a filter."""
+    filtered = {index for index, _, _ in existing}
     return not holds_nothing(file) and any(c.index not in filtered or file.without_filter(c) for c in columns)
 
 
 def shortfall(
-    file: FilterFile, columns: Sequence[Column], rule: SizeRule, there: Present, rated: Callable[[Place], bool]
+    file: FilterFile,
+    columns: Sequence[Column],
+    rule: SizeRule,
+    existing: Existing,
+    has_to_meet_size: Callable[[ChunkKey], bool],
 ) -> FilterExists | None:
-    """The first filter that isn't what the rule asks for, as the error that says so; None where all are.
+    """The first filter that doesn't meet the rule, as the error that says so; None where all do.
 
-    `rated` tells whether the filter at a place has to meet the rule's rate, or its number of values.
+    `has_to_meet_size` says whether the filter of a chunk has to meet the rule's rate, or its number of values.
     """
 
     @cache
@@ -59,41 +65,41 @@ def shortfall(
         plan = file.plan_add(columns, rule, replace=True)
         return {(c.stripe, c.row_group, c.column): c.bitset_bytes for c in plan.estimate}
 
-    def size_asked_for(found: FilterFacts) -> int | None:
-        """What the rule would make here, at most; only for some formats it is known by row group."""
+    def largest_size(found: FilterFacts) -> int | None:
+        """Bytes of the largest filter that the rule makes for the chunk; some formats know it by stripe only."""
         sizes = largest()
         by_stripe = sizes.get((found.stripe, None, found.column))
         return sizes.get((found.stripe, found.row_group, found.column), by_stripe)
 
-    def too_little(found: FilterFacts) -> str | None:
+    def too_small(found: FilterFacts) -> str | None:
         if rule.ndv is None and found.fpp is not None and found.fpp <= rule.fpp:
             return None
-        asked = size_asked_for(found)
-        if asked is not None and found.bitset_bytes is not None and found.bitset_bytes >= asked:
+        size = largest_size(found)
+        if size is not None and found.bitset_bytes is not None and found.bitset_bytes >= size:
             return None
         if rule.ndv is not None:
-            return f"it has {found.bitset_bytes} bytes, {rule.ndv} values take {asked}"
+            return f"it has {found.bitset_bytes} bytes, {rule.ndv} values take {size}"
         return f"its false-positive rate is {found.fpp:.3g}, {rule.fpp:g} is asked for"
 
     by_index = {c.index: c for c in columns}
-    for place, kinds in there.items():
+    for key, kinds in existing.items():
         first = next(iter(kinds))
         kind = rule.choice("kind")
-        wanted = file.encodings(by_index[place[0]], kind)
+        wanted = file.encodings(by_index[key[0]], kind)
         if kind is None and wanted[0] not in kinds:
             wanted = (first,)
         for encoding in wanted:
             if encoding not in kinds:
                 return _error(file, kinds[first], f"there is no {encoding} stream")
             used = kinds[encoding]
-            why = _unfit(used, rule) or (too_little(used) if rated(place) else None)
+            why = _unfit(used, rule) or (too_small(used) if has_to_meet_size(key) else None)
             if why is not None:
                 return _error(file, used, why)
     return None
 
 
 def _unfit(found: FilterFacts, rule: SizeRule) -> str | None:
-    """Why a filter isn't of use for what is asked for, whatever its rate."""
+    """Why a filter doesn't meet the rule, whatever its rate."""
     if found.problem is not None:
         return f"it can't be read ({found.problem})"
     chosen = recorded_choices(rule.options)

@@ -6,27 +6,23 @@ import os
 from collections.abc import Sequence
 
 from bloomcli.checks.additions import Readers
-from bloomcli.commands.add import size_rule
-from bloomcli.commands.arguments import names
-from bloomcli.commands.change import ChangeRequest, Target, change
+from bloomcli.commands.change import ChangeRequest, change
 from bloomcli.commands.columns import indexes
+from bloomcli.commands.options import FPP, FoldOptions
 from bloomcli.commands.progress import Progress
+from bloomcli.commands.targets import target_of
 from bloomcli.formats.base import FilterFile, Plan
 from bloomcli.model.file import ChangeReport
 from bloomcli.policy.policy import FilePolicy
 
 
-def order(
-    *, fpp: float = 0.01, columns: Sequence[str] = (), exclude: Sequence[str] = (), max_bytes: int | None = None
-) -> ChangeRequest:
-    """What to fold, in whichever file. Raises UsageError."""
-    rule = size_rule(fpp, None, max_bytes)
-
-    wanted = names(columns, "columns")
-    unwanted = names(exclude, "columns")
+def request(options: FoldOptions) -> ChangeRequest:
+    """What to fold, in any file. Raises UsageError."""
+    options = options.checked()
+    rule = options.size_rule()
 
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file.columns, wanted, path=file.source.path, exclude=unwanted)
+        return indexes(file.columns, options.columns, path=file.source.path, exclude=options.exclude)
 
     def plan(file: FilterFile) -> Plan:
         least = Readers(file.format, FilePolicy()).smallest()
@@ -49,10 +45,15 @@ def order(
     )
 
 
+def run(path: str | os.PathLike[str], options: FoldOptions, *, progress: Progress | None = None) -> ChangeReport:
+    """Change one file. Raises: as `fold`."""
+    return change(path, request(options), target_of(options), progress=progress)
+
+
 def fold(
     path: str | os.PathLike[str],
     *,
-    fpp: float = 0.01,
+    fpp: float = FPP,
     columns: Sequence[str] = (),
     exclude: Sequence[str] = (),
     max_bytes: int | None = None,
@@ -71,14 +72,23 @@ def fold(
     Args:
         path: a local file.
         fpp: false-positive rate to keep to, between 0 and 1.
-        columns: leaf paths or globs; none means all.
-        exclude: leaf paths or globs of columns to leave out, whatever `columns` says.
+        columns: one or several leaf paths or globs; none means all.
+        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
         max_bytes: fold further down to this many bytes even where that misses `fpp`.
         output, in_place, force, overwrite, dry_run, progress: as for `add`.
 
     Raises:
         As `add`; CorruptFile where a filter can't be read.
     """
-    target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
-    what = order(fpp=fpp, columns=columns, exclude=exclude, max_bytes=max_bytes)
-    return change(path, what, target, progress=progress)
+    options = FoldOptions(
+        fpp=fpp,
+        columns=columns,
+        exclude=exclude,
+        max_bytes=max_bytes,
+        output=output,
+        in_place=in_place,
+        force=force,
+        overwrite=overwrite,
+        dry_run=dry_run,
+    )
+    return run(path, options, progress=progress)

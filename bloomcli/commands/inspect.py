@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from bloomcli.commands.arguments import names
 from bloomcli.commands.columns import indexes
+from bloomcli.commands.options import InspectOptions
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import InspectReport
 from bloomcli.storage.os_errors import of_file
@@ -14,28 +14,12 @@ from bloomcli.storage.source import open_source
 
 
 @of_file
-def inspect(
-    path: str | os.PathLike[str], *, columns: Sequence[str] = (), exclude: Sequence[str] = ()
-) -> InspectReport:
-    """Describe a file and every Bloom filter in it.
-
-    Reads the tail, the footer and the filters, nothing else. A filter that can't be read is a row of the
-    report with its `problem`, not an error.
-
-    Args:
-        path: the file, local or a URI.
-        columns: one or several leaf paths or globs; none means all.
-        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
-
-    Raises:
-        UnreadableError: the file can't be read, or isn't what it claims to be.
-        UnsupportedError: its footer is encrypted.
-        UnknownColumn: a name matches no leaf column.
-    """
+def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
+    """Describe one file. Raises: as `inspect`."""
+    options = options.checked()
     with open_source(path) as source:
         file = open_file(source)
-        unwanted = names(exclude, "columns")
-        chosen = indexes(file.columns, names(columns, "columns"), path=source.path, exclude=unwanted)
+        chosen = indexes(file.columns, options.columns, path=source.path, exclude=options.exclude)
         facts = tuple(file.facts(chosen))
         return InspectReport(
             path=source.path,
@@ -50,3 +34,24 @@ def inspect(
             stripes=file.stripes,
             details=file.details,
         )
+
+
+def inspect(
+    path: str | os.PathLike[str], *, columns: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> InspectReport:
+    """Describe a file and every Bloom filter in it.
+
+    Reads the tail, the footer and the filters, and nothing else. A filter that can't be read is a row of
+    the report with its `problem`, not an error.
+
+    Args:
+        path: the file, local or a URI.
+        columns: one or several leaf paths or globs; none means all.
+        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
+
+    Raises:
+        UnreadableError: the file can't be read, or isn't what it claims to be.
+        UnsupportedError: its footer is encrypted.
+        UnknownColumn: a name matches no leaf column.
+    """
+    return run(path, InspectOptions(columns=columns, exclude=exclude))

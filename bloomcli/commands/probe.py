@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from bloomcli.commands.arguments import names
 from bloomcli.commands.dump import only_column
+from bloomcli.commands.options import ProbeOptions
 from bloomcli.commands.values import Value, texts
 from bloomcli.errors import LiteralError, UsageError
 from bloomcli.formats.answer import Answer, UnitAnswers
@@ -18,6 +18,31 @@ from bloomcli.values.literals import Literal, parse
 
 
 @of_file
+def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
+    """Probe one file. Raises: as `probe`."""
+    options = options.checked()
+    with open_source(path) as source:
+        file = open_file(source)
+        chosen = only_column(file, options.column, purpose="probe", exclude=options.exclude)
+        typed = file.literal_column(chosen)
+        literals = list(_parsed(texts(options.values), typed, source.path, options.skip_blank))
+        if not literals:
+            raise UsageError("no values to probe, but for blank ones", path=source.path)
+        values = tuple(literal.text for literal in literals)
+        units = list(file.ask(chosen, literals, explain=options.explain))
+        return ProbeReport(
+            path=source.path,
+            format=file.format,
+            column=chosen.path,
+            physical=chosen.physical,
+            logical=chosen.logical,
+            row_groups=len(units),
+            total_bytes=sum(u.row_group_bytes for u in units),
+            verdicts=tuple(_verdict(unit, unit.answers[i], text) for i, text in enumerate(values) for unit in units),
+            totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(values)),
+        )
+
+
 def probe(
     path: str | os.PathLike[str],
     values: Value | Sequence[Value],
@@ -33,9 +58,9 @@ def probe(
         path: the file, local or a URI.
         values: one or several: texts as a person types them, numbers, dates, UUIDs. They are read as the column's
             logical type.
-        column: leaf path; may be left out where one column only has filters.
-        exclude: leaf paths or globs of columns that aren't meant where none is named.
-        explain: also tell the hash, the block and the bits that were looked at.
+        column: leaf path; may be left out where only one column has filters.
+        exclude: one or several leaf paths or globs of columns that aren't considered where `column` is left out.
+        explain: also give the hash, the block and the bits that were tested.
         skip_blank: leave out blank values where the column's type has none; for lines of a file.
 
     Raises:
@@ -43,29 +68,8 @@ def probe(
         LiteralError: a value can't be read as the column's type at all.
         UnreadableError, UnsupportedError: as for `inspect`.
     """
-    wanted = texts(values)
-    if not wanted:
-        raise UsageError("no values to probe", hint="give them after the file, or in a file with --values-from")
-    with open_source(path) as source:
-        file = open_file(source)
-        chosen = only_column(file, column, purpose="probe", exclude=names(exclude, "columns"))
-        typed = file.literal_column(chosen)
-        literals = list(_parsed(wanted, typed, source.path, skip_blank))
-        if not literals:
-            raise UsageError("no values to probe, but for blank ones", path=source.path)
-        wanted = tuple(literal.text for literal in literals)
-        units = list(file.ask(chosen, literals, explain=explain))
-        return ProbeReport(
-            path=source.path,
-            format=file.format,
-            column=chosen.path,
-            physical=chosen.physical,
-            logical=chosen.logical,
-            row_groups=len(units),
-            total_bytes=sum(u.row_group_bytes for u in units),
-            verdicts=tuple(_verdict(unit, unit.answers[i], text) for i, text in enumerate(wanted) for unit in units),
-            totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(wanted)),
-        )
+    options = ProbeOptions(values=values, column=column, exclude=exclude, explain=explain, skip_blank=skip_blank)
+    return run(path, options)
 
 
 def _parsed(values: Sequence[str], column: Column, path: str, skip_blank: bool) -> Iterator[Literal]:

@@ -1,26 +1,25 @@
-"""remove: filters out of a file, the rest as it was."""
+"""remove: filters taken out of a file, everything else as it is."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 
-from bloomcli.commands.arguments import names
-from bloomcli.commands.change import ChangeRequest, Target, change
+from bloomcli.commands.change import ChangeRequest, change
 from bloomcli.commands.columns import indexes
+from bloomcli.commands.options import RemoveOptions
 from bloomcli.commands.progress import Progress
+from bloomcli.commands.targets import target_of
 from bloomcli.formats.base import FilterFile
 from bloomcli.model.file import ChangeReport
 
 
-def order(*, columns: Sequence[str] = (), exclude: Sequence[str] = ()) -> ChangeRequest:
-    """What to remove, from whichever file."""
-
-    wanted = names(columns, "columns")
-    unwanted = names(exclude, "columns")
+def request(options: RemoveOptions) -> ChangeRequest:
+    """What to remove, from any file. Raises UsageError."""
+    options = options.checked()
 
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file.columns, wanted, path=file.source.path, exclude=unwanted)
+        return indexes(file.columns, options.columns, path=file.source.path, exclude=options.exclude)
 
     def done(file: FilterFile) -> str | None:
         return "there are no filters" if next(file.facts(chosen(file)), None) is None else None
@@ -29,6 +28,11 @@ def order(*, columns: Sequence[str] = (), exclude: Sequence[str] = ()) -> Change
         return file.alike(output, chosen(file)) and done(output) is not None
 
     return ChangeRequest(command="remove", plan=lambda file: file.plan_remove(chosen(file)), done=done, made=made)
+
+
+def run(path: str | os.PathLike[str], options: RemoveOptions, *, progress: Progress | None = None) -> ChangeReport:
+    """Change one file. Raises: as `remove`."""
+    return change(path, request(options), target_of(options), progress=progress)
 
 
 def remove(
@@ -45,17 +49,25 @@ def remove(
 ) -> ChangeReport:
     """Remove Bloom filters. What `add` added and this removes leaves the original file, bit for bit.
 
-    Filters that lie at the file's end, among page indexes, are cut out; those between row groups are only
-    forgotten, since pages can't move.
+    Filters at the file's end, among page indexes, are cut out. Of filters between row groups only the references are
+    removed: their bytes stay, as pages can't move.
 
     Args:
         path: a local file.
-        columns: leaf paths or globs; none means all.
-        exclude: leaf paths or globs of columns to leave out, whatever `columns` says.
+        columns: one or several leaf paths or globs; none means all.
+        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
         output, in_place, force, overwrite, dry_run, progress: as for `add`.
 
     Raises:
         As `add`.
     """
-    target = Target(output=output, in_place=in_place, force=force, overwrite=overwrite, dry_run=dry_run)
-    return change(path, order(columns=columns, exclude=exclude), target, progress=progress)
+    options = RemoveOptions(
+        columns=columns,
+        exclude=exclude,
+        output=output,
+        in_place=in_place,
+        force=force,
+        overwrite=overwrite,
+        dry_run=dry_run,
+    )
+    return run(path, options, progress=progress)

@@ -4,15 +4,15 @@ whatever a policy asks; for `validate --init`."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bloomcli.checks.readers import readers as losing
 from bloomcli.commands.columns import select
+from bloomcli.commands.options import SurveyOptions
 from bloomcli.formats.registry import open_file
 from bloomcli.model.dataset import ColumnSeen, SurveyReport
 from bloomcli.model.file import Column, FilterFacts, Finding, Severity
-from bloomcli.policy.policy import FilePolicy, Policy
+from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.source import open_source
 
@@ -29,23 +29,17 @@ class _Tally:
 
 
 @of_file
-def survey(
-    path: str | os.PathLike[str], *, columns: Sequence[str] = (), policy: Policy | None = None
-) -> SurveyReport:
+def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
     """Look at a file's filters, column by column. Reads what `validate` reads without `deep`.
-
-    Args:
-        path: the file, local or a URI.
-        columns: leaf paths or globs that the file must have; all its columns are looked at whatever they are.
-        policy: names the readers whose mistakes are findings, and the table's schema.
 
     Raises:
         UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`.
     """
-    rules = FilePolicy() if policy is None else policy.for_file(os.fspath(path))
+    options = options.checked()
+    rules = FilePolicy() if options.policy is None else options.policy.for_file(os.fspath(path))
     with open_source(path) as source:
         file = open_file(source)
-        select(file.columns, columns, path=source.path)
+        select(file.columns, options.columns, path=source.path)
         tallies: dict[str, _Tally] = {}
         findings: list[Finding] = []
         for_readers: list[FilterFacts] = []

@@ -1,10 +1,11 @@
-"""validate: is every filter sound, is every wanted one there, and does none miss a value?"""
+"""validate: whether every filter is sound, every required one is there, and none misses a value."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from glob import escape
 from pathlib import PurePath
 from typing import Final
@@ -13,11 +14,11 @@ from bloomcli.checks.limits import rates_and_sizes, required
 from bloomcli.checks.profit import profit
 from bloomcli.checks.readers import broken_promises, confirmed_zeros
 from bloomcli.checks.readers import readers as losing
-from bloomcli.commands.arguments import names, readers_policy
 from bloomcli.commands.columns import excluded, indexes, select
+from bloomcli.commands.options import ValidateOptions, policy_of
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.commands.sampling import chosen, share
-from bloomcli.errors import BloomError, UsageError
+from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import FilterFacts, Finding, Severity, ValidateReport
@@ -27,11 +28,74 @@ from bloomcli.storage.source import open_source
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _MISSING: Final = "value-missing"
-"""Without reading values statistics may prove it; where values are read, those decide."""
+"""Statistics alone may prove it. Where values are read, these decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Check:
+    """What is checked of one file."""
+
+    file: FilterFile
+    options: ValidateOptions
+    rules: FilePolicy
+    columns: set[int] | None
+    """Ordinals of the columns whose filters are checked; None for all."""
+    units: frozenset[int]
+    """Row groups (in ORC stripes) whose values are read; none without `deep`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Values:
+    """What reading the values showed."""
+
+    checked: int = 0
+    findings: tuple[Finding, ...] = ()
+    zeros: tuple[Finding, ...] = ()
+    """Filters that don't hold +0.0 where a value is -0.0."""
+
+
 @of_file
+def run(
+    path: str | os.PathLike[str],
+    options: ValidateOptions,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> ValidateReport:
+    """Check one file. `threads` counts where the options don't say how many. Raises: as `validate`."""
+    options = options.checked()
+    rules = policy_of(options).for_file(os.fspath(path))
+    started = time.perf_counter()
+    with open_source(path) as source:
+        file = open_file(source)
+        check = _Check(
+            file=file,
+            options=options,
+            rules=rules,
+            columns=indexes(file.columns, options.columns, path=source.path, exclude=options.exclude),
+            units=_sample(file, options.sample_row_groups, options.seed) if options.deep else frozenset(),
+        )
+        facts, findings = _by_metadata(check)
+        values = _Values()
+        if options.deep:
+            values = _by_values(check, findings, options.threads or threads or cores(), progress)
+            findings = [f for f in findings if f.id != _MISSING or _unit(f) not in check.units]
+            findings += values.findings
+        findings += _readers(check, facts, values.zeros)
+        return ValidateReport(
+            path=source.path,
+            format=file.format,
+            row_groups=file.row_group_count,
+            row_groups_read=sum(n for unit, n in enumerate(file.units()) if unit in check.units),
+            filters_checked=len(facts),
+            values_checked=values.checked,
+            deep=options.deep,
+            findings=_judged(findings, rules),
+            seconds=time.perf_counter() - started,
+        )
+
+
 def validate(
     path: str | os.PathLike[str],
     *,
@@ -51,19 +115,19 @@ def validate(
 ) -> ValidateReport:
     """Check a file's Bloom filters.
 
-    Structure always: headers, lengths, offsets, overlaps, known-wrong writers. With `deep` every value of
-    every filtered column chunk is read again, the filter is built again from them, and its bits are compared.
+    Always checks the structure: headers, lengths, offsets, overlaps, known-wrong writers. With `deep` it also reads
+    every value of every filtered column chunk, builds the filter again from them, and compares the bits.
 
     Args:
         path: the file, local or a URI.
-        columns: leaf paths or globs whose filters are checked; none means all.
-        exclude: leaf paths or globs of columns that nothing is said of, whatever else names them.
-        require: leaf paths or globs that must have a filter in every row group that has values.
-        max_fpp: highest measured false-positive rate that is accepted, between 0 and 1.
+        columns: one or several leaf paths or globs whose filters are checked; none means all.
+        exclude: one or several leaf paths or globs of columns that get no findings, whatever else names them.
+        require: one or several leaf paths or globs that must have a filter in every row group that has values.
+        max_fpp: highest measured false-positive rate accepted, between 0 and 1.
         max_oversize: how many times as large as its values need a filter may be, at least 1.
-        readers: the engines that read the file: where one of them would probe a filter wrongly is a finding.
+        readers: the engines that read the file: a filter that one of them would probe wrongly is a finding.
         table_schema: file with the table's schema, for readers that probe at its types.
-        policy: a policy, or the file that holds one; what is given here besides wins over it.
+        policy: a policy, or the file that holds one; the arguments of this function take precedence.
         deep: prove that no value is missing.
         sample_row_groups: ``5%`` or a number of each file's row groups (in ORC stripes) that `deep` reads.
         seed: of the sample.
@@ -71,79 +135,65 @@ def validate(
         progress: called with ("check", bytes done, bytes in all).
 
     Raises:
-        UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`; a filter that is wrong is a
-        finding, a file that can't be read is an error. Where only its values can't be, the error's `findings`
-            are what was found before.
+        UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`. A wrong filter is a finding, an unreadable
+            file is an error. Where only its values can't be read, the error's `findings` are those found before.
         UsageError: a figure out of range, a policy that can't be read, an unknown engine.
     """
-    asked = asked_for(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema)
-    rules = asked.for_file(os.fspath(path))
-    started = time.perf_counter()
-    with open_source(path) as source:
-        file = open_file(source)
-        unwanted = names(exclude, "columns")
-        wanted = indexes(file.columns, names(columns, "columns"), path=source.path, exclude=unwanted)
-        out = excluded(file.columns, unwanted, path=source.path)
-        unasked = {c.path for c in file.columns if c.index in out}
-        facts: list[FilterFacts] = []
-        findings: list[Finding] = []
-        for told in file.examine(wanted):
-            if isinstance(told, Finding):
-                findings.append(told)
-            else:
-                facts.append(told)
-        needed = required(file, (*rules.required(), *_columns(file, names(require, "columns"))))
-        findings += [finding for finding in needed if finding.column not in unasked]
-        findings += rates_and_sizes(file, facts, rules)
-        if rules.advice:
-            findings += profit(file, wanted, rules.readers)
-        units = _sample(file, sample_row_groups, seed) if deep else frozenset()
-        values = 0
-        zeros: list[Finding] = []
-        if deep:
-            proven: list[Finding] = []
-            try:
-                for found, zero, count in _deep(file, wanted, units, threads or cores(), progress):
-                    values += count
-                    proven += found
-                    zeros += zero
-            except BloomError as error:
-                error.findings = _judged([*findings, *proven], rules)
-                raise
-            findings = [f for f in findings if f.id != _MISSING or _unit(f) not in units] + proven
-        findings += _readers(file, facts, wanted, rules, zeros, whole=deep and len(units) == len(file.units()))
-        return ValidateReport(
-            path=source.path,
-            format=file.format,
-            row_groups=file.row_group_count,
-            row_groups_read=sum(n for unit, n in enumerate(file.units()) if unit in units),
-            filters_checked=len(facts),
-            values_checked=values,
-            deep=deep,
-            findings=_judged(findings, rules),
-            seconds=time.perf_counter() - started,
-        )
-
-
-def asked_for(
-    policy: Policy | str | os.PathLike[str] | None,
-    *,
-    max_fpp: float | None = None,
-    max_oversize: float | None = None,
-    readers: Sequence[str] = (),
-    table_schema: str | os.PathLike[str] | None = None,
-) -> Policy:
-    """The policy, or that of a file, with what was asked for besides. Raises UsageError."""
-    asked = readers_policy(
-        policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema
+    options = ValidateOptions(
+        columns=columns,
+        exclude=exclude,
+        require=require,
+        max_fpp=max_fpp,
+        max_oversize=max_oversize,
+        readers=readers,
+        table_schema=table_schema,
+        policy=policy,
+        deep=deep,
+        sample_row_groups=sample_row_groups,
+        seed=seed,
+        threads=threads,
     )
-    if table_schema is not None and not any(part.readers for part in (asked.whole, *asked.files)):
-        raise UsageError(
-            "a table's schema is for readers, and none is named",
-            path=os.fspath(table_schema),
-            hint="--readers spark,trino, or readers in the policy",
-        )
-    return asked
+    return run(path, options, progress=progress)
+
+
+def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:
+    """The filters, and the findings that need no values."""
+    file, options, rules = check.file, check.options, check.rules
+    left_out = excluded(file.columns, options.exclude, path=file.source.path)
+    unchecked = {c.path for c in file.columns if c.index in left_out}
+    facts: list[FilterFacts] = []
+    findings: list[Finding] = []
+    for item in file.examine(check.columns):
+        if isinstance(item, Finding):
+            findings.append(item)
+        else:
+            facts.append(item)
+    missing = required(file, (*rules.required(), *_columns(file, options.require)))
+    findings += [finding for finding in missing if finding.column not in unchecked]
+    findings += rates_and_sizes(file, facts, rules)
+    if rules.advice:
+        findings += profit(file, check.columns, rules.readers)
+    return facts, findings
+
+
+def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress: Progress | None) -> _Values:
+    """Read the values and prove that no filter misses one. An error carries the findings so far, and `before`."""
+    file, columns, units = check.file, check.columns, check.units
+    values = 0
+    findings: list[Finding] = []
+    zeros: list[Finding] = []
+    try:
+        meter = Meter(progress, "check", file.deep_bytes(columns, units))
+        for found in file.deep(columns, meter.tick, units, threads):
+            values += found.values
+            if found.finding is not None:
+                findings.append(found.finding)
+            if found.negative_zero is not None:
+                zeros.append(found.negative_zero)
+    except BloomError as error:
+        error.findings = _judged([*before, *findings], check.rules)
+        raise
+    return _Values(checked=values, findings=tuple(findings), zeros=tuple(zeros))
 
 
 def _judged(findings: Iterable[Finding], rules: FilePolicy) -> tuple[Finding, ...]:
@@ -151,7 +201,7 @@ def _judged(findings: Iterable[Finding], rules: FilePolicy) -> tuple[Finding, ..
 
 
 def rank(finding: Finding) -> tuple[int, str, str, int, int, str]:
-    """Sorts findings: the most severe first, then by rule, file and place."""
+    """Sort key of findings: the most severe first, then by rule, file, row group and column."""
     return (
         _GRAVEST.index(finding.severity),
         finding.id,
@@ -163,7 +213,7 @@ def rank(finding: Finding) -> tuple[int, str, str, int, int, str]:
 
 
 def _columns(file: FilterFile, names: Sequence[str]) -> Iterable[str]:
-    """The columns that were named by hand, as globs of their own names: one that isn't there is a mistake, not a
+    """The columns that the caller requires by name, as globs of their own names: an unknown one is an error, not a
     finding."""
     return [escape(c.path) for c in select(file.columns, names, path=file.source.path)] if names else ()
 
@@ -177,36 +227,21 @@ def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:
 
 
 def _unit(finding: Finding) -> int | None:
-    """The row group or stripe that `deep` reads for it."""
+    """The row group (in ORC the stripe) that `deep` reads for a finding."""
     return finding.row_group if finding.stripe is None else finding.stripe
 
 
-def _deep(
-    file: FilterFile, wanted: set[int] | None, units: frozenset[int], threads: int, progress: Progress | None
-) -> Iterator[tuple[list[Finding], list[Finding], int]]:
-    meter = Meter(progress, "check", file.deep_bytes(wanted, units))
-    for check in file.deep(wanted, meter.tick, units, threads):
-        found = [] if check.finding is None else [check.finding]
-        yield found, [] if check.negative_zero is None else [check.negative_zero], check.values
-
-
-def _readers(
-    file: FilterFile,
-    facts: Sequence[FilterFacts],
-    wanted: set[int] | None,
-    rules: FilePolicy,
-    zeros: Sequence[Finding],
-    *,
-    whole: bool,
-) -> Iterator[Finding]:
-    """What the named readers would lose. Of lone zeros filters only hint: where values were read, those decide."""
+def _readers(check: _Check, facts: Sequence[FilterFacts], zeros: Sequence[Finding]) -> Iterator[Finding]:
+    """What the named readers would lose. Filters only hint at lone zeros: where values were read, these decide."""
+    file, rules = check.file, check.rules
+    whole = check.options.deep and len(check.units) == len(file.units())
     if not rules.readers:
         if whole:
-            yield from broken_promises(file, facts, wanted)
+            yield from broken_promises(file, facts, check.columns)
         return
     proven = list(confirmed_zeros(file, zeros, rules.readers))
     settled = {finding.column for finding in proven}
-    for finding in losing(file, facts, rules.readers, rules.table, wanted):
+    for finding in losing(file, facts, rules.readers, rules.table, check.columns):
         if finding.id != _LONE_ZERO or (not whole and finding.column not in settled):
             yield finding
     yield from proven

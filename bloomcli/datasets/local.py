@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +12,10 @@ from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets import child_process, pool, workers
 from bloomcli.datasets import task as work
 from bloomcli.datasets.pool import OnFewer, Rows
-from bloomcli.datasets.task import Task
+from bloomcli.datasets.task import OnRow, Task
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.local.temporary import sweep
 from bloomcli.storage.os_errors import refused
-
-OnRow = Callable[[FileRow], None]
-"""Called in the caller's thread with each file's row, in the order in which files are done."""
 
 
 def run(
@@ -92,7 +89,7 @@ def _threads(sizes: Sequence[int], jobs: int, processes: int) -> list[int]:
 
 def targets(tasks: Sequence[Task]) -> set[Path]:
     """The directories of the files that the tasks write."""
-    return {Path(t.output or t.path).parent for t in tasks if t.output is not None or t.in_place}
+    return {Path(t.output or t.path).parent for t in tasks if t.row is None and (t.output is not None or t.in_place)}
 
 
 def _sweep(tasks: Sequence[Task]) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Final
 
+from bloomcli.commands.options import WriteOptions
 from bloomcli.datasets import task as work
-from bloomcli.datasets.task import CHANGING, Task, module_of
+from bloomcli.datasets.task import Task, module_of
 from bloomcli.datasets.workers import Killed, Workers
 from bloomcli.formats.registry import preload
 from bloomcli.model.dataset import FileRow, Status
@@ -78,9 +79,9 @@ def run_in_pool(tasks: dict[int, Task], workers: int, fail_fast: bool, on_fewer:
 
 def _import_before_forking(tasks: dict[int, Task]) -> None:
     """Import once what every worker needs: forked workers have the modules of this process."""
-    commands = {task.command for task in tasks.values()}
-    preload((task.path for task in tasks.values()), writing=not commands.isdisjoint(CHANGING))
-    for command in commands:
+    writing = any(isinstance(task.options, WriteOptions) for task in tasks.values())
+    preload((task.path for task in tasks.values()), writing=writing)
+    for command in {task.command for task in tasks.values()}:
         module_of(command)
 
 

@@ -1,12 +1,11 @@
-"""A dataset's tasks on Spark: packed by size, run by the executors' Python workers, a row of the report each.
+"""The Spark engine: packs tasks by size, and runs them in the executors' Python workers.
 
-    driver      list -> plan -> pack          collect rows -> report
+    driver      find -> plan -> pack          collect rows -> report
     executors                        run tasks
 
-Spark may run a task again (an executor was lost) or twice at once (speculation). Either is safe: each attempt
-writes to a temporary file of its own, and checks that nothing changed right before its rename. An attempt that
-comes second finds the work done and says so (`attempt`). What attempts that were killed left behind is removed
-when the run is over.
+Spark may run a task again (after losing an executor) or twice at once (speculation). Either is safe: each attempt
+writes to a temporary file of its own, and checks right before its rename that nothing changed. A second attempt finds
+the work done and says so (`attempt`). Temporary files of attempts that were killed are removed at the end of the run.
 """
 
 from __future__ import annotations
@@ -22,13 +21,14 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from bloomcli import version
+from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.commands.progress import cores
 from bloomcli.datasets import local
 from bloomcli.datasets import task as work
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
-from bloomcli.datasets.task import CHANGING, Task
-from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
+from bloomcli.datasets.task import OnRow, Task
+from bloomcli.errors import UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.listing import Listed, expand
 from bloomcli.storage.local.temporary import sweep, temporaries
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 3
 _LAST_WRITERS_SECONDS: Final = 5.0
-"""How long attempts that lost may take to end: Spark kills their workers after two seconds."""
+"""How long superseded attempts may take to end: Spark kills their workers after two seconds."""
 
 _CRASHED: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "ExecutorExitCode")
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit, which has the session's settings then."""
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
-"""Where it is set, Python doesn't look for modules in the directory that it is started in."""
+"""If set, Python doesn't look for modules in the directory in which it starts."""
 
 Numbered = tuple[int, Task]
 
@@ -55,19 +55,19 @@ class Pack:
     """The tasks of one Spark task, with their positions in the report."""
 
     tasks: tuple[Numbered, ...]
-    apart: bool = False
-    """Run each in a process of its own: one of them takes its worker down."""
+    isolated: bool = False
+    """Run each task in a process of its own: one of them kills its worker."""
 
 
 def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """The session that is there, or a new one.
+    """The active session, or a new one.
 
     Args:
         master: such as ``local[4]`` or ``spark://host:7077``; only for a new session.
         conf: settings of a new session.
 
     Raises:
-        UnsupportedError: there is no PySpark, or Spark doesn't start.
+        UnsupportedError: PySpark isn't installed, or Spark doesn't start.
     """
     try:
         from pyspark.errors import PySparkException
@@ -94,7 +94,7 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
 
 
 def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:
-    """Workers of this machine run the Python that has bloomcli. Only spark-submit would do so by itself."""
+    """Have workers of this machine run the Python that has bloomcli. Only spark-submit does so by itself."""
     if _GATEWAY in os.environ:
         return
     chosen = conf.get("spark.pyspark.python")
@@ -104,50 +104,54 @@ def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
-def run(
-    command: str,
-    paths: Sequence[str],
-    options: dict[str, Any],
-    *,
-    output: str | os.PathLike[str] | None = None,
-    in_place: bool = False,
-    session: SparkSession,
-    choose: Callable[[list[Listed]], list[Listed]] | None = None,
-) -> DatasetReport:
-    """Run a command over files on a session's executors. Rows name files by absolute paths.
+@dataclass(frozen=True, slots=True)
+class SparkEngine:
+    """The executors of a Spark session. Rows name files by absolute paths."""
 
-    Args:
-        command: ``add``, ``fold``, ``inspect``, ``probe``, ``remove`` or ``validate``.
-        paths: files, directories and globs that all machines see under the same path, or URIs to look at.
-        options: keyword arguments of the command's function.
-        output: the directory below which a changing command mirrors the tree; or
-        in_place: replace each file itself.
-        session: a classic session; Spark Connect has no executors to run our own processes on.
-        choose: takes the files that the paths mean and gives those to work on, which may be none; None for all.
+    session: SparkSession
+    """A classic session: Spark Connect has no executors to run our own processes on."""
+
+    def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
+        """The files that paths name: paths that all machines see, or URIs to look at."""
+        changing = isinstance(options, WriteOptions)
+        return expand([portable(path, changing=changing) for path in paths])
+
+    def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
+        """Tasks for files."""
+        if isinstance(options, WriteOptions):
+            options = _portable_output(options)
+        return [_absolute(t) for t in work.plan(listed, options)]
+
+    def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
+        """Run the tasks on the executors. Rows come all at once: `on_row` isn't called."""
+        del on_row
+        return run(tasks, self.session)
+
+
+def _portable_output(options: WriteOptions) -> WriteOptions:
+    """The options with the output as a path of a mounted file system. Raises UnsupportedError."""
+    if options.output is None:
+        return options
+    return replace(options, output=portable(os.fspath(options.output), changing=True))
+
+
+def run(tasks: Sequence[Task], session: SparkSession) -> DatasetReport:
+    """Run tasks on a session's executors.
 
     Raises:
-        UsageError: contradicting options, or no files.
-        UnsupportedError: paths that can't be opened, a session that can't run tasks, no bloomcli on executors.
+        UnsupportedError: a session that can't run tasks, no bloomcli on executors.
         UnreadableError: the Spark job failed, not one of its files.
     """
     started = time.perf_counter()
-    changing = command in CHANGING
-    if output is not None:
-        output = portable(os.fspath(output), changing=changing)
-    listed = expand([portable(path, changing=changing) for path in paths])
-    if choose is not None:
-        listed = choose(listed)
-    tasks = [_absolute(t) for t in work.plan(command, listed, options, output=output, in_place=in_place)]
-    if not tasks and choose is None:
-        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
     if not tasks:
-        return DatasetReport(command=command, engine="spark", jobs=1, seconds=time.perf_counter() - started, rows=())
+        return DatasetReport(command="", engine="spark", jobs=1, seconds=0.0, rows=())
     context = _context(session)
     cores = max(context.defaultParallelism, 1)
-    spare = max(cores // len(tasks), 1)
-    numbered = [(i, replace(task, threads=spare)) for i, task in enumerate(tasks)]
+    threads = max(cores // len(tasks), 1)
+    numbered = [(i, replace(task, threads=threads)) for i, task in enumerate(tasks)]
     parts = parts_for(numbered, _size, cores)
     packs = [Pack(tuple(p)) for p in pack(numbered, _size, parts)]
+    command = tasks[0].command
     folders = local.targets(tasks)
     for folder in folders:
         sweep(folder)
@@ -186,14 +190,15 @@ def _context(session: SparkSession) -> Any:
 def _importable(context: Any) -> Iterator[None]:
     """Workers of a local session import the bloomcli that this process has.
 
-    They start in the driver's directory, where Python looks first. In a checkout of bloom's own sources that is
-    another bloomcli, whose compiled module isn't there unless it was built in place: they are told not to look there.
+    They start in the driver's directory, where Python looks for modules first. In a checkout of bloom's own sources
+    that is another bloomcli, without a compiled module unless it was built in place: a variable keeps Python from
+    looking there.
     """
-    if not (str(context.master).startswith("local") and _another_lies_here()):
+    if not (str(context.master).startswith("local") and _another_bloomcli_here()):
         yield
         return
     before = context.environment.get(_SAFE_PATH)
-    context.environment[_SAFE_PATH] = "1"  # the workers' own: Spark has some for each environment
+    context.environment[_SAFE_PATH] = "1"  # of our workers only: Spark has separate workers for each environment
     try:
         yield
     finally:
@@ -203,18 +208,18 @@ def _importable(context: Any) -> Iterator[None]:
             context.environment[_SAFE_PATH] = before
 
 
-def _another_lies_here() -> bool:
+def _another_bloomcli_here() -> bool:
     try:
         return not Path(version.__file__).samefile(Path("bloomcli", "version.py"))
-    except OSError:  # none does
+    except OSError:  # there is none
         return False
 
 
 @contextmanager
 def _job(context: Any, description: str) -> Iterator[None]:
-    """The jobs within are described and, when they are given up, cancelled.
+    """Describe the jobs that start within, and cancel them when an exception ends the block.
 
-    PySpark's own answer to Ctrl-C fails where the interrupted thread waits for Java, as it does here: it asks for
+    PySpark's own handling of Ctrl-C fails where the interrupted thread waits for Java, as it does here: it requests
     the cancellation over the connection that it waits on. Spark kills the workers of cancelled tasks, after some
     four seconds at most.
     """
@@ -236,7 +241,7 @@ def _job(context: Any, description: str) -> Iterator[None]:
 
 
 def _collect(context: Any, packs: Sequence[Pack]) -> dict[int, FileRow]:
-    """All rows by position. When a file takes its worker down, once more with each file in a process apart."""
+    """All rows by position. When a file kills its worker, the tasks run again, each in a process of its own."""
     from pyspark.errors import PySparkException
 
     try:
@@ -247,42 +252,42 @@ def _collect(context: Any, packs: Sequence[Pack]) -> dict[int, FileRow]:
             raise UnsupportedError(
                 "the executors' Python has no bloomcli", hint="ship a packed environment; see docs/spark.md"
             ) from None
-        if packs[0].apart or not any(sign in text for sign in _CRASHED):
+        if packs[0].isolated or not any(sign in text for sign in _CRASHED):
             raise UnreadableError(
                 f"the Spark job failed: {_first_line(error)}",
                 hint="files that were done stay done; start it again",
             ) from None
-    return _collect(context, [replace(p, apart=True) for p in packs])
+    return _collect(context, [replace(p, isolated=True) for p in packs])
 
 
 def work_through(pack: Pack) -> Iterator[tuple[int, FileRow]]:
-    """A Spark task: each file's position and row, as they are done. Runs on an executor."""
+    """A Spark task: yields each file's position and row as the file is done. Runs on an executor."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    again = pack.apart or (context is not None and context.attemptNumber() > 0)
+    again = pack.isolated or (context is not None and context.attemptNumber() > 0)
     limit = cores()
     tasks = {i: replace(task, threads=min(task.threads or 1, limit)) for i, task in pack.tasks}
-    if pack.apart:
+    if pack.isolated:
         stamps = {i: _stamp(task) for i, task in tasks.items()}
         for index, row in local.run_isolated(tasks):
-            yield index, _told(_settled(tasks[index], stamps[index], row), again)
+            yield index, _with_earlier_attempt(_settled(tasks[index], stamps[index], row), again)
         return
     for index, task in tasks.items():
-        yield index, _told(attempt(task), again)
+        yield index, _with_earlier_attempt(attempt(task), again)
 
 
-def _told(row: FileRow, again: bool) -> FileRow:
+def _with_earlier_attempt(row: FileRow, again: bool) -> FileRow:
     if again and row.status is Status.SKIPPED and row.reason != work.OTHER_KIND:
         return replace(row, reason=f"{row.reason} (done by an earlier attempt, perhaps)")
     return row
 
 
 def attempt(task: Task, run: Callable[[Task], FileRow] = work.run) -> FileRow:
-    """A task's row, when others may be at the same task.
+    """A task's row, where other attempts may run the same task.
 
-    One that is overtaken fails, as the file it was to write is another one than when it started: it is told to
-    do its task again, and then finds it done.
+    An attempt that another one overtakes fails, as its output is another file than when it started. It runs again,
+    and finds the work done.
     """
     before = _stamp(task)
     return _settled(task, before, run(task), run)
@@ -303,7 +308,7 @@ def _settled(
 
 
 def _stamp(task: Task) -> tuple[int, ...] | None:
-    """What tells that the file to be written is another one; None: it isn't there, or none is to be written."""
+    """What identifies the file to write, to see whether another file replaces it; None if there is none."""
     target = task.output or (task.path if task.in_place else None)
     if target is None:
         return None
@@ -315,7 +320,7 @@ def _stamp(task: Task) -> tuple[int, ...] | None:
 
 
 def _sweep_after(folders: set[Path]) -> None:
-    """Remove what attempts left that were killed, once they are dead."""
+    """Remove temporary files of attempts that were killed, once these have ended."""
     deadline = time.monotonic() + _LAST_WRITERS_SECONDS
     for folder in folders:
         sweep(folder)

@@ -1,7 +1,7 @@
-"""One file of a dataset: a picklable task in, a row of the report out. What every engine runs.
+"""One file of a dataset: a picklable task in, a row of the report out. Every engine runs the same tasks.
 
-A task never raises for what is wrong with its file or the request: that becomes a row with its error, so that
-one bad file stops neither a run nor a Spark stage. Tasks may be run again: what is done already is skipped.
+A task never raises for what is wrong with its file or the request: that becomes a row with its error, so that one bad
+file stops neither a run nor a Spark stage. Tasks can be run again: what is done already is skipped.
 """
 
 from __future__ import annotations
@@ -9,13 +9,24 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from bloomcli.commands.options import (
+    AddOptions,
+    FoldOptions,
+    InspectOptions,
+    Options,
+    ProbeOptions,
+    RemoveOptions,
+    SurveyOptions,
+    ValidateOptions,
+    WriteOptions,
+)
 from bloomcli.commands.progress import Progress
 from bloomcli.errors import BloomError, UnknownFormat, UsageError, WriteError
 from bloomcli.formats.registry import known_suffix
@@ -27,119 +38,114 @@ from bloomcli.storage.os_errors import hint, reason, refused
 if TYPE_CHECKING:
     from bloomcli.commands.change import ChangeRequest
 
-CHANGING: Final = ("add", "remove", "fold")
-"""Commands that write."""
-
 OTHER_KIND: Final = "not a file of a known format"
-"""Why a file that was found in a directory is skipped whatever is to be done."""
+"""Why a file that was found in a directory is skipped, whatever the command."""
 
 LINKED: Final = "a link to a directory: these are followed only where they are named"
 """Why a link that was found in a directory is skipped."""
 
+OnRow = Callable[[FileRow], None]
+"""Called in the caller's thread with each file's row, in the order in which files are done."""
+
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/")
 """A URI, also as `Path` spells it."""
-
-COMMANDS: Final = ("add", "fold", "inspect", "probe", "remove", "survey", "validate")
-"""Commands that work on datasets, each a function in the module of its name."""
-
-_NOT_OF_ORDERS: Final = ("dry_run", "force", "overwrite", "threads")
-"""Options of commands that write which say where and how, not what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One file, a command and its options."""
+    """One file, and the options of a command."""
 
-    command: str
+    options: Options
+    """The same object for all files of a run, and checked."""
     path: str
     size: int
     """Bytes, for planning; -1 where it isn't known."""
     walked: bool = False
-    """It was found in a directory, or is a hidden name beside others: other kinds of files are skipped there."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """Keyword arguments of the command's function."""
+    """The file was found in a directory, or is one of several and has a hidden name: other kinds are skipped."""
     output: str | None = None
-    in_place: bool = False
+    """The file to write, where the command writes another file than `path`."""
     threads: int | None = None
+    """Threads to use where the options don't say how many."""
     row: FileRow | None = None
-    """The file's row, where there is nothing to do to know it."""
+    """The file's row, where it is known before any work."""
+
+    @property
+    def command(self) -> str:
+        """The command's name."""
+        return self.options.command
+
+    @property
+    def in_place(self) -> bool:
+        """The command replaces the file itself."""
+        return isinstance(self.options, WriteOptions) and self.options.in_place
 
 
-def plan(
-    command: str,
-    listed: Iterable[Listed],
-    options: dict[str, Any],
-    *,
-    output: str | os.PathLike[str] | None = None,
-    in_place: bool = False,
-) -> list[Task]:
-    """Tasks for files, with their outputs below `output`, where a changing command mirrors the tree.
+def plan(listed: Iterable[Listed], options: Options) -> list[Task]:
+    """Tasks for files. With an output directory, their outputs mirror the tree of the inputs below it.
 
     Raises:
-        UsageError: contradicting or missing targets, two files with the same output, an order that no file can meet.
+        UsageError: options that contradict each other or that no file can meet, no or two targets, two files with the
+            same output.
     """
     with refused():
-        return _plan(command, list(listed), options, output, in_place)
+        options, files = options.checked(), list(listed)
+        if not isinstance(options, WriteOptions):
+            return [_task(item, options, several=len(files) > 1) for item in files]
+        return _plan_changes(files, options)
 
 
-def _plan(
-    command: str,
-    listed: list[Listed],
-    options: dict[str, Any],
-    output: str | os.PathLike[str] | None,
-    in_place: bool,
-) -> list[Task]:
-    if command not in COMMANDS:
-        raise UsageError(f"no command {command!r} for datasets", hint=", ".join(COMMANDS))
-    changing = command in CHANGING
-    if changing and output is not None and in_place:
-        raise UsageError("--output and --in-place exclude each other")
-    if changing and output is None and not in_place and not options.get("dry_run"):
-        raise UsageError(
-            "nowhere to write to",
-            hint="give -o DIRECTORY, or --in-place to replace the files, or --dry-run to only see what would be done",
-        )
-    if changing and output is not None and _URI.match(os.fspath(output)):
-        raise UsageError("outputs are written to this machine only", path=os.fspath(output), hint="-o DIRECTORY")
-    if changing:
-        _order(command, options)
-    home = "" if output is None else os.path.realpath(output)
+def _plan_changes(listed: list[Listed], options: WriteOptions) -> list[Task]:
+    _check_target(options)
+    home = "" if options.output is None else os.path.realpath(options.output)
     spell = spelling()
     tasks: list[Task] = []
     outputs: dict[str, str] = {}
     for item in listed:
-        if item.problem is not None or item.linked:
-            tasks.append(Task(command=command, path=item.path, size=item.size, row=_known(item)))
-            continue
         target = None
-        if changing and output is not None:
-            target = str(Path(output) / item.relative)
-            place = spell(item.path)
-            if place == spell(target):
+        if options.output is not None and item.problem is None and not item.linked:
+            target = str(Path(options.output) / item.relative)
+            real_path = spell(item.path)
+            if real_path == spell(target):
                 raise UsageError("the output is the input", path=item.path, hint="--in-place replaces files safely")
-            if (item.walked or item.matched) and _is_output(place, item.relative, home):
+            if (item.walked or item.matched) and _is_output(real_path, item.relative, home):
                 continue
             other = outputs.setdefault(target, item.path)
             if other != item.path:
                 raise UsageError(
                     f"{other} and {item.path} would both become {target}", hint="name the directory above them"
                 )
-        tasks.append(
-            Task(
-                command=command,
-                path=item.path,
-                size=item.size,
-                walked=item.walked or (len(listed) > 1 and Path(item.path).name.startswith((".", "_"))),
-                options=options,
-                output=target,
-                in_place=changing and in_place,
-            )
+        tasks.append(_task(item, options, output=target, several=len(listed) > 1))
+    return _each_once(tasks) if options.in_place else tasks
+
+
+def _check_target(options: WriteOptions) -> None:
+    """Raise UsageError unless the options name one target of many files."""
+    if options.output is not None and options.in_place:
+        raise UsageError("--output and --in-place exclude each other")
+    if options.output is None and not options.in_place and not options.dry_run:
+        raise UsageError(
+            "nowhere to write to",
+            hint="give -o DIRECTORY, or --in-place to replace the files, or --dry-run to only see what would be done",
         )
-    return _each_once(tasks) if changing and in_place else tasks
+    if options.output is not None and _URI.match(os.fspath(options.output)):
+        raise UsageError(
+            "outputs are written to this machine only", path=os.fspath(options.output), hint="-o DIRECTORY"
+        )
+
+
+def _task(item: Listed, options: Options, *, output: str | None = None, several: bool) -> Task:
+    return Task(
+        options=options,
+        path=item.path,
+        size=item.size,
+        walked=item.walked or (several and Path(item.path).name.startswith((".", "_"))),
+        output=output,
+        row=_known(item) if item.problem is not None or item.linked else None,
+    )
 
 
 def _each_once(tasks: list[Task]) -> list[Task]:
-    """Of several names of one file, by symbolic links, the file's own is worked on, or else the first."""
+    """Of several names of one file, by symbolic links, keep the file's own name, or else the first."""
     spell = spelling()
     links = [os.path.islink(t.path) for t in tasks]  # noqa: PTH114  unlike Path.is_symlink it never raises
     taken = {spell(t.path): t.path for t, link in zip(tasks, links, strict=True) if not link}
@@ -156,19 +162,19 @@ def _each_once(tasks: list[Task]) -> list[Task]:
 
 
 def _known(item: Listed) -> FileRow:
-    """The row of what was listed though it is no file."""
+    """The row of something that was listed and is no file that can be opened."""
     if item.problem is not None:
         return failed(item.path, item.problem)
     return FileRow(path=item.path, status=Status.SKIPPED, reason=LINKED)
 
 
-def _is_output(place: str, relative: str, home: str) -> bool:
-    """The file was made by an earlier run, whose output lies below the directory that is read."""
-    return home.startswith(place.removesuffix(relative)) and place.startswith(home + os.sep)
+def _is_output(path: str, relative: str, home: str) -> bool:
+    """An earlier run made the file: its outputs lie below the directory that is read."""
+    return home.startswith(path.removesuffix(relative)) and path.startswith(home + os.sep)
 
 
 def run(task: Task, progress: Progress | None = None) -> FileRow:
-    """Do one task. Gives a row whatever happens to the file; only a stop from outside gets through."""
+    """Do one task. Gives a row whatever happens to the file; only a stop from outside raises."""
     if task.row is not None:
         return task.row
     started = time.perf_counter()
@@ -193,7 +199,7 @@ def run(task: Task, progress: Progress | None = None) -> FileRow:
 
 
 def failed(path: str, error: BloomError) -> FileRow:
-    """The row of a file that couldn't be worked on."""
+    """The row of a file that failed."""
     return FileRow(
         path=path,
         status=Status.FAILED,
@@ -205,20 +211,27 @@ def failed(path: str, error: BloomError) -> FileRow:
 
 
 def _run(task: Task, progress: Progress | None) -> FileRow:
-    if task.command in CHANGING:
-        return _change(task, progress)
-    options = dict(task.options)
-    if task.command == "validate":
-        options["progress"] = progress
-        options["threads"] = task.threads
-    report = getattr(module_of(task.command), task.command)(task.path, **options)
-    if isinstance(report, InspectReport):
-        return _inspected(report)
-    if isinstance(report, ProbeReport):
-        return _probed(report)
-    if isinstance(report, SurveyReport):
-        return _surveyed(report)
-    return validated(report)
+    """Run the command. Its module is imported here: what only reads starts without what writes."""
+    match task.options:
+        case WriteOptions():
+            return _change(task, task.options, progress)
+        case InspectOptions():
+            from bloomcli.commands import inspect
+
+            return _inspected(inspect.run(task.path, task.options))
+        case ProbeOptions():
+            from bloomcli.commands import probe
+
+            return _probed(probe.run(task.path, task.options))
+        case SurveyOptions():
+            from bloomcli.commands import survey
+
+            return _surveyed(survey.run(task.path, task.options))
+        case ValidateOptions():
+            from bloomcli.commands import validate
+
+            return validated(validate.run(task.path, task.options, threads=task.threads, progress=progress))
+    raise TypeError(f"{type(task.options).__name__} are of no command for datasets")
 
 
 def _worst(facts: Iterable[FilterFacts]) -> float | None:
@@ -270,7 +283,7 @@ def _surveyed(report: SurveyReport) -> FileRow:
 
 
 def validated(report: ValidateReport) -> FileRow:
-    """A file's row."""
+    """The row of a file that was validated."""
     return FileRow(
         path=report.path,
         status=Status.DONE if report.ok else Status.FOUND,
@@ -285,25 +298,41 @@ def validated(report: ValidateReport) -> FileRow:
     )
 
 
-def _change(task: Task, progress: Progress | None) -> FileRow:
-    from bloomcli.commands.change import Target, change_where_needed
+def _change(task: Task, options: WriteOptions, progress: Progress | None) -> FileRow:
+    from bloomcli.commands.change import change_where_needed
+    from bloomcli.commands.targets import target_of
 
-    dry_run = bool(task.options.get("dry_run"))
-    if task.output is not None and not dry_run:
+    if task.output is not None and not options.dry_run:
         _make_directory(Path(task.output).parent)
-    target = Target(
-        output=task.output,
-        in_place=task.in_place,
-        overwrite=bool(task.options.get("overwrite")),
-        dry_run=dry_run,
-        force=bool(task.options.get("force")),
+    threads = options.threads if isinstance(options, AddOptions) else None
+    done = change_where_needed(
+        task.path,
+        _request(options),
+        target_of(options, output=task.output),
+        threads=threads or task.threads,
+        progress=progress,
     )
-    order = _order(task.command, task.options)
-    threads = task.options.get("threads") or task.threads
-    done = change_where_needed(task.path, order, target, threads=threads, progress=progress)
     if isinstance(done, str):
         return FileRow(path=task.path, status=Status.SKIPPED, output=task.output, reason=done)
     return _changed(done)
+
+
+def _request(options: WriteOptions) -> ChangeRequest:
+    """What the command does to any file of a dataset: `add` adds only where filters are missing."""
+    match options:
+        case AddOptions():
+            from bloomcli.commands import add
+
+            return add.request(options, where_missing=True)
+        case FoldOptions():
+            from bloomcli.commands import fold
+
+            return fold.request(options)
+        case RemoveOptions():
+            from bloomcli.commands import remove
+
+            return remove.request(options)
+    raise TypeError(f"{type(options).__name__} are of no command for datasets")
 
 
 def _make_directory(folder: Path) -> None:
@@ -315,17 +344,8 @@ def _make_directory(folder: Path) -> None:
         ) from None
 
 
-def _order(command: str, options: dict[str, Any]) -> ChangeRequest:
-    """What a command that writes is to do with each file. Raises UsageError."""
-    asked = {k: v for k, v in options.items() if k not in _NOT_OF_ORDERS}
-    if command == "add":
-        asked["missing"] = True
-    order: ChangeRequest = module_of(command).order(**asked)
-    return order
-
-
 def module_of(command: str) -> ModuleType:
-    """A command's module, imported by who runs it: one that reads starts without those that write."""
+    """Import a command's module."""
     return import_module(f"bloomcli.commands.{command}")
 
 
@@ -342,19 +362,18 @@ def _changed(report: ChangeReport) -> FileRow:
         bytes_before=report.bytes_before,
         bytes_after=report.bytes_after,
         max_fpp=max((c.fpp for c in touched if c.fpp is not None), default=None),
-        reason=_asides(report),
+        reason=_remarks(report),
     )
 
 
-def _asides(report: ChangeReport) -> str | None:
-    """What is to be known besides what was done: columns that were left out, and remarks; without the evidence, which
-    the rules' pages have."""
+def _remarks(report: ChangeReport) -> str | None:
+    """Columns that were left out, and remarks; without the evidence, which is on the rules' pages."""
     left_out: dict[str, list[str]] = {}
     for change in report.changes:
         if change.reason is not None:
             left_out.setdefault(_brief(change.reason), []).append(change.column)
-    said = [f"left out: {', '.join(columns)}, {reason}" for reason, columns in left_out.items()]
-    return "; ".join([*said, *map(_brief, report.remarks)]) or None
+    texts = [f"left out: {', '.join(columns)}, {reason}" for reason, columns in left_out.items()]
+    return "; ".join([*texts, *map(_brief, report.remarks)]) or None
 
 
 def _brief(text: str) -> str:

@@ -1,8 +1,8 @@
-"""The baseline: findings that are known, kept in a file beside the policy; only new ones fail a gate.
+"""The baseline: a file of known findings. Only new findings fail a gate.
 
-A finding is told from others by its rule, path, column and place (row group and stripe), not by byte offsets or
-words, which change when a file is written again. One about a whole column has all its row groups, and is known where
-it has no other ones. Paths are relative to the baseline's folder where they can be; links to folders don't matter.
+A finding is identified by its rule, path, column, row group and stripe, not by byte offsets or texts, which change
+when a file is written again. A finding about a whole column lists all its row groups, and is known if the baseline
+has all of them. Paths are relative to the baseline's folder where they can be; links to folders don't matter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bloomcli.model.file import Finding
 from bloomcli.policy.globs import place
 from bloomcli.rules import RULES
 from bloomcli.storage.listing import is_uri, local_path, spelling
-from bloomcli.storage.os_errors import hint, read_file, reason
+from bloomcli.storage.os_errors import hint, read_file, reason, refused
 
 _SCHEMA: Final = "bloom/baseline/2"
 _OLD: Final = "bloom/baseline/1"
@@ -28,7 +28,7 @@ _MAX_BYTES: Final = 256 << 20
 
 
 class Entry(NamedTuple):
-    """What tells one finding from others."""
+    """What identifies a finding."""
 
     id: str
     path: str
@@ -36,11 +36,11 @@ class Entry(NamedTuple):
     stripe: int | None
     row_group: int | None
     places: str | None = None
-    """All row groups or stripes, of a finding that is about several; it has no other place then."""
+    """All row groups or stripes of a finding about several; `stripe` and `row_group` are None then."""
 
 
 _Key = tuple[str, str, str | None, int | None, int | None, bool]
-"""An entry but for its places, by the path that links lead to."""
+"""An entry without its `places`, and with the path that links lead to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Baseline:
         return Entry(finding.id, path, finding.column, finding.stripe, finding.row_group)
 
     def spelled(self, path: str) -> str:
-        """A file's path as entries have it."""
+        """A file's path as entries spell it."""
         return path if is_uri(path) else place(local_path(path), self._folder)[0]
 
     @property
@@ -66,7 +66,7 @@ class Baseline:
         return os.path.dirname(os.path.abspath(self.path))  # noqa: PTH100, PTH120  there are thousands of files
 
     def marked(self, findings: Iterable[Finding]) -> list[Finding]:
-        """The findings, those in the baseline as known."""
+        """The findings, with those in the baseline marked as known."""
         key = _keyed(self._whole())
         accepted = _runs(self.entries, key)
 
@@ -79,14 +79,14 @@ class Baseline:
         return [replace(f, known=f.counts and known(self.entry(f))) for f in findings]
 
     def gone(
-        self, findings: Iterable[Finding], looked_at: Collection[str], asked: Callable[[str, Entry], bool]
+        self, findings: Iterable[Finding], looked_at: Collection[str], covered: Callable[[str, Entry], bool]
     ) -> set[Entry]:
-        """Entries that would have been found again if they still held.
+        """Entries that this run would have found again if they still held.
 
         Args:
             findings: of this run.
-            looked_at: paths of the files that it looked at.
-            asked: whether it looked at an entry's rule and column, too, in the file of this path.
+            looked_at: paths of the files that the run looked at.
+            covered: whether the run checked the entry's rule and column in the file of this path.
         """
         whole = self._whole()
         key = _keyed(whole)
@@ -95,16 +95,16 @@ class Baseline:
         return {
             e
             for e in self.entries
-            if key(e) not in there and (path := paths.get(key(e)[1])) is not None and asked(path, e)
+            if key(e) not in there and (path := paths.get(key(e)[1])) is not None and covered(path, e)
         }
 
     def updated(self, findings: Iterable[Finding], gone: Collection[Entry], *, in_part: bool = False) -> Baseline:
-        """With today's findings that count, and without those that are gone.
+        """The baseline with the findings of this run that count, and without entries that are gone.
 
         Args:
             findings: of this run.
             gone: entries to leave out.
-            in_part: row groups were left out: places that an entry has stay beside those of today.
+            in_part: the run left row groups out: an entry keeps its row groups, and gets those of this run.
         """
         key = _keyed(self._whole())
         kept = self.entries - set(gone)
@@ -115,7 +115,7 @@ class Baseline:
         return replace(self, entries=frozenset({e for e in kept if key(e) not in keys} | new))
 
     def _whole(self) -> Callable[[str], str]:
-        """Gives one path for all names of a file, as entries or findings have them."""
+        """A function that gives one path for all names of a file, as entries or findings spell them."""
         spell, folder = spelling(), self._folder
         return lambda path: path if is_uri(path) else spell(os.path.join(folder, path))  # noqa: PTH118  as above
 
@@ -128,7 +128,7 @@ def _keyed(whole: Callable[[str], str]) -> Callable[[Entry], _Key]:
 
 
 def _runs(entries: Iterable[Entry], key: Callable[[Entry], _Key]) -> Mapping[_Key, list[group_ranges.Run]]:
-    """All places of the entries that are of one thing: none where it has but one."""
+    """All row groups of the entries with one key; none where the key itself has the row group."""
     found: dict[_Key, list[group_ranges.Run]] = {}
     for entry in entries:
         runs = found.setdefault(key(entry), [])
@@ -179,13 +179,13 @@ def _entry(path: str, index: int, item: Any) -> Entry:
     entry = Entry(**fields)
     texts = all(isinstance(text, str) for text in (entry.id, entry.path, entry.column or ""))
     numbers = all(n is None or (isinstance(n, int) and n >= 0) for n in (entry.stripe, entry.row_group))
-    if not texts or not numbers or entry.id not in RULES or not _has_places(entry):
+    if not texts or not numbers or entry.id not in RULES or not _places_are_valid(entry):
         raise UsageError("not an entry of a baseline", path=path, field=field, hint=_HINT)
     return entry
 
 
-def _has_places(entry: Entry) -> bool:
-    """Its places are none, or such as can be read and go with no other place."""
+def _places_are_valid(entry: Entry) -> bool:
+    """The entry has no `places`, or readable ones and neither a stripe nor a row group."""
     if entry.places is None:
         return True
     if not isinstance(entry.places, str) or entry.stripe is not None or entry.row_group is not None:
@@ -196,16 +196,24 @@ def _has_places(entry: Entry) -> bool:
         return False
 
 
-def _order(entry: Entry) -> tuple[str, str, str, int, int, str]:
+def _sort_key(entry: Entry) -> tuple[str, str, str, int, int, str]:
     stripe, row_group = (-1 if n is None else n for n in (entry.stripe, entry.row_group))
     return entry.id, entry.path, entry.column or "", stripe, row_group, entry.places or ""
 
 
 def text(baseline: Baseline) -> str:
-    """The file's text: an entry a line, sorted, so that it can be read and merged."""
+    """The file's text: one entry a line, sorted, so that people can read and merge it."""
     lines = [
         json.dumps({key: value for key, value in entry._asdict().items() if value is not None})
-        for entry in sorted(baseline.entries, key=_order)
+        for entry in sorted(baseline.entries, key=_sort_key)
     ]
     body = ",\n    ".join(lines)
     return f'{{\n  "schema": "{_SCHEMA}",\n  "findings": [' + (f"\n    {body}\n  " if lines else "") + "]\n}\n"
+
+
+def save(baseline: Baseline) -> None:
+    """Write the file, atomically. Raises WriteError."""
+    from bloomcli.storage.local.atomic import place as write_whole
+
+    with refused(baseline.path):
+        write_whole(Path(baseline.path), text(baseline).encode(), overwrite=True)

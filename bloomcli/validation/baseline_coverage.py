@@ -1,4 +1,4 @@
-"""What a run of `validate` looked at: whether it would have found what an earlier run did, if it were still there."""
+"""What a run of `validate` covers: whether it would find again what an earlier run found."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from bloomcli.rules.readers import reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """What was asked for."""
+class Coverage:
+    """The rules, columns and values that a run checks."""
 
     policy: Policy
     columns: tuple[str, ...] = ()
     """Columns whose filters were checked; none means all."""
     exclude: tuple[str, ...] = ()
-    """Columns that weren't looked at, whatever else names them."""
+    """Columns that get no findings, whatever else names them."""
     require: tuple[str, ...] = ()
-    """Columns that must have filters, besides the policy's."""
+    """Columns that must have filters, in addition to the policy's."""
     values: bool
-    """The values of every row group were looked up."""
+    """The run reads the values of every row group."""
 
     def covers(self, path: str, format: str | None, id: str, column: str | None) -> bool:  # noqa: A002  the file's, the rule's
-        """Whether a rule was looked at, in a column of a file."""
+        """Whether the run checks a rule in a column of a file."""
         rules = self.policy.for_file(path)
         if _among(column, self.exclude):
             return False
-        if id == "filter-required":  # whatever columns the rest of the check was limited to
+        if id == "filter-required":  # in all columns, even if the other checks are limited to some
             return _among(column, (*rules.required(), *self.require))
         if self.columns and not _among(column, self.columns):
             return False
@@ -54,7 +54,7 @@ def _among(column: str | None, names: Iterable[str]) -> bool:
 
 
 def _by_readers(rules: FilePolicy, format: str | None, id: str) -> bool:  # noqa: A002  the file's, the rule's
-    """Whether one of the readers that were named could break the rule."""
+    """Whether one of the named readers can break the rule."""
     named = [reader(name) for name in rules.readers]
     if id == "profit-dictionary":
         return rules.advice and bool(named) and all(who.dictionary for who in named)

@@ -1,68 +1,59 @@
-"""The gate: validate over files on either engine, with a policy, a baseline, and a sample where they are many.
+"""The gate: `validate` over many files, with a policy, a baseline, and a sample where there are very many.
 
-paths -> listed -> not excluded -> sampled -> validate, a task a file -> findings, known ones marked -> report
+    options -> request -> chosen files -> results -> (new baseline) -> report
+
+Each step gives a new object, and none writes a file: who wants a new baseline writes it (`baseline.save`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.commands.arguments import names
+from bloomcli.commands.options import GateOptions, Name, policy_of
 from bloomcli.commands.sampling import chosen_files, share
-from bloomcli.commands.validate import asked_for, rank
-from bloomcli.datasets.task import Task, plan
+from bloomcli.commands.validate import rank
+from bloomcli.datasets.engine import choose_engine
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import Finding
 from bloomcli.model.gate import GateReport, Sample
 from bloomcli.policy.policy import Policy
-from bloomcli.storage.listing import Listed, expand
-from bloomcli.storage.os_errors import is_there, refused
+from bloomcli.storage.listing import Listed
+from bloomcli.storage.os_errors import is_there
 from bloomcli.storage.source import open_source
 
 if TYPE_CHECKING:
     from bloomcli.validation import baseline as known
 
-Name = str | os.PathLike[str]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRequest:
-    """What a gate is to check, and of which files; the arguments of `gate`, once they are known to make sense."""
+    """What a gate checks, and of which files."""
 
-    policy: Policy
-    columns: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    require: tuple[str, ...] = ()
-    deep: bool = False
-    sample: Sample | None = None
+    options: GateOptions
+    """Checked; each file is validated with them."""
     baseline: known.Baseline | None = None
-    update_baseline: bool = False
-    found: list[int] = field(default_factory=list)
-    """Filled by `choose`: how many files there were before sampling."""
-    excluded: list[int] = field(default_factory=list)
-    """Filled by `choose`: how many files besides the policy excludes."""
+    """The findings that are known."""
 
-    def options(self) -> dict[str, Any]:
-        """Keyword arguments of `validate`."""
-        sample = self.sample
-        return {
-            "columns": self.columns,
-            "exclude": self.exclude,
-            "require": self.require,
-            "policy": self.policy,
-            "deep": self.deep,
-            "sample_row_groups": None if sample is None else sample.row_groups,
-            "seed": 0 if sample is None else sample.seed,
-        }
+    @property
+    def policy(self) -> Policy:
+        """The policy, with the options that take the place of what it says."""
+        return policy_of(self.options)
 
-    def choose(self, listed: Sequence[Listed]) -> list[Listed]:
-        """The files to look at; none where each was named as it is and the policy excludes it.
+    @property
+    def sample(self) -> Sample | None:
+        """The part of the files and row groups that is looked at; None for all."""
+        files, row_groups = self.options.sample, self.options.sample_row_groups
+        if files is None and row_groups is None:
+            return None
+        return Sample(seed=self.options.seed, files=files, row_groups=row_groups)
+
+    def choose(self, listed: Sequence[Listed]) -> ChosenFiles:
+        """The files to look at; none where each was named by itself and the policy excludes it.
 
         Raises:
             UsageError: there are no files, or the policy excludes all that were found.
@@ -75,85 +66,101 @@ class GateRequest:
                 "the policy excludes every file that was found", path=self.policy.path, field="exclude",
                 hint="name other files, or change the policy's exclude",
             )  # fmt: skip
-        self.found.append(len(kept))
-        self.excluded.append(len(listed) - len(kept))
-        if self.sample is None or self.sample.files is None:
-            return kept
-        files = [item for item in kept if item.problem is None and not item.linked]
+        return ChosenFiles(files=tuple(self._sampled(kept)), found=len(kept), excluded=len(listed) - len(kept))
+
+    def _sampled(self, listed: list[Listed]) -> list[Listed]:
+        if self.options.sample is None:
+            return listed
+        files = [item for item in listed if item.problem is None and not item.linked]
         taken = chosen_files(
             [item.relative for item in files],
-            share(self.sample.files),
-            self.sample.seed,
+            share(self.options.sample),
+            self.options.seed,
             sure=[not item.walked or known_suffix(item.path) for item in files],
             known=lambda position: _is_known(files[position].path),
         )
         left_out = {item.path for position, item in enumerate(files) if position not in taken}
-        return [item for item in kept if item.path not in left_out]
+        return [item for item in listed if item.path not in left_out]
 
-    def report(self, done: DatasetReport) -> GateReport:
-        """What the files' rows come to. Writes the baseline where that was asked for.
 
-        Raises UsageError where none of the files is of a known format: nothing was checked then.
-        """
-        if done.rows and all(row.status is Status.SKIPPED for row in done.rows):
-            noun = "file" if len(done.rows) == 1 else "files"
-            raise UsageError(
-                f"nothing was checked: none of {len(done.rows):,} {noun} is of a known format",
-                hint="bloom reads Parquet, ORC and Mosaic files; check the paths",
-            )
-        findings = [replace(f, path=row.path) for row in done.rows for f in row.findings]
-        gone = 0
-        if self.baseline is not None:
-            lost = self._lost(self.baseline, findings, done)
-            gone = len(lost)
-            baseline = self.baseline
-            if self.update_baseline:
-                from bloomcli.storage.local.atomic import place
-                from bloomcli.validation import baseline as known
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenFiles:
+    """The files that a gate looks at."""
 
-                baseline, gone = baseline.updated(findings, lost, in_part=self._in_part()), 0
-                with refused(baseline.path):
-                    place(Path(baseline.path), known.text(baseline).encode(), overwrite=True)
-            findings = baseline.marked(findings)
-        return GateReport(
-            engine=done.engine,
-            jobs=done.jobs,
-            seconds=done.seconds,
-            policy=self.policy.path,
-            baseline=None if self.baseline is None else self.baseline.path,
-            gone=gone,
-            columns=self.columns,
-            excluded_columns=self.exclude,
-            deep=self.deep,
-            sample=self.sample,
-            files_found=self.found[-1] if self.found else len(done.rows),
-            excluded=self.excluded[-1] if self.excluded else 0,
-            findings=tuple(sorted(findings, key=rank)),
-            rows=tuple(replace(row, findings=()) for row in done.rows),
-            remarks=done.remarks,
-        )
+    files: tuple[Listed, ...]
+    found: int
+    """How many files there were before sampling."""
+    excluded: int
+    """How many more files there were, which the policy excludes."""
 
-    def _in_part(self) -> bool:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResults:
+    """What a gate found in its files."""
+
+    request: GateRequest
+    chosen: ChosenFiles
+    done: DatasetReport
+    """A row a file."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, each with its file's path."""
+        return [replace(f, path=row.path) for row in self.done.rows for f in row.findings]
+
+    @property
+    def in_part(self) -> bool:
         """Row groups were left out."""
-        return self.sample is not None and self.sample.row_groups is not None
+        return self.request.options.sample_row_groups is not None
 
-    def _lost(self, baseline: known.Baseline, findings: Sequence[Finding], done: DatasetReport) -> set[known.Entry]:
-        """Entries of the baseline that this run looked for and didn't find."""
-        from bloomcli.validation.baseline_coverage import Scope
+    def gone(self, baseline: known.Baseline) -> set[known.Entry]:
+        """Entries of a baseline that this run looked for and didn't find."""
+        from bloomcli.validation.baseline_coverage import Coverage
 
-        scope = Scope(
-            policy=self.policy,
-            columns=self.columns,
-            exclude=self.exclude,
-            require=self.require,
-            values=self.deep and not self._in_part(),
+        options = self.request.options
+        coverage = Coverage(
+            policy=self.request.policy,
+            columns=tuple(options.columns),
+            exclude=tuple(options.exclude),
+            require=tuple(options.require),
+            values=options.deep and not self.in_part,
         )
-        formats = {row.path: row.format for row in done.rows if row.status is not Status.FAILED}
+        formats = {row.path: row.format for row in self.done.rows if row.status is not Status.FAILED}
 
-        def asked(path: str, entry: known.Entry) -> bool:
-            return scope.covers(path, formats[path], entry.id, entry.column)
+        def covered(path: str, entry: known.Entry) -> bool:
+            return coverage.covers(path, formats[path], entry.id, entry.column)
 
-        return baseline.gone(findings, formats, asked)
+        return baseline.gone(self.findings, formats, covered)
+
+    def new_baseline(self) -> known.Baseline | None:
+        """The baseline with the findings of this run, if the options want one."""
+        baseline = self.request.baseline
+        if baseline is None or not self.request.options.update_baseline:
+            return None
+        return baseline.updated(self.findings, self.gone(baseline), in_part=self.in_part)
+
+    def report(self, baseline: known.Baseline | None = None) -> GateReport:
+        """The report, with the findings that `baseline` has marked as known; by default the request's baseline."""
+        request, options = self.request, self.request.options
+        baseline = request.baseline if baseline is None else baseline
+        findings = self.findings if baseline is None else baseline.marked(self.findings)
+        return GateReport(
+            engine=self.done.engine,
+            jobs=self.done.jobs,
+            seconds=self.done.seconds,
+            policy=request.policy.path,
+            baseline=None if baseline is None else baseline.path,
+            gone=0 if baseline is None else len(self.gone(baseline)),
+            columns=tuple(options.columns),
+            excluded_columns=tuple(options.exclude),
+            deep=options.deep,
+            sample=request.sample,
+            files_found=self.chosen.found,
+            excluded=self.chosen.excluded,
+            findings=tuple(sorted(findings, key=rank)),
+            rows=tuple(replace(row, findings=()) for row in self.done.rows),
+            remarks=self.done.remarks,
+        )
 
 
 def _is_known(path: str) -> bool:
@@ -163,56 +170,32 @@ def _is_known(path: str) -> bool:
             open_file(source)
     except UnknownFormat:
         return False
-    except Exception:  # noqa: BLE001  whatever is wrong with the file, it is told when the file is looked at
+    except Exception:  # noqa: BLE001  whatever is wrong with the file, its row says it later
         return True
     return True
 
 
-def ask(
-    *,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    require: Sequence[str] = (),
-    max_fpp: float | None = None,
-    max_oversize: float | None = None,
-    readers: Sequence[str] = (),
-    table_schema: Name | None = None,
-    policy: Policy | Name | None = None,
-    deep: bool = False,
-    sample: str | None = None,
-    sample_row_groups: str | None = None,
-    seed: int = 0,
-    baseline: Name | None = None,
-    update_baseline: bool = False,
-) -> GateRequest:
-    """Check a gate's arguments and read its files. Arguments, Raises: as `gate`."""
-    if sample_row_groups is not None and not deep:
-        raise UsageError("a sample of row groups is for --deep: without it no values are read", hint="--deep")
-    if update_baseline and baseline is None:
-        raise UsageError("there is no baseline to update", hint="--baseline FILE")
-    part = None
-    if sample is not None or sample_row_groups is not None:
-        files = None if sample is None else share(sample).text
-        row_groups = None if sample_row_groups is None else share(sample_row_groups).text
-        part = Sample(seed=seed, files=files, row_groups=row_groups)
-    old = None
-    if baseline is not None:
-        from bloomcli.validation import baseline as known
+def request(options: GateOptions) -> GateRequest:
+    """Check a gate's options and read the files that they name. Raises: as `gate`."""
+    options = options.checked()
+    if options.baseline is None:
+        return GateRequest(options=options)
+    from bloomcli.validation import baseline as known
 
-        new = update_baseline and not is_there(baseline)
-        old = known.Baseline(path=os.fspath(baseline)) if new else known.load(baseline)
-    return GateRequest(
-        policy=asked_for(
-            policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table_schema=table_schema
-        ),
-        columns=names(columns, "columns"),
-        exclude=names(exclude, "columns"),
-        require=names(require, "columns"),
-        deep=deep,
-        sample=part,
-        baseline=old,
-        update_baseline=update_baseline,
-    )
+    if options.update_baseline and not is_there(options.baseline):
+        return GateRequest(options=options, baseline=known.Baseline(path=os.fspath(options.baseline)))
+    return GateRequest(options=options, baseline=known.load(options.baseline))
+
+
+def results(request: GateRequest, chosen: ChosenFiles, done: DatasetReport) -> GateResults:
+    """What a gate found. Raises UsageError where no file is of a known format: nothing was checked then."""
+    if done.rows and all(row.status is Status.SKIPPED for row in done.rows):
+        noun = "file" if len(done.rows) == 1 else "files"
+        raise UsageError(
+            f"nothing was checked: none of {len(done.rows):,} {noun} is of a known format",
+            hint="bloom reads Parquet, ORC and Mosaic files; check the paths",
+        )
+    return GateResults(request=request, chosen=chosen, done=done)
 
 
 def gate(
@@ -237,20 +220,20 @@ def gate(
     on_row: Callable[[FileRow], None] | None = None,
     session: Any = None,
 ) -> GateReport:
-    """Validate many files: the report's `ok` says whether they pass, its `complete` whether all was looked at.
+    """Validate many files. The report's `ok` says whether they pass, its `complete` whether all were looked at.
 
     Args:
         paths: files, directories, globs, URIs.
         columns, exclude, require, max_fpp, max_oversize, readers, table_schema, policy, deep: as for
             `bloomcli.validate`.
-        sample: ``5%`` or a number of the files to look at; the rest isn't.
+        sample: ``5%`` or a number of the files to look at.
         sample_row_groups: ``5%`` or a number of each file's row groups that `deep` reads.
-        seed: of the samples: the same seed takes the same part.
+        seed: of the samples. The same seed takes the same part.
         baseline: file of known findings, which don't count.
         update_baseline: write today's findings to it.
-        jobs: files side by side on this machine; as many as there are cores if None.
+        jobs: files at a time on this machine; as many as there are cores if None.
         fail_fast: stop at the first file that can't be checked.
-        on_row: called with each file's row as it is done, on this machine.
+        on_row: called with each file's row as the file is done, on this machine.
         session: a SparkSession, to work on its executors.
 
     Raises:
@@ -258,7 +241,7 @@ def gate(
         UnreadableError: a directory can't be listed, or the Spark job failed.
         UnsupportedError: a session that can't run tasks, executors without bloomcli.
     """
-    asked = ask(
+    options = GateOptions(
         columns=columns,
         exclude=exclude,
         require=require,
@@ -274,27 +257,15 @@ def gate(
         baseline=baseline,
         update_baseline=update_baseline,
     )
+    wanted = request(options)
     named = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    if session is not None:
-        from bloomcli.datasets import spark
+    engine = choose_engine(session=session, jobs=jobs, fail_fast=fail_fast)
+    chosen = wanted.choose(engine.find(named, wanted.options))
+    done = engine.run(engine.plan(chosen.files, wanted.options), on_row=on_row)
+    found = results(wanted, chosen, done)
+    new = found.new_baseline()
+    if new is not None:
+        from bloomcli.validation.baseline import save
 
-        return asked.report(spark.run("validate", named, asked.options(), session=session, choose=asked.choose))
-    from bloomcli.datasets import local
-
-    tasks = tasks_for(asked, named)
-    return asked.report(local.run(tasks, jobs=jobs, fail_fast=fail_fast, on_row=on_row))
-
-
-def tasks_for(asked: GateRequest, paths: Sequence[str]) -> list[Task]:
-    """The tasks of the files that are to be looked at. Raises UsageError as `GateRequest.choose`."""
-    return plan("validate", asked.choose(expand(paths)), asked.options())
-
-
-def alone(row: FileRow, asked: GateRequest, seconds: float) -> GateReport:
-    """The report of one file that was validated by itself."""
-    return asked.report(DatasetReport(command="validate", engine="local", jobs=1, seconds=seconds, rows=(row,)))
-
-
-def none(asked: GateRequest) -> GateReport:
-    """The report of named files of which the policy excludes each."""
-    return asked.report(DatasetReport(command="validate", engine="local", jobs=1, seconds=0.0, rows=()))
+        save(new)
+    return found.report(new)

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from support.tables import write
+from support.tasks import plan_tasks
 
 import bloomcli
 from bloomcli.checks.additions import Readers
-from bloomcli.commands.add import order
-from bloomcli.datasets import local, task
+from bloomcli.commands.add import request
+from bloomcli.commands.options import AddOptions
+from bloomcli.datasets import local
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport, Status
 from bloomcli.model.file import Column
@@ -161,7 +163,7 @@ def test_the_policy_says_who_reads_and_what_is_switched_off(path: Path, text: st
 
 
 def dataset(path: Path, **options: Any) -> DatasetReport:
-    return local.run(task.plan("add", expand([str(path)]), options, in_place=True), jobs=2)
+    return local.run(plan_tasks("add", expand([str(path)]), options, in_place=True), jobs=2)
 
 
 def test_in_a_dataset_a_glob_leaves_columns_out_with_a_note_and_a_name_is_that_files_row(tmp_path: Path) -> None:
@@ -197,9 +199,9 @@ def test_a_column_that_has_filters_already_is_not_refused_where_nothing_is_to_be
     assert [row.status for row in dataset(path, columns=("half",), replace=True).rows] == [Status.FAILED]
 
 
-def test_orders_of_a_dataset_can_go_to_other_processes() -> None:
+def test_options_of_a_dataset_can_go_to_other_processes() -> None:
     policy = Policy(whole=Part(readers=("spark",)))
-    tasks = task.plan("add", [], {"columns": ("id",), "policy": policy}, in_place=True)
+    tasks = plan_tasks("add", [], {"columns": ("id",), "policy": policy}, in_place=True)
     assert pickle.loads(pickle.dumps((tasks, policy))) == (tasks, policy)
 
 
@@ -260,6 +262,6 @@ def test_the_readers_of_a_file_are_everyone_those_named_or_nobody() -> None:
     assert Readers("mosaic", FilePolicy()).who == []
 
 
-def test_an_order_without_columns_is_an_error_as_before() -> None:
+def test_a_request_without_columns_is_an_error() -> None:
     with pytest.raises(UsageError, match="no columns"):
-        order([])
+        request(AddOptions())

@@ -84,7 +84,7 @@ def test_a_bug_is_said_to_be_one(bloom: Bloom, plain: Path, monkeypatch: pytest.
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("bloomcli.commands.inspect.inspect", broken)
+    monkeypatch.setattr("bloomcli.commands.inspect.run", broken)
     result = bloom("inspect", plain)
     assert (result.code, "Traceback" in result.err) == (70, False)
     assert "a bug: ZeroDivisionError: oops" in result.err
@@ -96,7 +96,7 @@ def test_ctrl_c_is_130(bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatc
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bloomcli.commands.inspect.inspect", stopped)
+    monkeypatch.setattr("bloomcli.commands.inspect.run", stopped)
     assert bloom("inspect", plain).code == 130
 
 

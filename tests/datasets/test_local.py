@@ -21,6 +21,7 @@ import pytest
 from conftest import ROOT, need
 from support import datasets
 from support.processes import children, has_open
+from support.tasks import plan_tasks
 
 from bloomcli.datasets import local, task, workers
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -41,7 +42,7 @@ def run(
     **how: Any,
 ) -> DatasetReport:
     """A command over a directory."""
-    return local.run(task.plan(command, expand([str(root)]), options, output=output, in_place=in_place), **how)
+    return local.run(plan_tasks(command, expand([str(root)]), options, output=output, in_place=in_place), **how)
 
 
 def brief(report: DatasetReport, *folders: Path) -> list[FileRow]:
@@ -268,14 +269,14 @@ def test_the_parent_stays_small_however_many_rows_there_are(tmp_path: Path) -> N
         (tmp_path / f"{i:04}.parquet").hardlink_to(path)
     program = (
         "import sys\n"
-        "from bloomcli.datasets import task\n"
-        "from bloomcli.datasets import local\n"
+        "from bloomcli.commands.options import InspectOptions\n"
+        "from bloomcli.datasets import local, task\n"
         "from bloomcli.storage.listing import expand\n"
         "def kib():\n"
         "    return int(open('/proc/self/status').read().split('VmRSS:')[1].split()[0])\n"
-        "local.run(task.plan('inspect', expand([sys.argv[1]])[:50], {}), jobs=2)\n"
+        "local.run(task.plan(expand([sys.argv[1]])[:50], InspectOptions()), jobs=2)\n"
         "before = kib()\n"
-        "report = local.run(task.plan('inspect', expand([sys.argv[1]]), {}), jobs=2)\n"
+        "report = local.run(task.plan(expand([sys.argv[1]]), InspectOptions()), jobs=2)\n"
         "print(report.done, kib() - before)\n"
         "assert not {'pyarrow', 'pyspark'} & set(sys.modules)\n"
     )
@@ -292,12 +293,12 @@ def test_what_the_files_need_is_imported_once_before_workers_are_forked(tmp_path
         (tmp_path / name).write_bytes(b"no file of any format")
     program = (
         "import sys\n"
-        "from bloomcli.datasets import task\n"
-        "from bloomcli.datasets import local\n"
+        "from bloomcli.commands.options import InspectOptions\n"
+        "from bloomcli.datasets import local, task\n"
         "from bloomcli.storage.listing import expand\n"
         "def loaded():\n"
         "    return [m for m in ('mosaic', 'orc', 'parquet') if f'bloomcli.formats.{m}.file' in sys.modules]\n"
-        "tasks = task.plan('inspect', expand([sys.argv[1]]), {})\n"
+        "tasks = task.plan(expand([sys.argv[1]]), InspectOptions())\n"
         "before = loaded()\n"
         "local.run(tasks, jobs=2)\n"
         "print(before, loaded())\n"

@@ -11,6 +11,7 @@ from conftest import need
 from hypothesis import given
 from hypothesis import strategies as st
 from support import datasets
+from support.tasks import plan_tasks
 
 from bloomcli.datasets import hadoop_paths, spark, task
 from bloomcli.datasets.packing import pack, parts_for
@@ -142,16 +143,16 @@ def test_an_attempt_that_is_overtaken_says_that_the_work_is_done(
     lake, out = tmp_path / "lake", tmp_path / "out"
     file = datasets.write(lake / f"f.{suffix}")
     if command == "remove":
-        task.run(task.plan("add", expand([str(file)]), {"columns": ("id",)}, in_place=True)[0])
+        task.run(plan_tasks("add", expand([str(file)]), {"columns": ("id",)}, in_place=True)[0])
     options: dict[str, object] = {"columns": ("id",)} if command == "add" else {}
     if "overwrite" in target:
         options["overwrite"] = True
-    alone = task.run(task.plan(command, expand([str(lake)]), options, output=tmp_path / "alone")[0])
+    alone = task.run(plan_tasks(command, expand([str(lake)]), options, output=tmp_path / "alone")[0])
     assert alone.status is Status.DONE
     if "sidecar" in target:
         (lake / f".f.{suffix}.crc").write_bytes(b"crc\0" + bytes(8))
     in_place = "in place" in target
-    (one,) = task.plan(command, expand([str(lake)]), options, output=None if in_place else out, in_place=in_place)
+    (one,) = plan_tasks(command, expand([str(lake)]), options, output=None if in_place else out, in_place=in_place)
     row, others = overtaken(one, "copy")
     assert [other.status for other in others] == [Status.DONE]
     assert row.status is (Status.DONE if "overwrite" in target else Status.SKIPPED), row.error
@@ -163,7 +164,7 @@ def test_an_attempt_that_is_overtaken_says_that_the_work_is_done(
 
 def test_a_file_that_fails_for_good_is_tried_once(tmp_path: Path) -> None:
     file = datasets.write(tmp_path / "f.parquet")
-    (one,) = task.plan("add", expand([str(file)]), {"columns": ("nowhere",)}, in_place=True)
+    (one,) = plan_tasks("add", expand([str(file)]), {"columns": ("nowhere",)}, in_place=True)
     tries = []
 
     def run(of: task.Task) -> FileRow:
@@ -176,7 +177,7 @@ def test_a_file_that_fails_for_good_is_tried_once(tmp_path: Path) -> None:
 
 def test_a_file_that_keeps_changing_is_given_up(tmp_path: Path) -> None:
     file = datasets.write(tmp_path / "f.parquet")
-    (one,) = task.plan("add", expand([str(file)]), {"columns": ("id",)}, in_place=True)
+    (one,) = plan_tasks("add", expand([str(file)]), {"columns": ("id",)}, in_place=True)
     tries = []
 
     def run(of: task.Task) -> FileRow:
@@ -188,16 +189,16 @@ def test_a_file_that_keeps_changing_is_given_up(tmp_path: Path) -> None:
     assert len(tries) == 3
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_spark_task_gives_each_files_row_with_its_position(tmp_path: Path, apart: bool) -> None:
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a_spark_task_gives_each_files_row_with_its_position(tmp_path: Path, isolated: bool) -> None:
     need(find_spec("pyspark") is not None, "pyspark")
     lake = datasets.mixed(tmp_path / "lake")
-    tasks = task.plan("add", expand([str(lake)]), {"columns": ("id",)}, in_place=True)
+    tasks = plan_tasks("add", expand([str(lake)]), {"columns": ("id",)}, in_place=True)
     (part,) = pack(list(enumerate(tasks)), lambda item: item[1].size, 1)
-    rows = dict(spark.work_through(spark.Pack(tuple(part), apart=apart)))
+    rows = dict(spark.work_through(spark.Pack(tuple(part), isolated=isolated)))
     assert [rows[i].path for i in range(len(tasks))] == [t.path for t in tasks]
     assert sum(row.status is Status.DONE for row in rows.values()) == len(datasets.GOOD)
     skipped = [row.reason or "" for row in rows.values() if row.status is Status.SKIPPED]
     assert len(skipped) == len(datasets.FILTERED) + len(datasets.OTHER)
-    assert sum("an earlier attempt" in reason for reason in skipped) == (len(datasets.FILTERED) if apart else 0)
+    assert sum("an earlier attempt" in reason for reason in skipped) == (len(datasets.FILTERED) if isolated else 0)
     assert datasets.temporary(tmp_path) == []

@@ -120,10 +120,10 @@ release = threading.Event()
 if sys.argv[2] == "threaded":
     threading.Thread(target=release.wait).start()
 {start}
-from bloomcli.datasets import task
-from bloomcli.datasets import local
+from bloomcli.commands.options import InspectOptions
+from bloomcli.datasets import local, task
 from bloomcli.storage.listing import expand
-tasks = task.plan("inspect", expand([sys.argv[1]]), {{}})
+tasks = task.plan(expand([sys.argv[1]]), InspectOptions())
 if sys.argv[3] == "apart":
     print({{str(row.error).partition(": ")[2] for _, row in local.run_isolated(dict(enumerate(tasks)))}})
 else:

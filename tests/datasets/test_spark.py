@@ -23,10 +23,12 @@ from conftest import ROOT
 from support import datasets
 from support.processes import wait_until
 from support.spark_scan import scan
+from support.tasks import plan_tasks, run_on_spark
 
 from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
-from bloomcli.datasets import local, spark, task
+from bloomcli.commands.options import InspectOptions
+from bloomcli.datasets import local, spark
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.listing import expand
@@ -70,7 +72,7 @@ def brief(report: DatasetReport, *folders: Path) -> list[FileRow]:
 
 def locally(command: str, root: Path, options: dict[str, Any], **where: Any) -> DatasetReport:
     """The same by the local engine."""
-    return local.run(task.plan(command, expand([str(root)]), options, **where), jobs=2)
+    return local.run(plan_tasks(command, expand([str(root)]), options, **where), jobs=2)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def locally(command: str, root: Path, options: dict[str, Any], **where: Any) -> 
 def test_both_engines_read_the_same_rows(
     session: SparkSession, lake: Path, command: str, options: dict[str, Any]
 ) -> None:
-    report = spark.run(command, [str(lake)], options, session=session)
+    report = run_on_spark(command, [str(lake)], options, session=session)
     assert brief(report) == brief(locally(command, lake, options))
     assert (report.command, report.engine, report.jobs, report.exit_code) == (command, "spark", 2, 3)
     assert report.seconds > 0
@@ -100,12 +102,12 @@ def test_both_engines_write_the_same_rows_and_bytes(
     for command, options in (("add", {**ID, "fpp": 0.001}), ("fold", {"max_bytes": 32}), ("remove", {})):
         made = [folder.parent / command for folder in (mine, other)]
         where = [{"in_place": True} if in_place else {"output": m} for m in made]
-        report = spark.run(command, [str(mine)], options, session=session, **where[0])
+        report = run_on_spark(command, [str(mine)], options, session=session, **where[0])
         expected = locally(command, other, options, **where[1])
         assert brief(report, mine, made[0]) == brief(expected, other, made[1]), command
         assert datasets.digests(mine.parent) == datasets.digests(other.parent), command
         assert report.done + report.skipped + report.failed == report.files > 40
-        again = spark.run(command, [str(mine)], options, session=session, **where[0])
+        again = run_on_spark(command, [str(mine)], options, session=session, **where[0])
         assert (again.done, again.failed) == (0, report.failed)
         assert datasets.temporary(tmp_path) == []
 
@@ -115,7 +117,7 @@ def test_hundreds_of_files_of_all_kinds_give_both_engines_the_same_rows_and_byte
 ) -> None:
     root = datasets.hundreds(tmp_path / "lake")
     made = [tmp_path / name for name in ("spark", "local")]
-    report = spark.run("add", [str(root)], ID, output=made[0], session=session)
+    report = run_on_spark("add", [str(root)], ID, output=made[0], session=session)
     expected = locally("add", root, ID, output=made[1])
     counts = datasets.HUNDREDS
     assert (report.done, report.skipped, report.failed) == (counts["new"], counts["done"], counts["broken"])
@@ -123,7 +125,7 @@ def test_hundreds_of_files_of_all_kinds_give_both_engines_the_same_rows_and_byte
     assert brief(report, made[0]) == brief(expected, made[1])
     assert datasets.digests(made[0]) == datasets.digests(made[1])
     assert len(datasets.digests(made[0])) == counts["new"] + counts["done"]
-    again = spark.run("add", [str(root)], ID, output=made[0], session=session)
+    again = run_on_spark("add", [str(root)], ID, output=made[0], session=session)
     assert (again.done, again.skipped, again.failed) == (0, counts["new"] + counts["done"], counts["broken"])
     assert datasets.digests(made[0]) == datasets.digests(made[1])
     assert datasets.temporary(tmp_path) == []
@@ -133,7 +135,7 @@ def test_temporary_files_of_runs_that_were_killed_are_removed(session: SparkSess
     root = datasets.plain(tmp_path, 3)
     left = root / "part=0" / ".000.parquet.bloom-0123456789ab.tmp"
     left.write_bytes(b"half")
-    report = spark.run("add", [str(root)], ID, in_place=True, session=session)
+    report = run_on_spark("add", [str(root)], ID, in_place=True, session=session)
     assert report.done == report.files == 3
     assert not left.exists()
 
@@ -161,7 +163,7 @@ def test_ctrl_c_cancels_the_job_and_the_session_goes_on(session: SparkSession, t
     assert len(list(done.iterdir())) < 50
     assert context.getLocalProperty("spark.job.description") == described
     datasets.write(tmp_path / "a.parquet")
-    assert spark.run("inspect", [str(tmp_path / "a.parquet")], {}, session=session).done == 1
+    assert run_on_spark("inspect", [str(tmp_path / "a.parquet")], {}, session=session).done == 1
 
 
 def test_one_name_or_value_is_meant_as_one(session: SparkSession, tmp_path: Path) -> None:
@@ -179,8 +181,9 @@ def test_one_name_or_value_is_meant_as_one(session: SparkSession, tmp_path: Path
 
 def test_a_file_that_takes_its_worker_down_is_a_row(session: SparkSession, tmp_path: Path) -> None:
     files = [datasets.write(tmp_path / f"{i}.parquet", seed=i) for i in range(4)]
-    tasks = task.plan("inspect", expand([str(f) for f in files]), {})
-    tasks[1] = replace(tasks[1], options={"columns": map(os._exit, (9,))})  # as the kernel does when memory is out
+    tasks = plan_tasks("inspect", expand([str(f) for f in files]), {})
+    killing = InspectOptions(columns=map(os._exit, (9,)))  # type: ignore[arg-type]
+    tasks[1] = replace(tasks[1], options=killing)  # as the kernel does when memory is out
     packs = [spark.Pack(((0, tasks[0]), (1, tasks[1]))), spark.Pack(((2, tasks[2]), (3, tasks[3])))]
     rows = spark._collect(session.sparkContext, packs)
     assert [rows[i].status for i in range(4)] == [Status.DONE, Status.FAILED, Status.DONE, Status.DONE]
@@ -192,11 +195,11 @@ def test_relative_paths_are_the_drivers(
 ) -> None:
     datasets.write(tmp_path / "a" / "p=1" / "f.parquet")
     monkeypatch.chdir(tmp_path)
-    report = spark.run("add", ["a"], ID, output="b", session=session)
+    report = run_on_spark("add", ["a"], ID, output="b", session=session)
     assert [(r.path, r.output) for r in report.rows] == [
         (str(tmp_path / "a/p=1/f.parquet"), str(tmp_path / "b/p=1/f.parquet"))
     ]
-    report = spark.run("inspect", ["file:b/p=1/f.parquet", (tmp_path / "b").as_uri()], {}, session=session)
+    report = run_on_spark("inspect", ["file:b/p=1/f.parquet", (tmp_path / "b").as_uri()], {}, session=session)
     assert {r.path for r in report.rows} == {str(tmp_path / "b/p=1/f.parquet")}
     assert report.rows[0].filters == 2
 
@@ -222,7 +225,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_runs(
     (tmp_path / "empty").mkdir()
     named = [p if ":" in p else str(tmp_path / p) for p in paths]
     with pytest.raises(kind, match=message):
-        spark.run("add", named, ID, session=session, **where)
+        run_on_spark("add", named, ID, session=session, **where)
 
 
 def test_the_session_that_is_there_is_used(session: SparkSession) -> None:
@@ -374,7 +377,7 @@ def test_spark_reads_the_retrofitted_dataset_with_the_same_answers_and_fewer_row
         else:  # a dictionary would do what a filter does
             path.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(datasets.table(3000, seed), path, row_group_size=1000, use_dictionary=False)
-    assert spark.run("add", [str(lake)], {**ID, "fpp": 0.0001}, output=out, session=session).done == 6
+    assert run_on_spark("add", [str(lake)], {**ID, "fpp": 0.0001}, output=out, session=session).done == 6
     before, after = (session.read.format(form).load(str(root)) for root in (lake, out))
     assert before.count() == after.count() == 18_000
     read = [0, 0]

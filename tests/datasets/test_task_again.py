@@ -14,6 +14,7 @@ import pytest
 from conftest import need
 from pyarrow import orc
 from support import datasets, footers, orcfiles
+from support.tasks import CHANGING, plan_tasks
 
 import bloomcli
 from bloomcli import spark as bloom_spark
@@ -37,7 +38,7 @@ def one(path: Path, command: str, options: dict[str, Any], **target: Any) -> Fil
     """The row of one file. Mosaic's draft is always allowed."""
     if command == "add":
         options = {"mosaic_draft": True, **options}
-    (row,) = (task.run(t) for t in task.plan(command, expand([str(path)]), options, **target))
+    (row,) = (task.run(t) for t in plan_tasks(command, expand([str(path)]), options, **target))
     return row
 
 
@@ -385,13 +386,17 @@ def test_a_file_without_a_row_index_is_none_without_rows(fixtures: Path, tmp_pat
         ("add", {"columns": ()}, "no columns to add filters for"),
         ("add", {**ID, "fpp": 2.0}, "between 0 and 1"),
         ("fold", {"fpp": 0.0}, "between 0 and 1"),
+        ("validate", {"max_fpp": 2.0}, "between 0 and 1"),
+        ("validate", {"max_oversize": 0.5}, "at least once as large"),
+        ("probe", {"values": []}, "no values to probe"),
     ],
 )
-def test_an_order_that_no_file_can_meet_is_refused_at_once(
+def test_options_that_no_file_can_meet_are_refused_at_once(
     path: Path, command: str, options: dict[str, Any], says: str
 ) -> None:
+    target = {"output": path.parent / "out"} if command in CHANGING else {}
     with pytest.raises(UsageError, match=says):
-        task.plan(command, expand([str(path)]), options, output=path.parent / "out")
+        plan_tasks(command, expand([str(path)]), options, **target)
     with pytest.raises(UsageError, match=says):  # the driver says so, before there is a session
-        getattr(bloom_spark, command)(None, path, **options, output=path.parent / "out")
+        getattr(bloom_spark, command)(None, path, **options, **target)
     assert not (path.parent / "out").exists()

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bloomcli
+from bloomcli.commands.options import AddOptions
 from bloomcli.datasets import task
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.spec import Struct
@@ -34,11 +35,11 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_row_group_is_not_walked_once_per_column(tmp_path: Path, walks: list[int]) -> None:
     file, out = tmp_path / "wide.parquet", tmp_path / "out.parquet"
     pq.write_table(pa.table({f"c{n}": [n, n + 1] for n in range(COLUMNS)}), file)
-    order = task.Task(command="add", path=str(file), size=-1, options={"columns": ["*"]}, output=str(out))
+    one = task.Task(options=AddOptions(columns=["*"]), path=str(file), size=-1, output=str(out))
 
     def walked(status: Status) -> int:
         walks.clear()
-        row = task.run(order)
+        row = task.run(one)
         assert row.status is status, row
         return len(walks)
 

@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 from support import datasets, footers
 from support.engines import ROOT
 from support.mosaicfiles import write as write_mosaic
+from support.tasks import plan_tasks
 
 import bloomcli
-from bloomcli.commands.survey import survey
-from bloomcli.commands.validate import asked_for
-from bloomcli.datasets import local, task
+from bloomcli.commands.options import SurveyOptions, ValidateOptions, policy_of
+from bloomcli.commands.survey import run as run_survey
+from bloomcli.datasets import local
 from bloomcli.errors import CorruptFile, UnknownColumn
-from bloomcli.model.dataset import ColumnSeen, FileRow, Status
+from bloomcli.model.dataset import ColumnSeen, FileRow, Status, SurveyReport
 from bloomcli.model.file import Finding, Severity
 from bloomcli.policy import globs
 from bloomcli.policy.policy import Part, Policy
@@ -47,6 +48,16 @@ def seen(column: str, fpp: float | None = 0.009, *, filters: int = 1, everywhere
     )
 
 
+def survey(path: Path | str, **options: Any) -> SurveyReport:
+    """What one file has."""
+    return run_survey(path, SurveyOptions(**options))
+
+
+def policy_given(**options: Any) -> Policy:
+    """The policy that options come to."""
+    return policy_of(ValidateOptions(**options).checked())
+
+
 def replace_paths(paths: Sequence[str]) -> Part:
     """A part with these globs."""
     return Part(paths=tuple(paths), require=("found",))
@@ -54,7 +65,7 @@ def replace_paths(paths: Sequence[str]) -> Part:
 
 def surveyed(*paths: Path | str, **options: Any) -> list[FileRow]:
     """What the files have, by the local engine."""
-    tasks = task.plan("survey", expand([str(p) for p in paths]), options)
+    tasks = plan_tasks("survey", expand([str(p) for p in paths]), options)
     return list(local.run(tasks, jobs=1).rows)
 
 
@@ -67,7 +78,7 @@ def made(rows: Sequence[FileRow], folder: Path) -> Policy:
 
 def gate(policy: Policy, *paths: Path | str) -> dict[str, set[str]]:
     """Each file's findings worse than notes, by the local engine."""
-    tasks = task.plan("validate", expand([str(p) for p in paths]), {"policy": policy})
+    tasks = plan_tasks("validate", expand([str(p) for p in paths]), {"policy": policy})
     rows = local.run(tasks, jobs=1).rows
     assert any(r.status in (Status.DONE, Status.FOUND) for r in rows)
     return {r.path: {f.id for f in r.findings if f.severity is not Severity.NOTE} for r in rows}
@@ -163,9 +174,9 @@ def test_readers_that_are_named_are_asked(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": pa.array(range(100), pa.int32())}), path)
     bloomcli.add(path, ["id"], in_place=True)
     (tmp_path / "t.sql").write_text("id BIGINT")
-    policy = asked_for(None, readers=["trino"], table_schema=tmp_path / "t.sql")
+    policy = policy_given(readers=["trino"], table_schema=tmp_path / "t.sql")
     assert [f.id for f in survey(path, policy=policy).findings] == ["reader-widened"]
-    assert survey(path, policy=asked_for(None, readers=["trino"])).findings == ()
+    assert survey(path, policy=policy_given(readers=["trino"])).findings == ()
 
 
 def test_a_column_that_is_asked_for_must_be_there(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import datasets
+from support.tasks import CHANGING, options_of
 
 import bloomcli
 from bloomcli.datasets import task
@@ -35,15 +36,13 @@ def check(data: bytes, command: str, suffix: str, walked: bool) -> Status:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a" + suffix)
         path.write_bytes(data)
-        changing = command in task.CHANGING
+        target = {"in_place": True} if command in CHANGING else {}
         row = task.run(
             Task(
-                command=command,
+                options=options_of(command, COMMANDS[command], **target),
                 path=str(path),
                 size=len(data),
                 walked=walked,
-                options=COMMANDS[command],
-                in_place=changing,
             )
         )
         assert row.path == str(path)
@@ -51,7 +50,7 @@ def check(data: bytes, command: str, suffix: str, walked: bool) -> Status:
         assert (row.status is Status.FAILED) == (row.error is not None)
         assert (row.exit_code in (2, 3, 4)) == (row.status is Status.FAILED)
         assert [p.name for p in Path(folder).iterdir()] == [path.name]
-        if row.status is not Status.DONE or command not in task.CHANGING:
+        if row.status is not Status.DONE or command not in CHANGING:
             assert path.read_bytes() == data
         return row.status
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import datasets
+from support.tasks import plan_tasks
 
 import bloomcli
 from bloomcli.datasets import task
@@ -176,16 +177,18 @@ def test_in_a_dataset_each_file_of_a_table_is_a_row_with_the_reason_and_the_othe
     outside = datasets.write(tmp_path / "lake" / "b.parquet")
     GUARDS["a Delta table"](tmp_path / "lake" / "table")
     before = inside.read_bytes(), outside.read_bytes()
-    tasks = task.plan("add", expand([str(tmp_path / "lake")]), {"columns": ("id",)}, in_place=True)
+    tasks = plan_tasks("add", expand([str(tmp_path / "lake")]), {"columns": ("id",)}, in_place=True)
     done, refused = map(task.run, tasks)
     assert (done.path, done.status) == (str(outside), Status.DONE)
     assert (refused.path, refused.status, refused.exit_code) == (str(inside), Status.FAILED, 2)
     assert "its log records each file's size" in str(refused.error)
     assert inside.read_bytes() == before[0]
     assert outside.read_bytes() != before[1]
-    tried = task.plan("add", expand([str(tmp_path / "lake")]), {"columns": ("name",), "dry_run": True}, in_place=True)
+    tried = plan_tasks(
+        "add", expand([str(tmp_path / "lake")]), {"columns": ("name",), "dry_run": True}, in_place=True
+    )
     assert [task.run(t).status for t in tried] == [Status.DONE, Status.FAILED], "a dry run says what a run would"
-    forced = task.plan("add", expand([str(inside)]), {"columns": ("id",), "force": True}, in_place=True)
+    forced = plan_tasks("add", expand([str(inside)]), {"columns": ("id",), "force": True}, in_place=True)
     assert [task.run(t).status for t in forced] == [Status.DONE]
 
 
@@ -194,7 +197,7 @@ def test_a_whole_table_may_be_mirrored_without_force(tmp_path: Path) -> None:
     datasets.plain(table, 3)
     GUARDS["a Delta table"](table)
     before = datasets.digests(table)
-    tasks = task.plan("add", expand([str(table)]), {"columns": ("id",)}, output=tmp_path / "out")
+    tasks = plan_tasks("add", expand([str(table)]), {"columns": ("id",)}, output=tmp_path / "out")
     assert [task.run(t).status for t in tasks] == [Status.DONE] * 3
     assert datasets.digests(table) == before
     assert not (tmp_path / "out" / "_delta_log").exists()

@@ -9,7 +9,7 @@ import pytest
 from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
 from bloomcli.policy.table_schema import parse
 from bloomcli.rules import RULES
-from bloomcli.validation.baseline_coverage import Scope
+from bloomcli.validation.baseline_coverage import Coverage
 
 TABLE = parse("id BIGINT", "table.sql")
 
@@ -27,7 +27,7 @@ def covers(
 ) -> bool:
     """Whether a run with such a policy looked at the rule."""
     policy = Policy(path=path, whole=Part(**part))
-    return Scope(policy=policy, columns=columns, require=require, values=values).covers("f", format_, id_, column)
+    return Coverage(policy=policy, columns=columns, require=require, values=values).covers("f", format_, id_, column)
 
 
 def test_structure_is_always_looked_at_and_values_where_they_were_looked_up() -> None:
@@ -50,7 +50,7 @@ def test_a_wanted_filter_is_looked_for_in_wanted_columns_only(names: tuple[str, 
         "they are looked for all the same"
     )
     part = ColumnPart(names=names, limits=Limits(require=True))
-    run = Scope(policy=Policy(whole=Part(columns=(part,))), values=False)
+    run = Coverage(policy=Policy(whole=Part(columns=(part,))), values=False)
     assert run.covers("f", "parquet", "filter-required", "id") is expected
 
 

@@ -15,9 +15,10 @@ import pytest
 from conftest import ROOT
 from support import datasets
 from support.checksums import checksums
+from support.tasks import plan_tasks
 
 import bloomcli
-from bloomcli.datasets import local, task
+from bloomcli.datasets import local
 from bloomcli.storage.listing import expand
 from bloomcli.storage.local import temporary
 from bloomcli.storage.local.atomic import replacing, write_file
@@ -304,11 +305,11 @@ def test_a_run_sweeps_where_it_writes_and_nowhere_else(tmp_path: Path, jobs: int
     for folder in (*folders, out / folders[0].name):
         (folder / STALE).write_bytes(b"half")
     listed = expand([str(lake)])
-    local.run(task.plan("inspect", listed, {}), jobs=jobs)
-    local.run(task.plan("add", listed, {"columns": ("id",)}, output=out), jobs=jobs)
+    local.run(plan_tasks("inspect", listed, {}), jobs=jobs)
+    local.run(plan_tasks("add", listed, {"columns": ("id",)}, output=out), jobs=jobs)
     assert datasets.temporary(out) == []
     assert len(datasets.temporary(lake)) == len(folders)
-    local.run(task.plan("add", listed, {"columns": ("id",)}, in_place=True), jobs=jobs)
+    local.run(plan_tasks("add", listed, {"columns": ("id",)}, in_place=True), jobs=jobs)
     assert datasets.temporary(lake) == []
     assert len(datasets.digests(out)) == 4
 

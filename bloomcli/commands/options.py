@@ -1,0 +1,278 @@
+"""The options of the commands: one class a command, with the defaults and the checks.
+
+The command line, the functions of the library, worker processes and Spark fill in and pass on the same objects. They
+are immutable, can be pickled, and name neither files nor functions that report progress. `bloomcli.add`,
+`bloomcli.remove` and the other functions of the package document the options: each field is an argument of the same
+name, with the same default.
+
+Whoever works by options calls `checked` first, which raises an error or gives options that are complete: names are
+tuples, and the policy and the table's schema are read. Checked options are checked at no cost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final, Self
+
+from bloomcli import limits
+from bloomcli.commands.arguments import names, read_policy
+from bloomcli.errors import UsageError
+from bloomcli.formats.add_options import checked_options
+from bloomcli.formats.base import SizeRule
+from bloomcli.formats.format import NO_OPTIONS, OptionValues
+from bloomcli.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from bloomcli.commands.values import Value
+
+Name = str | os.PathLike[str]
+
+FPP: Final = 0.01
+"""The false-positive rate of filters where the options give none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the options of all commands have."""
+
+    command: ClassVar[str]
+    """The command's name, which is its module's too."""
+
+    def checked(self) -> Self:
+        """The same options, complete.
+
+        Raises:
+            UsageError: options that contradict each other, a figure out of range, a file that can't be read.
+        """
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnOptions(Options):
+    """Options of commands that work on columns: leaf paths and globs."""
+
+    columns: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+
+    def checked(self) -> Self:
+        """The names as tuples. Raises UsageError."""
+        return replace(self, columns=names(self.columns, "columns"), exclude=names(self.exclude, "columns"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectOptions(ColumnOptions):
+    """Options of `inspect`."""
+
+    command: ClassVar[str] = "inspect"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions(ColumnOptions):
+    """Options of commands that change files."""
+
+    output: Name | None = None
+    """The file to write; of several files, the directory that gets their tree."""
+    in_place: bool = False
+    force: bool = False
+    overwrite: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveOptions(WriteOptions):
+    """Options of `remove`."""
+
+    command: ClassVar[str] = "remove"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldOptions(WriteOptions):
+    """Options of `fold`."""
+
+    command: ClassVar[str] = "fold"
+
+    fpp: float = FPP
+    max_bytes: int | None = None
+
+    def checked(self) -> Self:
+        """The names as tuples. Raises UsageError."""
+        _check_sizes(self.fpp, self.max_bytes)
+        return ColumnOptions.checked(self)
+
+    def size_rule(self) -> SizeRule:
+        """How small filters become."""
+        return SizeRule(fpp=self.fpp, max_bytes=self.max_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddOptions(WriteOptions):
+    """Options of `add`."""
+
+    command: ClassVar[str] = "add"
+
+    fpp: float | None = None
+    """None: filters are made for `FPP`, and filters of other writers need not meet it."""
+    ndv: int | None = None
+    max_bytes: int | None = None
+    kind: str | None = None
+    variant: str | None = None
+    mosaic_draft: bool = False
+    format_options: OptionValues = NO_OPTIONS
+    """Options of single formats, by name. `kind`, `variant` and `mosaic_draft` are some that have arguments too."""
+    replace: bool = False
+    readers: Sequence[str] = ()
+    table_schema: Name | None = None
+    policy: Policy | Name | None = None
+    threads: int | None = None
+
+    def checked(self) -> Self:
+        """The names as tuples, and all that is known of readers as the policy. Raises UsageError."""
+        checked = ColumnOptions.checked(self)
+        if not checked.columns:
+            raise UsageError("no columns to add filters for", hint="name them with --columns")
+        _check_sizes(FPP if self.fpp is None else self.fpp, self.max_bytes)
+        if self.ndv is not None and self.ndv < 1:
+            raise UsageError(f"a number of distinct values is 1 or more, not {self.ndv}")
+        checked_options(self._of_formats())
+        policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema)
+        return replace(checked, policy=policy, readers=(), table_schema=None)
+
+    @property
+    def sized(self) -> bool:
+        """The options say which size filters have to have: by their rate, or by their number of values."""
+        return self.fpp is not None or self.ndv is not None
+
+    def _of_formats(self) -> OptionValues:
+        """The options of single formats that were given."""
+        named = {"kind": self.kind, "variant": self.variant, "mosaic_draft": self.mosaic_draft, **self.format_options}
+        return {name: value for name, value in named.items() if value is not None and value is not False}
+
+    def size_rule(self) -> SizeRule:
+        """How large filters become."""
+        return SizeRule(
+            fpp=FPP if self.fpp is None else self.fpp,
+            ndv=self.ndv,
+            max_bytes=self.max_bytes,
+            options=self._of_formats(),
+            by_default=not self.sized,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeOptions(Options):
+    """Options of `probe`."""
+
+    command: ClassVar[str] = "probe"
+
+    values: Value | Sequence[Value] = ()
+    column: str | None = None
+    exclude: Sequence[str] = ()
+    explain: bool = False
+    skip_blank: bool = False
+
+    def checked(self) -> Self:
+        """The values as texts. Raises UsageError."""
+        from bloomcli.commands.values import texts
+
+        values = texts(self.values)
+        if not values:
+            raise UsageError("no values to probe", hint="give them after the file, or in a file with --values-from")
+        return replace(self, values=values, exclude=names(self.exclude, "columns"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyOptions(Options):
+    """Options of `survey`, the look at files that a first policy is made from."""
+
+    command: ClassVar[str] = "survey"
+
+    columns: Sequence[str] = ()
+    """Leaf paths or globs that each file must have."""
+    policy: Policy | None = None
+    """Names the readers whose mistakes are findings, and the table's schema."""
+
+    def checked(self) -> Self:
+        """The names as a tuple. Raises UsageError."""
+        return replace(self, columns=names(self.columns, "columns"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateOptions(ColumnOptions):
+    """Options of `validate`."""
+
+    command: ClassVar[str] = "validate"
+
+    require: Sequence[str] = ()
+    max_fpp: float | None = None
+    max_oversize: float | None = None
+    readers: Sequence[str] = ()
+    table_schema: Name | None = None
+    policy: Policy | Name | None = None
+    deep: bool = False
+    sample_row_groups: str | None = None
+    seed: int = 0
+    threads: int | None = None
+
+    def checked(self) -> Self:
+        """The names as tuples, and every limit, reader and type as the policy. Raises UsageError."""
+        policy = read_policy(
+            self.policy,
+            readers=self.readers,
+            table_schema=self.table_schema,
+            max_fpp=self.max_fpp,
+            max_oversize=self.max_oversize,
+        )
+        if self.table_schema is not None and not any(part.readers for part in (policy.whole, *policy.files)):
+            raise UsageError(
+                "a table's schema is for readers, and none is named",
+                path=os.fspath(self.table_schema),
+                hint="--readers spark,trino, or readers in the policy",
+            )
+        return replace(
+            ColumnOptions.checked(self),
+            require=names(self.require, "columns"),
+            policy=policy,
+            readers=(),
+            table_schema=None,
+            max_fpp=None,
+            max_oversize=None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateOptions(ValidateOptions):
+    """Options of `validate` on the command line, and of `bloomcli.gate`: of many files, with a baseline."""
+
+    sample: str | None = None
+    baseline: Name | None = None
+    update_baseline: bool = False
+
+    def checked(self) -> Self:
+        """As `ValidateOptions`, and the samples as they are written out. Raises UsageError."""
+        from bloomcli.commands.sampling import share
+
+        if self.sample_row_groups is not None and not self.deep:
+            raise UsageError("a sample of row groups is for --deep: without it no values are read", hint="--deep")
+        if self.update_baseline and self.baseline is None:
+            raise UsageError("there is no baseline to update", hint="--baseline FILE")
+        return replace(
+            ValidateOptions.checked(self),
+            sample=None if self.sample is None else share(self.sample).text,
+            sample_row_groups=None if self.sample_row_groups is None else share(self.sample_row_groups).text,
+        )
+
+
+def policy_of(options: AddOptions | ValidateOptions) -> Policy:
+    """The policy of checked options."""
+    if not isinstance(options.policy, Policy):
+        raise TypeError("these options weren't checked")
+    return options.policy
+
+
+def _check_sizes(fpp: float, max_bytes: int | None) -> None:
+    if not 0 < fpp < 1:
+        raise UsageError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
+    if max_bytes is not None and max_bytes < limits.FILTER_MIN_BYTES:
+        raise UsageError(f"the smallest filter has {limits.FILTER_MIN_BYTES} bytes; a cap of {max_bytes} leaves none")

@@ -1,0 +1,108 @@
+"""The engines that work on datasets, and the one place that decides which of them does.
+
+    find files -> plan a task a file -> run the tasks -> report
+
+Callers take the three steps and don't know which engine takes them with them. Both engines run the same tasks
+(`bloomcli.datasets.task`) and give the same rows; they differ in how paths are spelled and in where tasks run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bloomcli.commands.options import Options
+from bloomcli.datasets import task
+from bloomcli.datasets.task import OnRow, Task
+from bloomcli.errors import UsageError
+from bloomcli.model.dataset import DatasetReport
+from bloomcli.storage.listing import Listed, expand
+
+
+class Engine(Protocol):
+    """What works on the files of a dataset."""
+
+    def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
+        """The files that paths (files, directories, globs, URIs) name.
+
+        Raises:
+            UnreadableError: a directory can't be listed, or a pattern matches no file.
+            UnsupportedError: a path that the engine can't open or, for options that change files, can't write to.
+        """
+
+    def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
+        """Tasks for files. Raises: as `task.plan`."""
+
+    def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
+        """Run the tasks. The engine of this machine calls `on_row` with each row as the file is done.
+
+        Raises:
+            UnsupportedError: a session that can't run tasks, no bloomcli on executors.
+            UnreadableError: the Spark job failed, not one of its files.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalEngine:
+    """Worker processes of this machine."""
+
+    jobs: int | None = None
+    """Files at a time; as many as there are cores if None."""
+    fail_fast: bool = False
+    """Stop at the first file that fails."""
+
+    def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
+        """The files that paths name."""
+        del options
+        return expand(paths)
+
+    def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
+        """Tasks for files."""
+        return task.plan(listed, options)
+
+    def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
+        """Run the tasks."""
+        from bloomcli.datasets import local
+
+        return local.run(tasks, jobs=self.jobs, fail_fast=self.fail_fast, on_row=on_row)
+
+
+def choose_engine(
+    name: str = "local",
+    *,
+    jobs: int | None = None,
+    fail_fast: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    session: Any = None,
+) -> Engine:
+    """The engine that options or arguments name: Spark if there is a session or the name is ``spark``.
+
+    Args:
+        name: ``local`` or ``spark``.
+        jobs, fail_fast: of the local engine.
+        master, conf: of a Spark session that is started, where there is none yet.
+        session: the Spark session to use.
+
+    Raises:
+        UnsupportedError: PySpark isn't installed, or Spark doesn't start.
+    """
+    if session is None and name != "spark":
+        return LocalEngine(jobs=jobs, fail_fast=fail_fast)
+    from bloomcli.datasets import spark
+
+    return spark.SparkEngine(spark.session(master, conf) if session is None else session)
+
+
+def plan_files(engine: Engine, paths: Sequence[str], options: Options) -> list[Task]:
+    """Tasks for all files that paths name.
+
+    Raises:
+        UsageError: contradicting options, or no files.
+        UnreadableError, UnsupportedError: as `Engine.find`.
+    """
+    tasks = engine.plan(engine.find(paths, options), options)
+    if not tasks:
+        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+    return tasks

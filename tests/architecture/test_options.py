@@ -1,0 +1,167 @@
+"""The options of a command are the same everywhere: in its class, in Python, on Spark, and on the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import pickle
+from importlib import import_module
+from typing import Any, Final
+
+import click
+import pytest
+
+import bloomcli
+from bloomcli import spark
+from bloomcli.commands import options
+from bloomcli.commands.options import Options
+from bloomcli.policy.policy import Part, Policy
+
+CLASSES: Final = {
+    "add": options.AddOptions,
+    "fold": options.FoldOptions,
+    "gate": options.GateOptions,
+    "inspect": options.InspectOptions,
+    "probe": options.ProbeOptions,
+    "remove": options.RemoveOptions,
+    "validate": options.ValidateOptions,
+}
+"""Of each function of the library."""
+
+NO_OPTIONS: Final = {"path", "paths", "spark", "progress", "jobs", "fail_fast", "on_row", "session"}
+"""Parameters that say which files, where they are worked on, and who is told of progress."""
+
+NOT_IN_PYTHON: Final = {("gate", "threads")}
+"""Many files share the cores by their sizes."""
+
+NOT_ON_SPARK: Final = {
+    "add": {"threads"},
+    "probe": {"explain", "skip_blank"},
+    "validate": {"threads", "sample_row_groups", "seed"},
+}
+"""Options that rows of a data frame don't show, that Spark decides, or that belong to `gate`."""
+
+COMMAND_LINE: Final = {
+    "add": options.AddOptions,
+    "fold": options.FoldOptions,
+    "inspect": options.InspectOptions,
+    "probe": options.ProbeOptions,
+    "remove": options.RemoveOptions,
+    "validate": options.GateOptions,
+}
+ONLY_ON_COMMAND_LINE: Final = {
+    "add": {"no_policy"},
+    "inspect": {"every"},
+    "probe": {"source"},
+    "validate": {"no_policy", "max_per_rule", "reports", "init", "explain"},
+}
+"""Which policy, how the report is written, what is done instead; and where `probe` has its values from."""
+
+NOT_ON_COMMAND_LINE: Final = {"probe": {"values", "skip_blank"}, "validate": {"threads"}}
+OF_DATASETS: Final = {"files", "files_from", "jobs", "fail_fast", "engine", "master", "conf", "form"}
+
+
+def fields(kind: type[Options]) -> dict[str, Any]:
+    """Names of a class's fields, with their defaults."""
+    return {field.name: field.default for field in dataclasses.fields(kind)}
+
+
+def arguments(function: Any) -> dict[str, inspect.Parameter]:
+    """A function's parameters that are options."""
+    return {n: p for n, p in inspect.signature(function).parameters.items() if n not in NO_OPTIONS}
+
+
+def assert_same(function: Any, name: str, without: set[str]) -> None:
+    """The function has these options, and their defaults where it has any."""
+    wanted = {n: default for n, default in fields(CLASSES[name]).items() if n not in without}
+    given = arguments(function)
+    assert given.keys() == wanted.keys()
+    defaults = {n: p.default for n, p in given.items() if p.default is not inspect.Parameter.empty}
+    assert defaults == {n: wanted[n] for n in defaults}
+    assert given.keys() - defaults.keys() == {"add": {"columns"}, "probe": {"values"}}.get(name, set())
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_functions_of_the_library_take_the_fields_of_the_class(name: str) -> None:
+    assert_same(getattr(bloomcli, name), name, {n for command, n in NOT_IN_PYTHON if command == name})
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES.keys() - {"gate"}))
+def test_functions_for_spark_take_the_fields_of_the_class(name: str) -> None:
+    assert_same(getattr(spark, name), name, NOT_ON_SPARK.get(name, set()))
+
+
+@pytest.mark.parametrize("name", COMMAND_LINE)
+def test_the_command_line_takes_the_fields_of_the_class(name: str) -> None:
+    command: click.Command = import_module(f"bloomcli.cli.{name}").command
+    context = command.make_context(name, ["a.parquet", *(["--columns", "id"] if name == "add" else [])])
+    without = OF_DATASETS | ONLY_ON_COMMAND_LINE.get(name, set())
+    taken = {parameter: value for parameter, value in context.params.items() if parameter not in without}
+    defaults = fields(COMMAND_LINE[name])
+    assert taken.keys() == defaults.keys() - NOT_ON_COMMAND_LINE.get(name, set())
+    if name == "add":
+        assert taken.pop("columns") == ("id",)
+    assert taken == {parameter: defaults[parameter] for parameter in taken}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_functions_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An argument that got lost, or went to another field, would do so without a word."""
+    home = import_module("bloomcli.validation.gate" if name == "gate" else f"bloomcli.commands.{name}")
+    given = {argument: object() for argument in arguments(getattr(home, name))}
+    passed: list[Options] = []
+
+    class Passed(Exception):
+        """The options have come."""
+
+    def receive(*positional: Any, **named: Any) -> None:
+        passed.extend(value for value in (*positional, *named.values()) if isinstance(value, Options))
+        raise Passed
+
+    monkeypatch.setattr(home, "request" if name == "gate" else "run", receive)
+    with pytest.raises(Passed):
+        getattr(home, name)("path", **given)
+    (one,) = passed
+    assert type(one) is CLASSES[name]
+    assert {argument: getattr(one, argument) for argument in given} == given
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES.keys() - {"gate"}))
+def test_functions_for_spark_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {argument: object() for argument in arguments(getattr(spark, name))}
+    passed: list[Options] = []
+    monkeypatch.setattr(spark, "_run", lambda *arguments: passed.append(arguments[-1]))
+    getattr(spark, name)(None, "path", **given)
+    (one,) = passed
+    assert type(one) is CLASSES[name]
+    assert {argument: getattr(one, argument) for argument in given} == given
+
+
+SAMPLES: Final[dict[str, dict[str, Any]]] = {
+    "add": {"columns": "id", "readers": "spark", "fpp": 0.02},
+    "fold": {"columns": ["a", "b"]},
+    "gate": {"require": "id", "max_fpp": 0.1, "deep": True, "sample": " 5% ", "readers": ["trino"]},
+    "inspect": {"exclude": "id"},
+    "probe": {"values": [1, "x"]},
+    "remove": {},
+    "validate": {"columns": ("id",), "max_oversize": 2.0, "policy": Policy(whole=Part(max_fpp=0.5))},
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_options_are_immutable_go_to_other_processes_and_are_checked_once(name: str) -> None:
+    raw = CLASSES[name](**SAMPLES[name])
+    checked = raw.checked()
+    assert checked.checked() == checked
+    assert pickle.loads(pickle.dumps(checked)) == checked
+    assert not hasattr(checked, "__dict__")
+    for field in dataclasses.fields(checked):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(checked, field.name, None)
+
+
+def test_a_policy_that_was_read_is_not_read_again() -> None:
+    policy = Policy(whole=Part(readers=("spark",)))
+    assert options.policy_of(options.AddOptions(columns="id", policy=policy).checked()) is policy
+    with pytest.raises(TypeError, match="weren't checked"):
+        options.policy_of(options.AddOptions(columns="id", policy="bloom.toml"))

@@ -1,0 +1,58 @@
+"""Tasks of a command by its name, from keyword arguments as its function takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from bloomcli.commands.options import (
+    AddOptions,
+    FoldOptions,
+    InspectOptions,
+    Options,
+    ProbeOptions,
+    RemoveOptions,
+    SurveyOptions,
+    ValidateOptions,
+)
+from bloomcli.datasets import task
+from bloomcli.datasets.engine import choose_engine, plan_files
+from bloomcli.datasets.task import Task
+from bloomcli.model.dataset import DatasetReport
+from bloomcli.storage.listing import Listed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KINDS: Final = {
+    kind.command: kind
+    for kind in (
+        AddOptions,
+        FoldOptions,
+        InspectOptions,
+        ProbeOptions,
+        RemoveOptions,
+        SurveyOptions,
+        ValidateOptions,
+    )
+}
+CHANGING: Final = ("add", "remove", "fold")
+"""Commands that write."""
+
+
+def options_of(command: str, given: Mapping[str, Any], **target: Any) -> Options:
+    """The options of a command."""
+    return KINDS[command](**given, **target)
+
+
+def plan_tasks(command: str, listed: Sequence[Listed], given: Mapping[str, Any], **target: Any) -> list[Task]:
+    """Tasks for files."""
+    return task.plan(listed, options_of(command, given, **target))
+
+
+def run_on_spark(
+    command: str, paths: Sequence[str], given: Mapping[str, Any], *, session: SparkSession, **target: Any
+) -> DatasetReport:
+    """The report of a command over files, on a session's executors."""
+    engine = choose_engine(session=session)
+    return engine.run(plan_files(engine, paths, options_of(command, given, **target)))
