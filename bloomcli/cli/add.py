@@ -12,6 +12,20 @@ from bloomcli.cli.dataset import Dataset, dataset_options
 from bloomcli.cli.format_options import format_options
 from bloomcli.cli.reader_options import policy_file, policy_options, readers_option, table_schema_option
 
+_filter_options = options.bundle(
+    click.option(
+        "--ndv",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Size filters by formula for N distinct values per row group, instead of measuring. In ORC, N is at most"
+        " the number of rows of a row group, except below lists and maps.",
+    ),
+    options.max_bytes_option("Cap of one filter's size; the report says which filters then miss the rate."),
+    format_options,
+    click.option("--replace", is_flag=True, help="Build new filters where a column has filters already."),
+)
+"""What the filters are like, besides their rate."""
+
 
 @click.command(
     short_help="Add filters without rewriting the data.",
@@ -35,16 +49,7 @@ Examples:
 @options.fpp_option(
     "False-positive rate that each filter has to meet, measured on its bits.  [default: 0.01]", default=None
 )
-@click.option(
-    "--ndv",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Size filters by formula for N distinct values per row group, instead of measuring. In ORC, N is at most"
-    " the number of rows of a row group, except below lists and maps.",
-)
-@options.max_bytes_option("Cap of one filter's size; the report says which filters then miss the rate.")
-@format_options
-@click.option("--replace", is_flag=True, help="Build new filters where a column has filters already.")
+@_filter_options
 @readers_option(
     "Engines that read the files. Globs leave out columns in which one of them would lose rows by a sound filter;"
     " naming such a column is an error. Impala needs filters of two blocks: 32 bytes more for up to 26 distinct"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bloomcli.cli import output
+from bloomcli.cli.options import bundle
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.os_errors import hint, read_file, reason
 
@@ -78,6 +79,34 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     return values
 
 
+_options = bundle(
+    click.option(
+        "--files-from",
+        metavar="LIST",
+        type=click.Path(readable=False, allow_dash=True, path_type=str),
+        help="Also work on the files named in LIST, one a line; - is standard input.",
+    ),
+    click.option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Files worked on at a time [default: cores].",
+    ),
+    click.option("--fail-fast", is_flag=True, help="Stop at the first file that fails."),
+    click.option(
+        "--engine",
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        show_default=True,
+        help="Work on this machine, or on Spark.",
+    ),
+    click.option("--master", metavar="URL", help="Spark's master, such as local[4] or spark://host:7077."),
+    click.option("--conf", metavar="KEY=VALUE", multiple=True, callback=_pairs, help="A setting of Spark; repeats."),
+)
+"""Which files, and which engine works on them."""
+
+
 def dataset_options(function: F) -> F:
     """Add the options that every command has for datasets, gathered in one ``dataset`` argument."""
 
@@ -88,37 +117,7 @@ def dataset_options(function: F) -> F:
         paths = arguments.pop("files")
         return function(dataset=Dataset(paths=tuple(paths), **chosen), **arguments)
 
-    for option in reversed(
-        (
-            click.option(
-                "--files-from",
-                metavar="LIST",
-                type=click.Path(readable=False, allow_dash=True, path_type=str),
-                help="Also work on the files named in LIST, one a line; - is standard input.",
-            ),
-            click.option(
-                "-j",
-                "--jobs",
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="Files worked on at a time [default: cores].",
-            ),
-            click.option("--fail-fast", is_flag=True, help="Stop at the first file that fails."),
-            click.option(
-                "--engine",
-                type=click.Choice(["local", "spark"]),
-                default="local",
-                show_default=True,
-                help="Work on this machine, or on Spark.",
-            ),
-            click.option("--master", metavar="URL", help="Spark's master, such as local[4] or spark://host:7077."),
-            click.option(
-                "--conf", metavar="KEY=VALUE", multiple=True, callback=_pairs, help="A setting of Spark; repeats."
-            ),
-        )
-    ):
-        gathered = option(gathered)
-    return gathered  # type: ignore[return-value]
+    return _options(gathered)  # type: ignore[return-value]
 
 
 def run(dataset: Dataset, options: Options, form: str) -> int:

@@ -30,9 +30,9 @@ Examples:
 def command(dataset: Dataset, form: str, **options_: Any) -> int:
     """Shrink oversized filters without reading a column.
 
-    Writers that don't know how many distinct values a column has write 1 MiB filters for a handful of
-    values. A filter halves by ORing neighbouring blocks, and is then exactly the filter that half the
-    size would have given. Filters that can't shrink are kept as they are.
+    Writers that don't know how many distinct values a column has write 1 MiB filters for a handful of values.
+    ORing neighbouring blocks halves a filter: the result is exactly the filter that a writer would have built at
+    half the size. Filters that can't shrink stay as they are.
     """
     from bloomcli.commands.options import FoldOptions
 

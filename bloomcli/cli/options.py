@@ -17,8 +17,19 @@ _SIZE: Final = re.compile(r"\s*(\d+)\s*(b|k|kb|kib|m|mb|mib)?\s*", re.IGNORECASE
 _UNITS: Final = {"k": 1 << 10, "m": 1 << 20}
 
 
+def bundle(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator; help shows them in this order."""
+
+    def add(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
 class Size(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of Click only
-    """Bytes, with a binary unit if wanted: ``4096``, ``64KiB``, ``1M``."""
+    """Bytes, with or without a binary unit: ``4096``, ``64KiB``, ``1M``."""
 
     name = "size"
 
@@ -67,13 +78,13 @@ def split_names(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     r"""Names from options that repeat and take commas; ``\,`` is a comma within a name."""
     parts = (part.replace("\\,", ",").strip() for value in values for part in re.split(r"(?<!\\),", value))
     names = tuple(part for part in parts if part)
-    if values and not names:  # a variable that is empty must not mean the default
+    if values and not names:  # an empty shell variable must not mean the default
         raise click.BadParameter("it names nothing: give a name, or leave the option out", ctx, param)
     return names
 
 
 def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files, by the shell itself."""
+    """Files, which the shell itself completes."""
     del ctx, param
     return [CompletionItem(incomplete, type="file")]
 
@@ -92,7 +103,7 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
         last = re.split(r"(?<!\\),", incomplete)[-1]
         before = incomplete.removesuffix(last)
     try:
-        # an option that still lacks its value leaves the file among the arguments that weren't parsed
+        # before an option that lacks its value, Click leaves the file in the unparsed arguments
         named = ctx.params.get("file") or next(iter(ctx.params.get("files") or ()), None)
         path = named or next(iter(ctx.args), "")
         with refused(path), open_source(path) as source:
@@ -161,7 +172,7 @@ def fpp_option(text: str, *, default: float | None = 0.01) -> Callable[[F], F]:
 
 
 def was_given(name: str) -> bool:
-    """Whether the running command's option was given, not left to its default."""
+    """Whether the caller gave the running command's option, instead of its default."""
     return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
@@ -170,23 +181,18 @@ def max_bytes_option(text: str) -> Callable[[F], F]:
     return click.option("--max-bytes", type=Size(), metavar="SIZE", help=text)
 
 
-def target_options(function: F) -> F:
-    """Where a changed file goes: ``--output``, ``--in-place``, ``--force``, ``--overwrite``, ``--dry-run``."""
-    for option in reversed(
-        (
-            click.option(
-                "-o",
-                "--output",
-                type=Output(),
-                metavar="FILE",
-                help="Write the new file here; of many files, below this directory, where files that an earlier run "
-                "made are left as they are, or made again if they are not what is asked for now.",
-            ),
-            click.option("--in-place", is_flag=True, help="Replace the file itself, atomically."),
-            click.option("--force", is_flag=True, help="Replace files even in a table whose log records their size."),
-            click.option("--overwrite", is_flag=True, help="Let --output replace whatever file exists."),
-            click.option("-n", "--dry-run", is_flag=True, help="Write nothing; say what would be done."),
-        )
-    ):
-        function = option(function)
-    return function
+target_options = bundle(
+    click.option(
+        "-o",
+        "--output",
+        type=Output(),
+        metavar="FILE",
+        help="Write the new file here; of many files, below this directory. Outputs of earlier runs stay as they "
+        "are, or are made again if they don't match the options.",
+    ),
+    click.option("--in-place", is_flag=True, help="Replace the file itself, atomically."),
+    click.option("--force", is_flag=True, help="Replace files even in a table whose log records their size."),
+    click.option("--overwrite", is_flag=True, help="Let --output replace whatever file exists."),
+    click.option("-n", "--dry-run", is_flag=True, help="Write nothing; say what would be done."),
+)
+"""Where a changed file goes: ``--output``, ``--in-place``, ``--force``, ``--overwrite``, ``--dry-run``."""

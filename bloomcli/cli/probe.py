@@ -15,14 +15,14 @@ from bloomcli.errors import UsageError
 
 _NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf)", re.IGNORECASE)
 _MARK: Final = "\0"
-"""Put before negative numbers while Click parses: no argument of a process can hold it."""
+"""Stands before negative numbers while Click parses: no argument of a process can contain it."""
 
 
 class _Probe(click.Command):
-    """Takes negative numbers for values, not for options."""
+    """Takes negative numbers as values, not as options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Mark what looks like a negative number; probe has no option of that form."""
+        """Mark arguments that look like negative numbers; probe has no option of that form."""
         return super().parse_args(ctx, [_MARK + a if _NEGATIVE.match(a) else a for a in args])
 
 
@@ -46,7 +46,7 @@ empty value. A byte order mark is no part of the first line.""",
 )
 @click.argument("files", nargs=-1, metavar="FILE VALUE...", shell_complete=options.complete_files)
 @options.column_option("The leaf column; may be left out where only one column has filters.")
-@options.exclude_option("Leaf columns that aren't meant where none is named.")
+@options.exclude_option("Leaf columns that aren't considered where --column is left out.")
 @click.option(
     "--values-from",
     "source",
@@ -54,7 +54,7 @@ empty value. A byte order mark is no part of the first line.""",
     type=click.Path(readable=False, allow_dash=True, path_type=str),
     help="Read values from a file in UTF-8, one a line; - is standard input.",
 )
-@click.option("--explain", is_flag=True, help="Show the hash, the block and the bits that were looked at.")
+@click.option("--explain", is_flag=True, help="Show the hash, the block and the bits that are tested.")
 @options.format_option("text", "json")
 @dataset_options
 def command(
@@ -68,7 +68,7 @@ def command(
     """Ask the filters whether a value is there.
 
     For each row group: absent (a reader may skip it), maybe, no filter, or can't tell. Then, for each
-    value, what a reader may skip, and what min/max statistics alone would have let it skip.
+    value, what a reader may skip, and what it may skip by min/max statistics alone.
 
     FILE may be a directory or a quoted pattern; with --files-from all arguments are values.
 
@@ -99,7 +99,7 @@ def command(
 
 
 def _lines(source: str) -> list[str]:
-    """Values from a file: lines as they are, without their ends. Bytes that aren't UTF-8 are kept, a mark isn't."""
+    """Values from a file: its lines, without line ends and byte order mark. Bytes that aren't UTF-8 are kept."""
     lines = read_named(source).removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
     if lines[-1] == "":
         lines.pop()

@@ -1,4 +1,4 @@
-"""The options that say who reads the files: of `bloom add`, and among those of `bloom validate`."""
+"""The options that name the readers of the files, for `bloom add` and `bloom validate`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Readers(click.Option):
-    """Its help names the engines: they are looked up for who reads it."""
+    """An option whose help lists the engines, which are only looked up when the help is shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """As Click's, with the names."""
+        """As Click's, with the names of the engines."""
         from bloomcli.rules.readers import READERS
 
         record = super().get_help_record(ctx)
@@ -25,7 +25,7 @@ class _Readers(click.Option):
 
 
 def readers_option(text: str) -> Callable[[F], F]:
-    """``--readers``; the engines' names are put behind the help."""
+    """``--readers``; the engines' names follow the help text."""
     return click.option(
         "--readers", cls=_Readers, metavar="ENGINES", multiple=True, callback=options.split_names, help=text
     )
@@ -54,7 +54,7 @@ def policy_options(text: str) -> Callable[[F], F]:
 
 
 def policy_file(policy: str | None, *, no_policy: bool) -> str | None:
-    """The policy that is named, or the nearest one; None where there is none. Raises UsageError."""
+    """The policy file that the option names, or the nearest one; None if there is none. Raises UsageError."""
     from bloomcli.errors import UsageError
 
     if no_policy and policy is not None:

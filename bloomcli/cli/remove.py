@@ -12,7 +12,7 @@ from bloomcli.cli.dataset import Dataset, dataset_options
 
 
 @click.command(
-    short_help="Take filters out again.",
+    short_help="Remove filters again.",
     epilog="""\b
 Examples:
   bloom remove orders.parquet -o plain.parquet
@@ -25,14 +25,13 @@ Examples:
 @options.format_option("text", "json")
 @dataset_options
 def command(dataset: Dataset, form: str, **options_: Any) -> int:
-    """Remove Bloom filters, everything else staying as it is.
+    """Remove Bloom filters; everything else stays as it is.
 
-    What `bloom add` added and this removes leaves the original file, bit for bit. Filters that another
-    writer put between row groups are forgotten, but their bytes stay: pages can't move.
+    Removing what `bloom add` added restores the original file, bit for bit. Of filters that another writer put
+    between row groups only the references are removed: their bytes stay, as pages can't move.
 
-    In Parquet, both fields that name a filter are taken out. A writer that left them where there was no
-    filter (an offset of 0 or -1, a length alone) won't find them there again after `bloom add` and this;
-    every other byte is the original's.
+    In Parquet, both fields that refer to a filter are removed. Where a writer set them without a filter (an offset
+    of 0 or -1, a length alone), `bloom add` and `bloom remove` drop them; every other byte is the original's.
     """
     from bloomcli.commands.options import RemoveOptions
 

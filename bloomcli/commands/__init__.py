@@ -1,1 +1,1 @@
-"""One file a command: options in, report rows out. No Click, no printing, no format's details."""
+"""The commands, one file each: options in, report out. No Click, no printing, no details of a format."""

@@ -24,22 +24,22 @@ def select(
     exclude: Sequence[str] = (),
     why_not: Callable[[Column], str | None] = lambda _: None,
 ) -> Chosen:
-    """The leaf columns that the names and globs mean, in schema order, each once.
+    """The leaf columns that names and globs match, in schema order, each once.
 
-    A name that is a leaf's whole path means that leaf, glob characters or not. Several leaves may have one path
-    (a column named ``a.b`` and a field ``b`` of ``a``): it means all of them. Globs leave out what is known to be
-    `unfilterable`; a name doesn't.
+    A name that is a leaf's whole path matches that leaf, even with glob characters. Several leaves may have one path
+    (a column named ``a.b`` and a field ``b`` of ``a``): the name matches all of them. Globs leave out columns that
+    are `unfilterable`; names don't.
 
     Args:
-        columns: those that may be chosen.
+        columns: the columns to choose from.
         names: paths and globs.
         path: the file's, for errors.
-        exclude: paths and globs of columns that aren't meant, whatever `names` says.
-        why_not: tells of a column that only a glob means what it is, if it can't have a filter; asked of those alone.
+        exclude: paths and globs of columns to leave out, whatever `names` says.
+        why_not: gives the reason why a column can't have a filter; called for columns that only a glob matches.
 
     Raises:
-        UnknownColumn: a name or glob matches nothing, or a name of `exclude` doesn't; with near names.
-        UsageError: globs match only columns that can't have a filter, or all that is meant is excluded.
+        UnknownColumn: a name or glob, or a name of `exclude`, matches nothing; with similar names.
+        UsageError: globs match only columns that can't have a filter, or all matches are excluded.
     """
     chosen: set[int] = set()
     refused: dict[int, Column] = {}
@@ -72,7 +72,7 @@ def select(
 def _refused(
     columns: Sequence[Column], matched: set[int], refused: dict[int, Column], why_not: Callable[[Column], str | None]
 ) -> set[int]:
-    """Those of the matched columns that can't have a filter, put among the refused ones with the reason."""
+    """The matched columns that can't have a filter; adds them to `refused`, with the reason."""
     for column in columns:
         if column.index in matched and column.index not in refused:
             reason = column.unfilterable or why_not(column)
@@ -82,7 +82,7 @@ def _refused(
 
 
 def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str) -> set[int]:
-    """Ordinals of the columns that names and globs leave out. A glob may match nothing.
+    """Ordinals of the columns that names and globs match. A glob may match nothing.
 
     Raises:
         UnknownColumn: a name matches nothing.
@@ -116,14 +116,14 @@ def _hint(name: str, paths: list[str]) -> str:
 
 
 def _spelled(name: str) -> str:
-    """A name as it has to be written where several are, between commas."""
+    """A name as it has to be written in a list with commas."""
     return name if "," not in name else f"{name} (in --columns: '{listed(name)}')"
 
 
 def indexes(
     columns: Sequence[Column], names: Sequence[str], *, path: str, exclude: Sequence[str] = ()
 ) -> set[int] | None:
-    """Ordinals that the names mean, but for those excluded; None, for all, when there are neither."""
+    """Ordinals of the columns that names match and that aren't excluded; None, for all, without either."""
     if names:
         return {c.index for c in select(columns, names, path=path, exclude=exclude)}
     return {c.index for c in columns} - excluded(columns, exclude, path=path) if exclude else None

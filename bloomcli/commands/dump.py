@@ -56,7 +56,7 @@ def _names(columns: Sequence[Column]) -> str:
 
 
 def _refuse_same_names(columns: Sequence[Column], path: str, purpose: str) -> None:
-    """Raise where no name tells the columns apart: an answer about one would be taken for one about the other."""
+    """Raise if the columns have one name: a reader would take the answer about one for that about another."""
     if len({c.path for c in columns}) == 1:
         raise UsageError(
             f"{len(columns)} columns are called {columns[0].path!r}; {purpose} can't tell which one is meant",
@@ -73,7 +73,7 @@ def dump(
 
     Args:
         path: the file, local or a URI.
-        column: leaf path; may be left out where one column only has filters.
+        column: leaf path; may be left out where only one column has filters.
         row_group: counted from 0; in ORC within its stripe.
         stripe: of an ORC file, counted from 0.
 

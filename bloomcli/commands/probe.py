@@ -1,4 +1,4 @@
-"""probe: what the filters say of some values, and what a reader may skip for them."""
+"""probe: what the filters say about values, and what a reader may skip for them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def probe(
         skip_blank: leave out blank values where the column's type has none; for lines of a file.
 
     Raises:
-        UsageError: no values, no or several columns that could be meant.
+        UsageError: no values; without `column`, not exactly one column with filters.
         LiteralError: a value can't be read as the column's type at all.
         UnreadableError, UnsupportedError: as for `inspect`.
     """

@@ -1,4 +1,4 @@
-"""What long work tells of itself, and how many threads it takes."""
+"""Progress of long work, and the number of threads it uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Meter:
-    """Adds up what the threads have done, and tells."""
+    """Adds up the work of several threads, and reports progress."""
 
     def __init__(self, progress: Progress | None, phase: str, total: int) -> None:
         self._progress = progress
@@ -21,7 +21,7 @@ class Meter:
         self._lock = Lock()
 
     def tick(self, count: int) -> None:
-        """Some more bytes are done."""
+        """Count more bytes as done."""
         if self._progress is not None:
             with self._lock:
                 self._done += count
@@ -29,5 +29,5 @@ class Meter:
 
 
 def cores() -> int:
-    """Processors that this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,8 +1,8 @@
-"""A seeded part of many: which files, and which row groups of a file, a sampled look takes.
+"""Seeded samples: which files, and which row groups of a file, `validate` looks at.
 
-Each is ranked by a hash of the seed and its own name, and the first are taken: the same seed takes the same part,
-whatever the order of listing, and a file that is new moves others in or out of the part by chance alone. Of files,
-those of a known format are meant: logs and checksums beside them are no part of what a sample is to be of.
+Names are ranked by a hash of the seed and the name, and the first are taken: the same seed takes the same part,
+whatever the order of listing, and a new file moves others in or out of the part by chance alone. A sample of files is
+one of files of known formats: logs and checksums among them don't count.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _SHARE: Final = r"(\d+(?:\.\d+)?)(%?)"
 
 
 class Share(NamedTuple):
-    """How many of a number of things to take: a percentage of them, or a number."""
+    """The size of a sample: a percentage, or a number."""
 
     text: str
-    """As it was asked for: ``5%``, ``200``."""
+    """As the user typed it: ``5%``, ``200``."""
     amount: float
     percent: bool
 
@@ -43,24 +43,24 @@ def share(text: str) -> Share:
 
 
 def chosen(names: Sequence[str], part: Share, seed: int) -> set[int]:
-    """Positions of the names that the sample takes."""
+    """Positions of the names in the sample."""
     return set(_ranked(names, seed)[: part.of(len(names))])
 
 
 def chosen_files(
     names: Sequence[str], part: Share, seed: int, *, sure: Sequence[bool], known: Callable[[int], bool]
 ) -> set[int]:
-    """Positions of the files that the sample takes: as many of a known format as it asks for, if there are.
+    """Positions of the files in the sample: as many files of a known format as requested, if there are so many.
 
-    Files of other kinds that came up while a number was drawn are among them. A percentage is taken of the files
-    whose format is sure and of the others apart, so that none of these need be opened.
+    Files of other kinds that came up while a number was drawn are in the sample too. A percentage is taken separately
+    of the files whose format is sure and of the others, so that no file has to be opened.
 
     Args:
         names: the files' names.
         part: how many.
         seed: of the sample.
-        sure: whether a file is surely of a known format, or to be told of where it isn't.
-        known: opens the file at this position to tell; asked of as few as will do.
+        sure: whether a file counts as one of a known format, without opening it.
+        known: opens the file at this position to find out; called for as few files as possible.
     """
     order = _ranked(names, seed)
     if part.percent:
@@ -71,7 +71,7 @@ def chosen_files(
 
 
 def _until(wanted: int, order: Sequence[int], known: Callable[[int], bool]) -> Iterator[int]:
-    """The first positions, up to the one with which so many are known."""
+    """The first positions, up to and including the last of so many known files."""
     for position in order:
         if wanted <= 0:
             return

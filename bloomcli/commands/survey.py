@@ -1,5 +1,5 @@
-"""survey: which columns of a file have filters, everywhere or not, how good they are, and what is wrong with them
-whatever a policy asks; for `validate --init`."""
+"""survey: which columns of a file have filters, in every row group or not, how good these are, and what is wrong with
+them under any policy; for `validate --init`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bloomcli.storage.source import open_source
 
 @dataclass(slots=True)
 class _Tally:
-    """One column's filters, as they are counted."""
+    """Running totals of one column's filters."""
 
     filters: int = 0
     unreadable: int = 0
@@ -43,20 +43,20 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
         tallies: dict[str, _Tally] = {}
         findings: list[Finding] = []
         for_readers: list[FilterFacts] = []
-        for told in file.examine(None):  # one at a time: an ORC file has one for each few thousand rows
-            if isinstance(told, Finding):
-                findings.append(told)
+        for item in file.examine(None):  # one at a time: an ORC file has one for each few thousand rows
+            if isinstance(item, Finding):
+                findings.append(item)
                 continue
-            tally = tallies.setdefault(told.column, _Tally())
+            tally = tallies.setdefault(item.column, _Tally())
             tally.filters += 1
-            tally.unreadable += told.problem is not None
-            tally.bitset_bytes += told.bitset_bytes or 0
-            if told.fpp is not None:
-                tally.max_fpp = max(tally.max_fpp or 0.0, told.fpp)
+            tally.unreadable += item.problem is not None
+            tally.bitset_bytes += item.bitset_bytes or 0
+            if item.fpp is not None:
+                tally.max_fpp = max(tally.max_fpp or 0.0, item.fpp)
             if rules.readers:
-                for_readers.append(told)
+                for_readers.append(item)
         findings += losing(file, for_readers, rules.readers, rules.table, None)
-        named: dict[str, list[Column]] = {}  # two may have one name
+        named: dict[str, list[Column]] = {}  # two columns may have one name
         for column in file.columns:
             named.setdefault(column.path, []).append(column)
         for name in named if file.rows == 0 else named.keys() & tallies.keys():

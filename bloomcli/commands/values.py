@@ -1,4 +1,4 @@
-"""Values to probe as callers of the library have them, to the texts that a person would type."""
+"""Values to probe, as callers of the library have them, as the texts that a person types."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bloomcli.commands.arguments import several
 from bloomcli.errors import UsageError
 
 Value: TypeAlias = str | int | float | Decimal | date | UUID
-"""A value to probe, which as text has one usual form."""
+"""A value to probe that has one usual form as text."""
 
 
 def texts(given: Value | Iterable[Value]) -> tuple[str, ...]:
-    """Texts as they are; numbers, dates, times and UUIDs in their usual form.
+    """Texts unchanged; numbers, dates, times and UUIDs in their usual form.
 
     Raises:
-        UsageError: a value that has no one such form.
+        UsageError: a value without one usual form.
     """
     return tuple(map(_text, several(given)))
 

@@ -18,7 +18,7 @@ from bloomcli.storage.listing import is_uri, local_path
 from bloomcli.storage.os_errors import is_directory, is_there
 
 _READABLE: Final = ("abfs", "abfss", "gs", "gcs", "hdfs", "s3", "viewfs")
-"""Schemes that pyarrow has file systems for."""
+"""Schemes for which pyarrow has file systems."""
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//?)")
 DBFS: Final = "/dbfs"
@@ -30,7 +30,7 @@ def portable(path: str, *, changing: bool = False) -> str:
 
     Args:
         path: as a user names it.
-        changing: it is to be written, which is done on mounted file systems only.
+        changing: the path will be written to, which works on mounted file systems only.
 
     Raises:
         UnsupportedError: nothing here can open it.

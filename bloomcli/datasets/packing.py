@@ -1,4 +1,4 @@
-"""Tasks packed into parts of like weight, so that no part is still at work when all others are done.
+"""Packs tasks into parts of similar weight, so that all parts finish at about the same time.
 
 Longest processing time first (Graham 1969): the heaviest item goes to the part that is lightest so far. The
 heaviest part is then at most 4/3 of what the best packing has.
@@ -13,20 +13,20 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 _FILE_BYTES: Final = 1 << 20
-"""What opening a file, syncing and renaming weigh, in bytes read: thousands of tiny files are work too."""
+"""The cost of opening, syncing and renaming a file, in bytes read: thousands of tiny files are work too."""
 
 _PART_BYTES: Final = 256 << 20
-"""What a part should weigh at least: Spark takes some 70 ms to run a task of Python that does nothing."""
+"""The least weight of a part: Spark takes some 70 ms to run a Python task that does nothing."""
 
 _WAVES: Final = (2, 8)
-"""Parts a core, at least and at most: the last wave is short, and a part that is done again is small."""
+"""Parts for each core, at least and at most: the last wave is short, and a repeated part is small."""
 
 _MOST_FILES: Final = 256
-"""Files in a part, so that little is done again when a machine is lost."""
+"""The most files of a part, so that little has to be repeated when a machine is lost."""
 
 
 def parts_for(items: Sequence[T], size: Callable[[T], int], cores: int) -> int:
-    """How many parts keep that many cores busy to the end."""
+    """The number of parts that keeps so many cores busy to the end."""
     weights = _weights(items, size)
     least, most = _WAVES
     waves = min(max(sum(weights) // _PART_BYTES // cores, least), most)
@@ -37,7 +37,7 @@ def pack(items: Sequence[T], size: Callable[[T], int], parts: int) -> list[list[
     """At most `parts` lists, heaviest first, each with its largest item first.
 
     Args:
-        items: what is packed.
+        items: the things to pack.
         size: bytes of an item, negative where it isn't known; such an item counts as an average one.
         parts: how many lists.
     """

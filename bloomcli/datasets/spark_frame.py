@@ -1,4 +1,4 @@
-"""Dataclasses as Spark's types: a schema read off the fields, and rows of it."""
+"""Dataclasses as Spark's types: a schema from the fields, and rows from the values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def frame(session: SparkSession, report: DatasetReport) -> DataFrame:
-    """A report's rows, which are there already: nothing is run again when the frame is used."""
+    """A data frame of a report's rows. They are computed already: using the frame runs nothing again."""
     return session.createDataFrame([values(row) for row in report.rows], struct(FileRow))
 
 
@@ -33,7 +33,7 @@ def struct(kind: type) -> StructType:
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
-    """The type of a value that is there, and whether there may be none."""
+    """The type without None, and whether None is allowed."""
     if typing.get_origin(hint) in {types.UnionType, typing.Union}:
         (inner,) = (a for a in typing.get_args(hint) if a is not type(None))
         return inner, True

@@ -1,9 +1,9 @@
-"""A lake's filters as a table: ``spark.read.format("bloom").load(path)`` gives one row a filter.
+"""The filters of files as a table: ``spark.read.format("bloom").load(path)`` gives one row a filter.
 
-Planning lists files, nothing more; executors open them. Of the columns that a query takes PySpark tells its data
-sources nothing, but a schema that is given to the reader is kept to. What a query asks for isn't taken from
-`pushFilters`: Spark 4.3 keeps what was pushed to a frame first for all that is made from it, so that the union of
-two selections is one of them twice. The options ``columns`` and ``path`` limit what is read instead.
+Planning only lists files; executors open them. PySpark doesn't tell a data source which columns a query uses, but the
+source keeps to a schema that the user sets on the reader. `pushFilters` isn't implemented: Spark 4.3 keeps the first
+filters that it pushed to a frame for everything made from it, so that the union of two selections is one of them
+twice. The options ``columns`` and ``path`` limit what is read instead.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ from bloomcli.storage.source import open_source
 _MODES: Final = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 _PARTS: Final = 32
 _MOST_FILES: Final = 64
-"""Files in a task, where there are more than enough for `_PARTS` tasks."""
+"""The most files of a task, where there are more than enough for `_PARTS` tasks."""
 
 
 def table() -> StructType:
     """Columns of the table: the file, its format, and the fields of `FilterFacts`.
 
-    A file that can't be read is a row too, which has its path and what is wrong in `problem`; hence only the
-    path is always there.
+    A file that can't be read is a row too, with its path, and the reason in `problem`; only the path is never null.
     """
     facts = [StructField(f.name, f.dataType, nullable=True) for f in struct(FilterFacts).fields]
     path = StructField("path", StringType(), nullable=False)
@@ -46,9 +45,8 @@ class BloomFilters(DataSource):
     """Bloom filters of files as rows.
 
     Options: ``path`` (or the argument of ``load``, also several), ``columns`` (leaf columns or globs, commas
-    between them), ``exclude`` (those to leave out), ``partitions`` (how many tasks at most), ``mode``: ``PERMISSIVE``
-    makes a file that can't be read a row with its `problem`, ``DROPMALFORMED`` leaves it out, ``FAILFAST`` fails
-    the query.
+    between them), ``exclude`` (columns to leave out), ``partitions`` (the most tasks), ``mode``: with ``PERMISSIVE``
+    an unreadable file is a row with its `problem`, ``DROPMALFORMED`` leaves it out, ``FAILFAST`` fails the query.
     """
 
     @classmethod
@@ -97,7 +95,7 @@ class _Reader(DataSourceReader):
         self.parts = int(parts or 0)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Files by size, in tasks of like weight. Nothing is opened."""
+        """Files packed by size into tasks of similar weight. No file is opened."""
         listed = expand([portable(p) for p in self.paths])
         files = [f._replace(path=absolute(f.path)) for f in listed if not f.linked]
         parts = self.parts or max(_PARTS, -(-len(files) // _MOST_FILES))
