@@ -1,0 +1,76 @@
+"""Who works on a dataset is decided in one place, and both engines take the same steps."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from support import datasets
+
+from bloomcli.commands.options import AddOptions, InspectOptions
+from bloomcli.datasets.engine import LocalEngine, choose_engine, plan_files
+from bloomcli.datasets.spark import SparkEngine
+from bloomcli.datasets.task import Task
+from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.model.dataset import FileRow, Status
+
+ENGINES = {"bloomcli.datasets.local", "bloomcli.datasets.spark"}
+
+
+def engines_imported(path: Path) -> set[str]:
+    """The engines' modules that a file imports, at any depth."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found & ENGINES
+
+
+def test_only_one_module_knows_the_engines() -> None:
+    package = ROOT / "bloomcli"
+    users = {p.relative_to(package).as_posix() for p in package.rglob("*.py") if engines_imported(p)}
+    assert users == {"datasets/engine.py", "datasets/spark.py"}, "Spark's workers isolate files by the local engine"
+
+
+def test_a_session_or_the_name_chooses_spark_and_nothing_else_does() -> None:
+    session = object()
+    assert choose_engine() == LocalEngine()
+    assert choose_engine("local", jobs=3, fail_fast=True) == LocalEngine(jobs=3, fail_fast=True)
+    assert choose_engine(session=session) == choose_engine("spark", session=session) == SparkEngine(session)  # type: ignore[arg-type]
+
+
+def test_both_engines_find_and_plan_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets.mixed(tmp_path / "lake")
+    monkeypatch.chdir(tmp_path)
+    options = AddOptions(columns="id", output="out")
+    plans: list[list[Task]] = [
+        plan_files(engine, ["lake"], options) for engine in (choose_engine(), choose_engine(session=object()))
+    ]
+    local, spark = ([(t.path, t.output, t.size, t.walked, t.command) for t in plan] for plan in plans)
+    assert local
+    assert spark == [(f"{tmp_path}/{path}", f"{tmp_path}/{output}", *rest) for path, output, *rest in local]
+
+
+def test_paths_of_a_cluster_are_for_spark_and_are_not_changed(tmp_path: Path) -> None:
+    engine = choose_engine(session=object())
+    (found,) = engine.find([datasets.write(tmp_path / "a.parquet").as_uri()], InspectOptions())
+    assert found.path == str(tmp_path / "a.parquet")
+    with pytest.raises(UnsupportedError, match="can be looked at, but not changed"):
+        engine.find(["s3a://bucket/a.parquet"], AddOptions(columns="id", in_place=True))
+
+
+def test_a_dataset_without_files_is_refused_and_rows_come_to_the_caller(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    engine = choose_engine(jobs=1)
+    with pytest.raises(UsageError, match="the directories hold no files"):
+        plan_files(engine, [str(tmp_path / "empty")], InspectOptions())
+    datasets.plain(tmp_path / "lake", 3)
+    rows: list[FileRow] = []
+    report = engine.run(plan_files(engine, [str(tmp_path / "lake")], InspectOptions()), on_row=rows.append)
+    assert sorted(row.path for row in rows) == [row.path for row in report.rows]
+    assert {row.status for row in rows} == {Status.DONE}
+    assert (report.engine, report.command, report.jobs) == ("local", "inspect", 1)
