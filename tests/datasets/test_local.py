@@ -21,7 +21,7 @@ import pytest
 from conftest import ROOT, need
 from support import datasets
 from support.processes import children, has_open
-from support.tasks import plan_tasks
+from support.tasks import CHANGING, plan_tasks
 
 from bloomcli.datasets import local, task, workers
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -42,7 +42,8 @@ def run(
     **how: Any,
 ) -> DatasetReport:
     """A command over a directory."""
-    return local.run(plan_tasks(command, expand([str(root)]), options, output=output, in_place=in_place), **how)
+    target = {"output": output, "in_place": in_place} if command in CHANGING else {}
+    return local.run(plan_tasks(command, expand([str(root)]), options, **target), **how)
 
 
 def brief(report: DatasetReport, *folders: Path) -> list[FileRow]:
