@@ -1,19 +1,19 @@
-"""The one family of errors. Whatever is wrong with a file or a request, it is one of these.
+"""The errors that bloomcli raises. Every problem with a file or a request is one of these classes.
 
     BloomError                  base: path, byte offset, field path, what to do
-    ├── UsageError              the request can't be meant (exit 2)
+    ├── UsageError              the request is invalid (exit 2)
     │   ├── UnknownColumn       no such leaf column; near names are offered
-    │   ├── LiteralError        a typed value that isn't of the column's type
-    │   ├── PolicyError         something in a policy file can't be meant; several things are a line each
-    │   └── FilterExists        a chunk has a filter already and --replace wasn't given
+    │   ├── LiteralError        a value on the command line isn't of the column's type
+    │   ├── PolicyError         a policy file is invalid; its reason has one line per problem
+    │   └── FilterExists        a chunk already has a filter and --replace wasn't given
     ├── UnreadableError         the input can't be read (exit 3)
     │   ├── CorruptFile         the bytes contradict the format
-    │   │   └── UnknownFormat   the bytes are of no format that we know
-    │   └── SourceChanged       the file changed while it was being worked on
-    ├── UnsupportedError        valid, but not something we handle (exit 4)
-    └── WriteError              the output could not be written (exit 3)
+    │   │   └── UnknownFormat   the file is in no format that bloomcli reads
+    │   └── SourceChanged       the file changed during the command
+    ├── UnsupportedError        the input is valid, but bloomcli doesn't support it (exit 4)
+    └── WriteError              the output can't be written (exit 3)
 
-Anything else that escapes from bloomcli is a bug.
+Any other exception that leaves bloomcli is a bug.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 class BloomError(Exception):
-    """Base of every error that bloomcli raises on purpose.
+    """The base class of every error that bloomcli raises deliberately.
 
     Attributes:
-        reason: what is wrong, one sentence, no trailing period needed.
-        path: the file it is about, as the user named it.
-        offset: byte offset in that file where the trouble shows, when there is one.
-        field: field path within the file's metadata, such as ``row_groups[3].columns[1]``.
-        hint: what the user can do about it.
-        findings: what `validate` had found in the file until then.
+        reason: what is wrong, in one sentence without a trailing period.
+        path: the path of the file, as the user wrote it.
+        offset: the byte offset of the problem in that file, where known.
+        field: the field path within the file's metadata, such as ``row_groups[3].columns[1]``.
+        hint: what the user can do, where possible as a command line.
+        findings: the findings that `validate` had collected in the file before the error.
     """
 
     exit_code: ClassVar[int] = 3
@@ -57,21 +57,16 @@ class BloomError(Exception):
         self.findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
-        where = ""
-        if self.path is not None:
-            where = f"{self.path}: "
-        text = where + self.reason
-        places = []
+        text = self.reason if self.path is None else f"{self.path}: {self.reason}"
+        location = []
         if self.field is not None:
-            places.append(f"at {self.field}")
+            location.append(f"at {self.field}")
         if self.offset is not None:
-            places.append(f"byte {self.offset}")
-        if places:
-            text += f" ({', '.join(places)})"
-        return text
+            location.append(f"byte {self.offset}")
+        return f"{text} ({', '.join(location)})" if location else text
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with the keyword attributes: errors cross process borders in the engines."""
+        """Pickle the keyword attributes too: worker processes send errors to their parent."""
         return (_rebuild, (type(self), self.reason, self.path, self.offset, self.field, self.hint))
 
 
@@ -93,19 +88,19 @@ class UsageError(BloomError):
 
 
 class UnknownColumn(UsageError):
-    """A column name or glob that matches no leaf column of the file."""
+    """A column name or glob matches no leaf column of the file."""
 
 
 class LiteralError(UsageError):
-    """A typed value that can't be read as the column's type (not: one that the type can't hold)."""
+    """A value on the command line doesn't parse as the column's type. A value out of the type's range is no error."""
 
 
 class PolicyError(UsageError):
-    """A policy file that can't be meant. Where several things are wrong, each is a line of the reason."""
+    """A policy file is invalid. The reason has one line for each problem."""
 
 
 class FilterExists(UsageError):
-    """A column chunk already has a filter and replacing it wasn't asked for."""
+    """A column chunk already has a filter and the request doesn't replace filters."""
 
 
 class UnreadableError(BloomError):
@@ -119,27 +114,27 @@ class CorruptFile(UnreadableError):
 
 
 class UnknownFormat(CorruptFile):
-    """Neither the file's start nor its end is of a format that we know."""
+    """Neither the start nor the end of the file is that of a format that bloomcli reads."""
 
 
 class SourceChanged(UnreadableError):
-    """The input's size, modification time or inode changed while it was being worked on."""
+    """The input's size, modification time or inode changed during the command."""
 
 
 class UnsupportedError(BloomError):
-    """The input is valid but uses something that bloomcli doesn't handle (encryption, a codec, ...)."""
+    """The input is valid but uses a feature that bloomcli doesn't support (encryption, a codec, ...)."""
 
     exit_code = 4
 
 
 class WriteError(BloomError):
-    """The output could not be written; nothing is there under its name, unless the reason says so."""
+    """The output can't be written. No file has its name, unless the reason says so."""
 
     exit_code = 3
 
 
 def near_names(name: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
-    """Up to `n` names that a mistyped one may stand for, the nearest first; `cutoff`: how alike, 0 to 1."""
-    from difflib import get_close_matches  # needed only when something went wrong
+    """Return up to `n` known names similar to `name`, the most similar first; `cutoff` is from 0 to 1."""
+    from difflib import get_close_matches  # imported only for error messages
 
     return get_close_matches(name, list(known), n, cutoff)

@@ -17,17 +17,17 @@ def folding(column: str, fpp: float) -> str:
 
 
 def removing(column: str) -> str:
-    """`bloom remove` for a column."""
+    """Return the `bloom remove` command for a column."""
     return _quoted("remove", column)
 
 
 def listed(column: str) -> str:
-    """A name as `--columns` takes it: commas separate columns, so that one within a name needs a backslash."""
+    """Escape a column name for `--columns`: commas separate names, so a comma within a name needs a backslash."""
     return column.replace(",", "\\,")
 
 
 def _quoted(command: str, column: str, *options: str) -> str:
-    """As a shell takes it."""
+    """Quote the command for a shell."""
     import shlex
 
     return f"`{shlex.join(['bloom', command, *options, '--columns', listed(column)])}`"

@@ -1,1 +1,1 @@
-"""Threads, signals, and how work in other threads is told to end."""
+"""Threads, signals, and the cancellation of work in other threads."""

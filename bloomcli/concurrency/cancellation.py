@@ -1,4 +1,4 @@
-"""How work in other threads is told to end: the main thread handles signals, and can't interrupt compiled code."""
+"""Cancels work in other threads. Only the main thread handles signals, and it can't interrupt compiled code."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 
 class Stopped(Exception):
-    """Work was given up because whoever asked for it has stopped."""
+    """The work was cancelled because its caller has stopped."""
 
 
 @dataclass(slots=True)
 class Stop:
-    """Asks work in other threads to end, which looks at it after each bounded piece."""
+    """A cancellation flag. Work in other threads checks it after each piece of bounded size."""
 
     asked: bool = False
 
     def check(self) -> None:
-        """Raise Stopped once that was asked for."""
+        """Raise Stopped if cancellation was requested."""
         if self.asked:
             raise Stopped

@@ -1,4 +1,4 @@
-"""Signals that end a process unwind it instead, so that temporary files are removed."""
+"""Turns the signals that end a process into exceptions, so that temporary files are removed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from types import FrameType
 from typing import Final
 
 STOPS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""What asks a process to end; SIGHUP is a terminal that is gone. Ctrl-C is an exception already."""
+"""The signals that request a process to end; SIGHUP means that its terminal has closed. Ctrl-C already raises."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind like Ctrl-C. One that is ignored (nohup) or that somebody else handles is left alone.
+    """Raise SystemExit on SIGTERM and SIGHUP. A signal that is ignored (nohup) or has another handler is unaffected.
 
-    The first one counts: a terminal that goes sends SIGHUP, and its shell sends another, which must not stop the
-    tidying up.
+    Only the first signal raises: a terminal that closes sends SIGHUP, and its shell sends another, which must not
+    interrupt the cleanup.
 
     Raises:
-        SystemExit: with 128 and the signal's number, as shells give it.
+        SystemExit: the code is 128 plus the signal's number, as in shells.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -46,7 +46,7 @@ def terminable() -> Iterator[None]:
 
 
 def stop_by_default() -> None:
-    """In a process that was forked: take off what its parent had put up; what is ignored stays so (nohup)."""
+    """Restore the default handlers in a forked process; ignored signals stay ignored (nohup)."""
     for number in STOPS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -1,7 +1,7 @@
-"""Threads that may be refused: a user has only so many processes, and threads count (RLIMIT_NPROC, cgroup pids.max).
+"""A thread pool that works even when the system refuses to start threads (RLIMIT_NPROC, cgroup pids.max).
 
-Where the system starts fewer than are asked for, those that there are do the work; where it starts none, whoever
-waits for a result does. The standard library's executor raises in that case, or waits for ever.
+If the system starts fewer threads than requested, the pool uses those. If it starts none, the thread that waits for a
+result does the work. The standard library's executor raises in that case, or waits for ever.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ REFUSED: Final = (
     "the system started fewer threads than were asked for: `ulimit -u`, or the container's pids.max, says how many "
     "there may be"
 )
-"""Of work that may have taken longer for that."""
+"""The remark in the report of a command that ran with fewer threads."""
 
 
 class Threads:
-    """A pool of at most `most` threads, which start as work comes. Work is begun in the order in which it came."""
+    """A pool of at most `most` threads, which start on demand. Work starts in the order of submission."""
 
     def __init__(self, most: int, name: str) -> None:
         self._most = max(most, 1)
@@ -46,7 +46,7 @@ class Threads:
         return self._refused
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Have work done; take its result by `result`."""
+        """Queue work for the pool; `result` returns what it returned."""
         future: Future[T] = Future()
         with self._change:
             self._waiting.append((future, work))
@@ -63,13 +63,16 @@ class Threads:
         return future
 
     def result(self, future: Future[T]) -> T:
-        """What the work gave, or raise what it raised. Without threads it, and what came before it, is done here."""
+        """Return what the work returned, or raise what it raised.
+
+        In a pool without threads, this call does the work, after the work that was submitted before it.
+        """
         while not self._threads and not future.done():
             _do(*self._waiting.popleft())
         return future.result()
 
     def close(self) -> None:
-        """Give up what wasn't begun, and wait for what was. May be called again."""
+        """Cancel the work that hasn't started, and wait for the rest. Can be called more than once."""
         with self._change:
             self._closed = True
             given_up = list(self._waiting)
@@ -91,13 +94,13 @@ class Threads:
                     return
                 item = self._waiting.popleft()
             _do(*item)
-            del item  # a result may be large, and is the caller's
+            del item  # drop the reference: a result may be large, and belongs to the caller
 
 
 def _do(future: Future[Any], work: Callable[[], Any]) -> None:
     try:
         result = work()
-    except BaseException as error:  # noqa: BLE001  it is raised where the result is taken
+    except BaseException as error:  # noqa: BLE001  `result` raises it
         future.set_exception(error)
     else:
         future.set_result(result)

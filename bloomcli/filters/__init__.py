@@ -1,1 +1,1 @@
-"""The filters themselves, apart from any file: bits, rates, sizes."""
+"""Bloom filters in memory: bits, false-positive rates, sizes and hashes."""

@@ -1,11 +1,11 @@
-"""Scalar definitions of every hash that a filter in some format uses: the readable reference.
+"""Scalar reference implementations of the hash functions that the filters of all formats use.
 
     parquet         XXH64, seed 0                              xxHash specification
     parquet_draft   MurmurHash3 x64_128, its first 64 bits     parquet-mr's bloom-filter branch, 2018
     orc_bytes       ORC's own one-lane 64-bit Murmur3          orc-core, Murmur3.hash64
     orc_long        Thomas Wang's 64-bit mix, signed shifts    orc-core, BloomFilter.getLongHash
 
-One value at a time and slow; `kernels` has what runs over columns, and tests hold the two against each other.
+They hash one value at a time; `kernels` has the fast versions for whole columns, and tests compare the two.
 All results are unsigned 64-bit integers.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 DRAFT_SEED: Final = 1361930890
-"""Seed of the 2018 drafts. No draft's text names it; parquet-mr and parquet-cpp shared it."""
+"""Seed of the 2018 drafts. No draft's text mentions it; parquet-mr and parquet-cpp used the same."""
 
 ORC_SEED: Final = 104729
 
@@ -24,23 +24,23 @@ _C2: Final = 0x4CF5AD432745937F
 
 
 def parquet(data: bytes) -> int:
-    """The hash of a value's PLAIN bytes in Parquet's filters: XXH64 with seed 0."""
+    """Return the hash of a value's PLAIN bytes in Parquet's filters: XXH64 with seed 0."""
     import xxhash
 
     return xxhash.xxh64_intdigest(data, seed=0)
 
 
 def parquet_draft(data: bytes) -> int:
-    """The hash of the 2018 drafts: the first (least significant) 64 bits of MurmurHash3 x64_128."""
+    """Return the hash of the 2018 drafts: the first (least significant) 64 bits of MurmurHash3 x64_128."""
     import mmh3
 
     return int(mmh3.hash64(data, DRAFT_SEED, signed=False)[0])
 
 
 def orc_bytes(data: bytes, seed: int = ORC_SEED) -> int:
-    """ORC's 64-bit Murmur3 of strings, binaries and decimals' text.
+    """Return ORC's 64-bit Murmur3 hash of a string, a binary or a decimal's text.
 
-    It runs one lane only, so it isn't half of MurmurHash3 x64_128, whatever the specification says.
+    It has only one lane, so it isn't half of MurmurHash3 x64_128, contrary to the specification.
     """
     value = seed
     whole = len(data) & ~7
@@ -53,9 +53,10 @@ def orc_bytes(data: bytes, seed: int = ORC_SEED) -> int:
 
 
 def orc_long(value: int) -> int:
-    """ORC's hash of integers, dates, timestamps and doubles' bits: Wang's mix with sign-extending shifts.
+    """Return ORC's hash of an integer, a date, a timestamp or a double's bits: Wang's mix with sign-extending shifts.
 
-    `value` is a signed 64-bit integer.
+    Args:
+        value: a signed 64-bit integer.
     """
     key = _signed((~value + (value << 21)) & _MASK)
     key ^= key >> 24

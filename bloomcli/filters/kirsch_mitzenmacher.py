@@ -1,12 +1,12 @@
-"""Kirsch-Mitzenmacher Bloom filter, as ORC has it. Sources: orc-core's BloomFilter; Kirsch and Mitzenmacher,
+"""Kirsch-Mitzenmacher Bloom filter, as in ORC. Sources: orc-core's BloomFilter; Kirsch and Mitzenmacher,
 "Less Hashing, Same Performance: Building a Better Bloom Filter".
 
 Invariant: misses are exact, hits are probabilistic.
 
-A filter is m bits (longs, little-endian) and k hash functions made of one 64-bit hash: with h1 its low and h2
-its high 32 bits, signed, function i (1 to k) is h1 + i h2 in wrapping 32-bit arithmetic, its bits flipped where
-it is negative, modulo m. A value is "maybe" there when all k bits are set; with a share f of all bits set, a
-random absent value is found with probability f^k.
+A filter has m bits (little-endian longs) and k hash functions derived from one 64-bit hash. With h1 the low and h2
+the high 32 bits, signed, function i (1 to k) is h1 + i h2 in wrapping 32-bit arithmetic, complemented if it is
+negative, modulo m. The answer is "maybe" if all k bits are set. If a share f of all bits is set, the filter answers
+"maybe" for a random absent value with probability f^k.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _LONG_BITS = 64
 
 
 def size_for(values: int, fpp: float) -> tuple[int, int]:
-    """(m, k) that orc-core chooses for `values` expected values at rate `fpp`.
+    """Return (m, k), the bits and hash functions that orc-core chooses for `values` expected values at rate `fpp`.
 
-    m = floor(-n ln p / (ln 2)^2), then up to the next multiple of 64 (a multiple of 64 gains 64);
+    m = floor(-n ln p / (ln 2)^2), rounded up to the next multiple of 64 (a multiple of 64 gains 64);
     k = max(1, round(m / n ln 2)), rounding halves up.
 
     Raises:
-        ValueError: a figure out of range.
+        ValueError: `fpp` is out of range.
     """
     if not 0 < fpp < 1:
         raise ValueError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
@@ -36,17 +36,17 @@ def size_for(values: int, fpp: float) -> tuple[int, int]:
 
 
 def functions_for(values: int, bits: int) -> int:
-    """k for a filter of `bits` that is to hold `values`: max(1, round(m / n ln 2))."""
+    """Return k for a filter of `bits` bits and `values` expected values: max(1, round(m / n ln 2))."""
     return max(1, math.floor(bits / max(values, 1) * math.log(2) + 0.5))
 
 
-def rate_asked_for(values: int, bits: int) -> float:
-    """The rate that a writer asked for to get `bits` for `values`: exp(-m / n (ln 2)^2), as an upper estimate."""
+def requested_fpp(values: int, bits: int) -> float:
+    """Return an upper estimate of the rate for which a writer chose `bits` for `values`: exp(-m / n (ln 2)^2)."""
     return math.exp(-bits / max(values, 1) * math.log(2) ** 2)
 
 
 class KirschMitzenmacherFilter:
-    """m bits, k hash functions, and everything that can be asked of them."""
+    """A filter of m bits and k hash functions: insertion, lookup and measured figures."""
 
     __slots__ = ("_ones", "bitset", "k")
 
@@ -54,61 +54,61 @@ class KirschMitzenmacherFilter:
         if not bitset or len(bitset) % 8:
             raise ValueError(f"a bitset is a positive multiple of 8 bytes, not {len(bitset)}")
         if k < 1:
-            raise ValueError(f"a filter has a hash function at least, not {k}")
+            raise ValueError(f"a filter has at least one hash function, not {k}")
         self.bitset = bitset
         self.k = k
         self._ones: int | None = None
 
     @classmethod
     def empty(cls, bits: int, k: int) -> KirschMitzenmacherFilter:
-        """A filter of `bits` (a multiple of 64), holding nothing."""
+        """Return a filter of `bits` bits (a multiple of 64) without values."""
         return cls(bytearray(bits // 8), k)
 
     def emptied(self) -> KirschMitzenmacherFilter:
-        """A filter of the same shape, holding nothing."""
+        """Return a filter of the same m and k without values."""
         return KirschMitzenmacherFilter(bytearray(len(self.bitset)), self.k)
 
     @property
     def bits(self) -> int:
-        """m."""
+        """Number of bits, m."""
         return len(self.bitset) * 8
 
     def insert_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
-        """Insert `count` hashes: uint64s, little-endian, 8 bytes each."""
+        """Insert `count` hashes: little-endian uint64s, 8 bytes each."""
         if not isinstance(self.bitset, bytearray):
             self.bitset = bytearray(self.bitset)
         self._ones = None
         kernels.km_insert(self.bitset, hashes, count, self.k)
 
     def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray) -> int:
-        """Look up `count` hashes; out[i] becomes 1 for "maybe", 0 for "absent". Returns how many are absent."""
+        """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
         return kernels.km_check(self.bitset, hashes, count, self.k, out)
 
     def check(self, value: int) -> bool:
-        """False: this hash was never inserted. True: maybe."""
+        """Return False if the hash was never inserted, True if it may have been."""
         return not self.check_hashes(value.to_bytes(8, "little"), 1, bytearray(1))
 
     def trail(self, value: int) -> tuple[None, tuple[int, ...], tuple[bool, ...]]:
-        """Where a hash lands: (None, for the block; the bit of each of the k functions; whether each is set)."""
+        """Return None (no block), the bit that each of the k functions selects for a hash, and whether each is set."""
         low, high = value & 0xFFFFFFFF, value >> 32
-        places = []
+        bits = []
         for i in range(1, self.k + 1):
             combined = (low + i * high) & 0xFFFFFFFF
             if combined >> 31:
                 combined ^= 0xFFFFFFFF
-            places.append(combined % self.bits)
-        return None, tuple(places), tuple(bool(self.bitset[p >> 3] >> (p & 7) & 1) for p in places)
+            bits.append(combined % self.bits)
+        return None, tuple(bits), tuple(bool(self.bitset[bit >> 3] >> (bit & 7) & 1) for bit in bits)
 
     @property
     def set_bits(self) -> int:
-        """How many bits are set."""
+        """Number of set bits."""
         if self._ones is None:
             self._ones = kernels.count_bits(self.bitset)
         return self._ones
 
     @property
     def fill(self) -> float:
-        """Share of bits set, 0 to 1."""
+        """Share of set bits, 0 to 1."""
         return self.set_bits / self.bits
 
     @property
@@ -118,7 +118,7 @@ class KirschMitzenmacherFilter:
 
     @property
     def ndv_estimate(self) -> float | None:
-        """Distinct values, from the set bits: ln(1 - fill) / (k ln(1 - 1/m)); None when all bits are set."""
+        """Distinct values, estimated from the set bits: ln(1 - fill) / (k ln(1 - 1/m)); None if all are set."""
         fill = self.fill
         if fill >= 1:
             return None

@@ -1,10 +1,10 @@
-"""How large a split-block filter has to be, and what its bits say about what is in it.
+"""The size of a split-block filter for a false-positive rate, and estimates from a filter's bits.
 
-Two rules live here. `bytes_for_ndv` is the formula that writers in the wild use (arrow-rs), which asks for
-too little at small rates because it takes all blocks to be equally loaded. `expected_fpp` is the rate that
-a filter of a given size really has on average, block loads and all; `upper_bound_bytes` goes by that.
+There are two formulas. `bytes_for_ndv` is the one that writers use (arrow-rs). It assumes equally loaded blocks, and
+therefore gives too small a size at low rates. `expected_fpp` is the actual mean rate of a filter of a given size,
+with unequal block loads; `upper_bound_bytes` uses it.
 
-    rate   bits per value, formula   bits per value, real
+    rate   bits per value, formula   bits per value, actual
     0.1            5.77                     6.0
     0.01           9.68                    10.5
     0.001         14.61                    16.9
@@ -22,7 +22,7 @@ from typing import Final
 from bloomcli import limits
 
 WORDS: Final = 8
-"""Words of a block: bits that one value sets."""
+"""Words of a block, and bits that one value sets."""
 WORD_BITS: Final = 32
 BLOCK_BYTES: Final = 32
 
@@ -31,7 +31,7 @@ _DEVIATIONS: Final = 5
 
 
 def next_power_of_two(value: int) -> int:
-    """The smallest power of two that is at least `value` (1 for anything below)."""
+    """Return the smallest power of two that is at least `value`; 1 for values below 1."""
     return 1 << max(value - 1, 0).bit_length()
 
 
@@ -40,17 +40,17 @@ def _clamp(size: int) -> int:
 
 
 def bytes_for_ndv(ndv: int, fpp: float) -> int:
-    """Bitset bytes by arrow-rs's formula: NP2(m / 8), m = -8 n / ln(1 - fpp^(1/8)) bits, 32 B to 128 MiB.
+    """Return bitset bytes by arrow-rs's formula: NP2(m / 8), m = -8 n / ln(1 - fpp^(1/8)) bits, 32 B to 128 MiB.
 
     Source: the documentation of arrow-rs's parquet::bloom_filter, after Putze et al., "Cache-, Hash- and
     Space-Efficient Bloom Filters".
 
     Args:
         ndv: distinct values, at least 0.
-        fpp: asked-for false-positive rate, between 0 and 1.
+        fpp: requested false-positive rate, between 0 and 1.
 
     Raises:
-        ValueError: a figure out of range.
+        ValueError: `ndv` or `fpp` is out of range.
     """
     _check(ndv, fpp)
     bits = -WORDS * ndv / math.log1p(-(fpp ** (1 / WORDS)))
@@ -58,14 +58,14 @@ def bytes_for_ndv(ndv: int, fpp: float) -> int:
 
 
 def expected_fpp(values: int, nbytes: int) -> float:
-    """Mean false-positive rate of a filter of `nbytes` holding `values` distinct values.
+    """Return the mean false-positive rate of a filter of `nbytes` bytes with `values` distinct values.
 
-    A block holding k values answers a random absent value wrongly with (1 - (31/32)^k)^8, and k is
-    binomial with n = values, p = 1/z. Expanding the power and taking the mean term by term gives
+    A block with k values gives a false positive for a random absent value with probability (1 - (31/32)^k)^8, and k
+    is binomial with n = values, p = 1/z. Expanding the power and taking the mean of each term gives
 
         sum over j = 0..8 of (-1)^j C(8, j) (1 - (1 - (31/32)^j) / z)^n
 
-    which is exact, not the usual approximation by the mean load.
+    which is exact, unlike the usual approximation by the mean load.
     """
     blocks = nbytes // BLOCK_BYTES
     if values <= 0:
@@ -83,14 +83,14 @@ def _log1m(x: float) -> float:
 
 @lru_cache(maxsize=1024)  # a chunk's is asked for several times, and takes a fifth of a millisecond
 def upper_bound_bytes(values: int, fpp: float) -> int:
-    """A power of two, 32 B to 128 MiB, at which a filter of at most `values` distinct values meets `fpp`.
+    """Return the bytes, a power of two from 32 B to 128 MiB, at which a filter of up to `values` values meets `fpp`.
 
-    The measured rate of one filter scatters around the expected one; with few blocks noticeably, so small
-    filters get one doubling, and large ones keep five standard deviations below. One in a million may miss all
-    the same, small rates more often: who builds a filter measures it, and takes twice the size then.
+    The measured rate of a filter varies around the expected rate, noticeably so with few blocks. Small filters are
+    therefore doubled, and large ones keep a margin of five standard deviations. About one filter in a million still
+    misses the rate, more at low rates: the caller measures the filter it builds, and doubles the size if necessary.
 
     Raises:
-        ValueError: a figure out of range.
+        ValueError: `values` or `fpp` is out of range.
     """
     _check(values, fpp)
     size = limits.FILTER_MIN_BYTES
@@ -102,22 +102,22 @@ def upper_bound_bytes(values: int, fpp: float) -> int:
 
 
 def _headroom(nbytes: int, fpp: float) -> float:
-    """How far above the expected rate, as a share of it, a filter's measured one may lie; small ones are doubled.
+    """Return how far a filter's measured rate may exceed the expected one, as a share of it; 0 for small filters.
 
-    The blocks' rates are as good as independent, so the mean's deviation falls with the root of their number;
-    and the smaller the rate, the more of it is due to a few full blocks. 0.45 fpp^-0.2 is a bound of a block's
-    deviation as a share of the rate (0.24 at 0.5, 1.1 at 0.01, 6.1 at 1e-6), from sums over Poisson loads.
+    The rates of the blocks are nearly independent, so the deviation of their mean falls with the square root of their
+    number. The lower the rate, the more of it comes from a few full blocks: 0.45 fpp^-0.2 bounds the deviation of a
+    block as a share of the rate (0.24 at 0.5, 1.1 at 0.01, 6.1 at 1e-6), by sums over Poisson loads.
     """
     blocks = nbytes // BLOCK_BYTES
     return 0.0 if blocks < _SMALL_BLOCKS else _DEVIATIONS * 0.45 * fpp**-0.2 / math.sqrt(blocks)
 
 
 def estimate_ndv(set_bits: int, nbytes: int) -> float | None:
-    """Distinct values in a filter, from its set bits; None when every bit is set.
+    """Return an estimate of the distinct values in a filter, from its set bits; None if every bit is set.
 
-    Every value sets one of the 32 z bits of each word position, so each of the eight positions is a linear
-    counter of 32 z bins: n = ln(1 - fill) / ln(1 - 1 / (32 z)). Source: Whang et al., "A Linear-Time
-    Probabilistic Counting Algorithm for Database Applications", applied to the mean of the eight.
+    Each value sets one of the 32 z bits at each of the eight word positions, so each position is a linear counter of
+    32 z bins: n = ln(1 - fill) / ln(1 - 1 / (32 z)). Source: Whang et al., "A Linear-Time Probabilistic Counting
+    Algorithm for Database Applications", applied to the mean of the eight positions.
     """
     bits = nbytes * 8
     if set_bits >= bits:

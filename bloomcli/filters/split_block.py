@@ -1,17 +1,18 @@
 """Split-block Bloom filter. Source: the Apache Parquet format specification, BloomFilter.md.
 
-Invariant: misses are exact, hits are probabilistic. A value that was inserted is always found; a value
-that wasn't is found with the filter's false-positive rate.
+Invariant: misses are exact, hits are probabilistic. The answer for an inserted value is always "maybe"; for any other
+value it is "maybe" with the filter's false-positive rate.
 
-A filter is z blocks of 256 bits, a block is eight words of 32. A 64-bit hash h picks the block
-((h >> 32) * z) >> 32, and in each of its words w the bit ((h mod 2^32) * SALT[w] mod 2^32) >> 27. A value
-is "maybe" there when all eight bits are set, so for a random hash, whose block and bits are uniform, the
-false-positive rate of the bits that are there is exactly
+A filter has z blocks of 256 bits, and a block has eight words of 32 bits. A 64-bit hash h selects the block
+((h >> 32) * z) >> 32, and in each word w of the block the bit ((h mod 2^32) * SALT[w] mod 2^32) >> 27. The answer is
+"maybe" if all eight bits are set. The block and the bits of a random hash are uniform, so the false-positive rate of
+a filter is exactly
 
     mean over blocks of the product over the 8 words of popcount(word) / 32.
 
-Folding. With z even, the block index for z/2 is the index for z halved, so ORing blocks 2i and 2i+1 gives
-bit for bit the filter that z/2 blocks would have given. A filter can be built large and made smaller.
+Folding: for even z, the block index with z/2 blocks is half of that with z blocks, rounded down. So ORing blocks 2i
+and 2i+1 gives, bit for bit, the filter that the same values build with z/2 blocks. A filter can therefore be built
+large and folded to its final size.
 
     size     blocks    values at 1 %
     1 KiB        32           780
@@ -43,7 +44,7 @@ _LOW: Final = 0xFFFFFFFF
 
 
 class SplitBlockFilter:
-    """A bitset of z * 32 bytes, and everything that can be asked of it."""
+    """A filter of z * 32 bytes: insertion, lookup, folding and measured figures."""
 
     __slots__ = ("_stats", "bitset")
 
@@ -55,21 +56,21 @@ class SplitBlockFilter:
 
     @classmethod
     def empty(cls, nbytes: int) -> Self:
-        """A filter of `nbytes`, holding nothing."""
+        """Return a filter of `nbytes` bytes without values."""
         return cls(bytearray(nbytes))
 
     @classmethod
     def from_bytes(cls, bitset: bytes | bytearray) -> Self:
-        """A filter from its bits; bytes stay read-only."""
+        """Return a filter with the given bits. The first insertion copies an immutable `bitset`."""
         return cls(bitset)
 
     def emptied(self) -> Self:
-        """A filter of the same shape, holding nothing."""
+        """Return a filter of the same size without values."""
         return type(self)(bytearray(len(self.bitset)))
 
     @property
     def nbytes(self) -> int:
-        """Size of the bitset, bytes."""
+        """Size of the bitset in bytes."""
         return len(self.bitset)
 
     @property
@@ -88,19 +89,19 @@ class SplitBlockFilter:
         kernels.sbbf_insert(self._mutable(), value.to_bytes(8, "little"), 1)
 
     def insert_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
-        """Insert `count` hashes: uint64s, little-endian, 8 bytes each."""
+        """Insert `count` hashes: little-endian uint64s, 8 bytes each."""
         kernels.sbbf_insert(self._mutable(), hashes, count)
 
     def check(self, value: int) -> bool:
-        """False: this hash was never inserted. True: maybe."""
+        """Return False if the hash was never inserted, True if it may have been."""
         return not self.check_hashes(value.to_bytes(8, "little"), 1, bytearray(1))
 
     def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray | memoryview) -> int:
-        """Look up `count` hashes; out[i] becomes 1 for "maybe", 0 for "absent". Returns how many are absent."""
+        """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
         return kernels.sbbf_check(self.bitset, hashes, count, out)
 
     def trail(self, value: int) -> tuple[int, tuple[int, ...], tuple[bool, ...]]:
-        """Where a hash lands: (block, the bit in each of its 8 words, whether each is set)."""
+        """Return the block that a hash selects, the bit in each of its 8 words, and whether each is set."""
         block = ((value >> 32) * self.blocks) >> 32
         bits = tuple(((value & _LOW) * salt & _LOW) >> 27 for salt in SALT)
         start = block * _BLOCK_BYTES
@@ -114,12 +115,12 @@ class SplitBlockFilter:
 
     @property
     def set_bits(self) -> int:
-        """How many bits are set."""
+        """Number of set bits."""
         return self._measured()[0]
 
     @property
     def fill(self) -> float:
-        """Share of bits set, 0 to 1."""
+        """Share of set bits, 0 to 1."""
         return self.set_bits / (self.nbytes * 8)
 
     @property
@@ -129,18 +130,24 @@ class SplitBlockFilter:
 
     @property
     def ndv_estimate(self) -> float | None:
-        """Distinct values, estimated from the set bits; None when all are set."""
+        """Distinct values, estimated from the set bits; None if all are set."""
         return sizing.estimate_ndv(self.set_bits, self.nbytes)
 
     def fold(self) -> Self:
-        """The filter that half as many blocks would have given. Raises ValueError for an odd number."""
+        """Return the filter that the same values build with half as many blocks.
+
+        Raises:
+            ValueError: the number of blocks is odd.
+        """
         return type(self)(kernels.sbbf_fold(self.bitset))
 
     def folded_to(self, fpp: float, max_bytes: int | None = None, least: int = _BLOCK_BYTES) -> Self:
-        """The smallest fold of this filter whose measured rate meets `fpp`; itself where none does.
+        """Return the smallest fold of this filter whose measured rate meets `fpp`; the filter itself if none does.
 
-        With `max_bytes` it is folded at least down to that, even where it then misses `fpp`. For the rate's sake it
-        isn't folded below `least` bytes.
+        Args:
+            fpp: the false-positive rate to meet.
+            max_bytes: fold to at most this size, even if the filter then misses `fpp`.
+            min_bytes: don't fold below this size to reach `fpp`.
         """
         best = self
         while max_bytes is not None and best.nbytes > max_bytes and best.blocks % 2 == 0:
@@ -154,10 +161,10 @@ class SplitBlockFilter:
 
 
 class MaskedSplitBlockFilter(SplitBlockFilter):
-    """A filter of the 2018 drafts: z is a power of two, and the block is (h >> 32) mod z.
+    """A filter of the 2018 drafts: z is a power of two, and the block of a hash is (h >> 32) mod z.
 
-    The bits within a block are the same, so a hash is turned into the one that picks the same block by today's
-    multiply-shift: the block's number in the hash's topmost bits. Folding ORs the bitset's two halves.
+    The bits within a block are those of `SplitBlockFilter`. So a hash is converted to one that selects the same block
+    by multiply-shift: its highest bits are the block's index. Folding ORs the two halves of the bitset.
     """
 
     __slots__ = ()
@@ -179,19 +186,23 @@ class MaskedSplitBlockFilter(SplitBlockFilter):
         super().insert(self._moved(value))
 
     def insert_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
-        """Insert `count` hashes: uint64s, little-endian, 8 bytes each."""
+        """Insert `count` hashes: little-endian uint64s, 8 bytes each."""
         super().insert_hashes(memoryview(self._moved_all(hashes, count)).cast("B"), count)
 
     def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray | memoryview) -> int:
-        """Look up `count` hashes; out[i] becomes 1 for "maybe", 0 for "absent". Returns how many are absent."""
+        """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
         return super().check_hashes(memoryview(self._moved_all(hashes, count)).cast("B"), count, out)
 
     def trail(self, value: int) -> tuple[int, tuple[int, ...], tuple[bool, ...]]:
-        """Where a hash lands: (block, the bit in each of its 8 words, whether each is set)."""
+        """Return the block that a hash selects, the bit in each of its 8 words, and whether each is set."""
         return super().trail(self._moved(value))
 
     def fold(self) -> Self:
-        """The filter that half as many blocks would have given. Raises ValueError for a single block."""
+        """Return the filter that the same values build with half as many blocks.
+
+        Raises:
+            ValueError: the filter has a single block.
+        """
         if self.blocks == 1:
             raise ValueError("a single block can't be folded")
         half = self.nbytes // 2

@@ -1,7 +1,7 @@
-"""What the commands return: frozen dataclasses, no behaviour beyond derived figures.
+"""The reports that commands return: frozen dataclasses, without behaviour beyond derived figures.
 
-`file` has the reports of one file, `dataset` those of many, `gate` that of `validate` over many. Each name can be
-imported from here too; a module is imported when a name of it is used.
+`file` has the reports on one file, `dataset` those on many files, `gate` that of `validate` on many files. This
+package exports every name, and imports a module when one of its names is first used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a command did with many files: one row a file. Sizes are bytes, rates are probabilities in [0, 1]."""
+"""The report of a command on many files: one row per file. Sizes are bytes, rates are probabilities in [0, 1]."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from bloomcli.model.file import Finding, ValueTotals
 
 
 class Status(StrEnum):
-    """What became of one file of a dataset."""
+    """The outcome of a command for one file of a dataset."""
 
     DONE = "done"
     SKIPPED = "skipped"
-    """There was nothing to do, or it isn't a file with filters."""
+    """The command had nothing to do, or the file is of a format without filters."""
     FOUND = "found"
-    """validate: something worse than a note was found."""
+    """validate: the file has findings worse than a note."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSeen:
-    """One column of a file and its filters, for a policy that is to be written."""
+    """One column of a file and its filters, from which `validate --init` writes a policy."""
 
     column: str
     filters: int
     everywhere: bool
-    """Every row group with values has one. False for groups of columns (in ORC structs), which can't be required."""
+    """Every row group with values has a filter. False for a group of columns (an ORC struct), which can't be
+    required."""
     unreadable: int
     bitset_bytes: int
     """Bytes of all bitsets together."""
@@ -37,21 +38,21 @@ class ColumnSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyReport:
-    """A file and which of its columns have filters."""
+    """A file and its columns with filters."""
 
     path: str
     format: str
     row_groups: int
     file_bytes: int
     seen: tuple[ColumnSeen, ...]
-    """Columns with a filter; of a file without rows all, for none of them lacks one."""
+    """The columns with a filter; in a file without rows all columns, because none of them lacks one."""
     findings: tuple[Finding, ...] = ()
-    """What makes `validate` fail without any limit: the file's policy can't help that."""
+    """The findings that make `validate` fail under every policy, because they depend on no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRow:
-    """One file of a dataset, and what a command did with it."""
+    """One file of a dataset, and what a command did to it."""
 
     path: str
     status: Status
@@ -59,9 +60,9 @@ class FileRow:
     output: str | None = None
     row_groups: int | None = None
     columns: int | None = None
-    """Columns with filters: that are there, or that were changed."""
+    """Columns with filters; after a change, the columns that it changed."""
     filters: int | None = None
-    """Filters that are there, were changed, or were checked."""
+    """Filters that the file has, or that the command changed or checked."""
     filter_bytes: int | None = None
     bytes_before: int | None = None
     bytes_after: int | None = None
@@ -69,15 +70,16 @@ class FileRow:
     """The highest measured false-positive rate."""
     values_checked: int | None = None
     row_groups_read: int | None = None
-    """validate: row groups whose values were looked up."""
+    """validate: row groups whose values were looked up in the filters."""
     seconds: float = 0.0
     reason: str | None = None
-    """Why it was skipped; of a file that `add` changed, which columns were left out and why, and its remarks."""
+    """Why the file was skipped; for a file that `add` changed, the columns it left out, with reasons, and its
+    remarks."""
     error: str | None = None
-    """What failed, with path, field path and byte offset."""
+    """The error, with path, field path and byte offset."""
     hint: str | None = None
     exit_code: int = 0
-    """What the command would have exited with for this file alone."""
+    """The exit code of the command for this file on its own."""
     findings: tuple[Finding, ...] = ()
     totals: tuple[ValueTotals, ...] = ()
     """probe: what a reader may skip for each value."""
@@ -87,25 +89,25 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetReport:
-    """What a command did with many files."""
+    """The report of a command on many files."""
 
     command: str
     engine: str
     jobs: int
     seconds: float
     rows: tuple[FileRow, ...]
-    """In the order in which the files were named."""
+    """One row per file, in the order of the arguments."""
     remarks: tuple[str, ...] = ()
-    """What the caller should know of the run: fewer processes than were asked for."""
+    """Notes on the run, such as fewer processes than requested."""
 
     @property
     def files(self) -> int:
-        """Files in all."""
+        """The number of files."""
         return len(self.rows)
 
     @property
     def done(self) -> int:
-        """Files that were worked on."""
+        """Files that the command processed."""
         return sum(r.status in (Status.DONE, Status.FOUND) for r in self.rows)
 
     @property
@@ -120,7 +122,10 @@ class DatasetReport:
 
     @property
     def exit_code(self) -> int:
-        """The gravest file's: a bug, unreadable, not supported, usage, findings; absent only if all are."""
+        """The gravest file's code: a bug, unreadable, not supported, usage, findings.
+
+        For `probe`, 1 (absent) only if the values are absent in all files.
+        """
         codes = {r.exit_code for r in self.rows}
         if self.command == "probe":
             answers = {r.exit_code for r in self.rows if r.status is Status.DONE}
@@ -131,5 +136,5 @@ class DatasetReport:
 
 
 def gravest(codes: Collection[int]) -> int:
-    """The exit code of many: a bug, unreadable, not supported, usage, findings, fine."""
+    """Return the gravest of several exit codes: a bug, unreadable, not supported, usage, findings, success."""
     return next((code for code in (70, 3, 4, 2, 1) if code in codes), 0)

@@ -1,7 +1,7 @@
-"""What the commands return: frozen dataclasses, no behaviour beyond derived figures.
+"""The reports of commands on one file: frozen dataclasses, without behaviour beyond derived figures.
 
 Sizes and offsets are bytes from the start of the file, rates are probabilities in [0, 1],
-"values" are leaf values (list elements counted one by one), nulls included unless said otherwise.
+"values" are leaf values (each list element counts), including nulls unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Presence(StrEnum):
-    """The answer of a filter to "is this value here?"."""
+    """The answer of a filter to whether a value is in its rows."""
 
     ABSENT = "absent"
     MAYBE = "maybe"
@@ -20,7 +20,7 @@ class Presence(StrEnum):
 
 
 class Severity(StrEnum):
-    """How bad a finding is. ERROR: readers lose rows or fail. WARNING: wasteful or against policy."""
+    """The severity of a finding. ERROR: readers lose rows or fail. WARNING: wasteful, or against the policy."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -28,7 +28,7 @@ class Severity(StrEnum):
 
 
 SIGNATURE = "footer signature"
-"""Among a report's `details`: the file can't be changed without breaking it."""
+"""The name of an entry in a report's `details`. Changing a file with a signed footer would break the signature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +38,9 @@ class Column:
     path: str
     """Dotted leaf path as the schema spells it, e.g. ``user.tags.list.element``."""
     index: int
-    """Leaf ordinal, the position of the column's chunk in every row group."""
+    """Leaf ordinal: the position of the column's chunk in every row group."""
     physical: str
-    """Physical type by the format's own name: ``INT64``, ``FIXED_LEN_BYTE_ARRAY``, ..."""
+    """Physical type under the format's own name: ``INT64``, ``FIXED_LEN_BYTE_ARRAY``, ..."""
     logical: str | None = None
     """Logical type as text, e.g. ``DECIMAL(9,2)``, ``TIMESTAMP(MICROS,UTC)``; None when there is none."""
     type_length: int | None = None
@@ -48,59 +48,59 @@ class Column:
     scale: int = 0
     """Decimal scale."""
     precision: int = 0
-    """Decimal precision; 0 when it isn't a decimal."""
+    """Decimal precision; 0 for other types."""
     bit_width: int = 0
-    """Width of an INTEGER logical type in bits; 0 when it isn't one."""
+    """Width of an INTEGER logical type in bits; 0 for other types."""
     signed: bool = True
     """False for unsigned INTEGER logical types."""
     unit: str | None = None
     """``MILLIS``, ``MICROS`` or ``NANOS`` for times and timestamps."""
     utc: bool | None = None
-    """isAdjustedToUTC of a time or timestamp."""
+    """isAdjustedToUTC of a time or timestamp; None for other types."""
     max_definition_level: int = 0
     max_repetition_level: int = 0
     type_name: str | None = None
-    """The type as a person knows it, where that is neither the logical nor the physical one."""
+    """The type's usual name, if that is neither the logical nor the physical type."""
     unfilterable: str | None = None
-    """Of a leaf that filters may be asked for: why it gets none, where it can't have one or should have none."""
+    """Why the column can't or shouldn't have a filter; None if it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnChunk:
-    """One column of one row group, with what the metadata says about its filter."""
+    """The metadata of one column in one row group, including that of its filter."""
 
     row_group: int
     column: Column
     num_values: int
     """Leaf values in the chunk, nulls included."""
     null_count: int | None
-    """From the statistics; None where they don't say."""
+    """From the statistics; None if they don't contain it."""
     compressed_bytes: int
     uncompressed_bytes: int
     codec: str
     data_offset: int
-    """Where the chunk's first page (dictionary page included) starts."""
+    """Offset of the chunk's first page, which may be the dictionary page."""
     dictionary_bytes: int | None = None
     """Bytes from the dictionary page's start to the first data page; None when there is no dictionary."""
     bloom_filter_offset: int | None
-    """None when the metadata names no filter; an offset of 0 or below counts as none (PARQUET-1979)."""
+    """None when the metadata names no filter. An offset of 0 or less means no filter (PARQUET-1979)."""
     bloom_filter_length: int | None
     """Header included; None in files older than format 2.10."""
     min_value: bytes | None = None
     max_value: bytes | None = None
-    """PLAIN-encoded bounds from the statistics, None where they aren't there or can't be trusted."""
+    """PLAIN-encoded bounds from the statistics; None if they are missing or unreliable."""
     min_exact: bool | None = None
     max_exact: bool | None = None
-    """Whether the statistics call a bound a value of the chunk; None where they don't say."""
+    """Whether the bound is a value of the chunk, according to the statistics; None if they don't say."""
     only_dictionary_encoded: bool = False
-    """Encoding stats say that every data page is dictionary-encoded."""
+    """Every data page is dictionary-encoded, according to the encoding statistics."""
     encrypted: bool = False
-    """The chunk is encrypted with a key of its own: neither its pages nor its filter can be read."""
+    """The chunk is encrypted with its own key: its pages and its filter can't be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterFacts:
-    """One filter as it is on disk, or why it can't be read (``problem``)."""
+    """One filter on disk, or why it can't be read (``problem``)."""
 
     row_group: int
     column: str
@@ -108,7 +108,7 @@ class FilterFacts:
     logical: str | None
     offset: int
     length: int | None
-    """Header and bitset; from the metadata, else from the header."""
+    """Bytes of header and bitset; from the metadata, else from the header."""
     header_bytes: int | None = None
     bitset_bytes: int | None = None
     blocks: int | None = None
@@ -116,33 +116,34 @@ class FilterFacts:
     hash: str | None = None
     compression: str | None = None
     values: int | None = None
-    """Leaf values in the chunk that are not null (all of them where the null count is unknown)."""
+    """Non-null leaf values in the chunk; all leaf values if the null count is unknown."""
     ndv_estimate: float | None = None
     """Distinct values, estimated from the set bits."""
     fill: float | None = None
     """Share of bits set."""
     fpp: float | None = None
-    """Measured false-positive probability of a random absent value, exact for the bits that are there."""
+    """Measured false-positive probability of a random absent value, exact for the filter's bits."""
     bits_per_value: float | None = None
-    """Bits of the bitset per estimated distinct value."""
+    """Bits of the bitset per distinct value, by `ndv_estimate`."""
     problem: str | None = None
     stripe: int | None = None
     """ORC: the stripe, counted from 0; ``row_group`` then counts within it."""
     hash_functions: int | None = None
-    """ORC: k, the bits that a value sets."""
+    """ORC: k, the number of bits that a value sets."""
     encoding: str | None = None
     """ORC: the stream's kind, ``BLOOM_FILTER_UTF8`` or ``BLOOM_FILTER``."""
     asked_fpp: float | None = None
-    """ORC: the rate that its writer asked for, from the filter's size and the row index stride."""
+    """ORC: the rate that the writer was configured with, estimated from the filter's size and the row index
+    stride."""
     untrusted: str | None = None
-    """Why readers must not use the filter; None when they may."""
+    """Why readers must not use the filter; None if they may use it."""
     variant: str | None = None
-    """Parquet: ``parquet``, or the draft of 2018 that the filter's header is of."""
+    """Parquet: ``parquet``, or the 2018 draft that the filter's header follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterSummary:
-    """All filters of one column of one kind, where a file has one for each few thousand rows."""
+    """All filters of one column and encoding, in a format that has a filter for every few thousand rows."""
 
     column: str
     physical: str
@@ -157,16 +158,16 @@ class FilterSummary:
     """Mean false-positive probability."""
     max_fpp: float | None
     ndv_estimate: float | None
-    """Mean number of distinct values of a filter."""
+    """Mean number of distinct values per filter, estimated from the set bits."""
     bits: int | None = None
-    """m, where all filters have the same."""
+    """m, if all filters have the same."""
     hash_functions: int | None = None
-    """k, where all filters have the same."""
+    """k, if all filters have the same."""
     encoding: str | None = None
     asked_fpp: float | None = None
     untrusted: str | None = None
     problem: str | None = None
-    """The first filter's that can't be read."""
+    """Why the first unreadable filter can't be read; None if all can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,20 +183,20 @@ class InspectReport:
     created_by: str | None
     filters: tuple[FilterFacts, ...]
     summary: tuple[FilterSummary, ...] = ()
-    """One a column and kind, for formats that have a filter for each few thousand rows; else empty."""
+    """One per column and encoding, for formats that have a filter for every few thousand rows; else empty."""
     stripes: int | None = None
     """ORC: number of stripes."""
     details: tuple[tuple[str, str], ...] = ()
-    """What else is known of the file as a whole: names and values. Mosaic: version, schema, buckets."""
+    """Other facts about the file, as names and values. Mosaic: version, schema, buckets."""
 
     @property
     def filter_bytes(self) -> int:
-        """Bytes that the filters take, headers included."""
+        """Bytes of all filters, headers included."""
         return sum(f.length or 0 for f in self.filters)
 
     @property
     def unreadable(self) -> int:
-        """Filters that could not be read."""
+        """Filters that can't be read."""
         return sum(f.problem is not None for f in self.filters)
 
 
@@ -212,22 +213,22 @@ class FilterDump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitTrail:
-    """Where one hash lands in one split-block filter (``probe --explain``)."""
+    """The bits that one hash selects in one filter (``probe --explain``)."""
 
     hashed: bytes
     """The bytes that were hashed (PLAIN encoding)."""
     hash: int
     block: int | None
-    """Index of the 32-byte block; None where a filter has no blocks."""
+    """Index of the 32-byte block; None for filters without blocks."""
     bits: tuple[int, ...]
-    """For each of the block's 8 words the bit (0 to 31), without blocks the k bits, that must be set."""
+    """The selected bits: one (0 to 31) for each of the block's 8 words; k bit numbers for filters without blocks."""
     present: tuple[bool, ...]
-    """For each of them, whether it is."""
+    """For each of `bits`, whether it is set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What one row group says of one value."""
+    """The answer of one row group's filter for one value."""
 
     row_group: int
     value: str
@@ -238,7 +239,7 @@ class Verdict:
     row_group_bytes: int
     """Compressed bytes of the whole row group."""
     stats_skip: bool | None
-    """Whether min/max statistics alone rule the value out; None where there are none."""
+    """Whether min/max statistics alone rule out the value; None without statistics."""
     reason: str | None = None
     trail: tuple[BitTrail, ...] = ()
     stripe: int | None = None
@@ -247,20 +248,20 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueTotals:
-    """What a reader may skip for one value, over the whole file."""
+    """What a reader can skip for one value in the whole file."""
 
     value: str
     presence: Presence
-    """ABSENT when every row group says so, else the weakest answer."""
+    """ABSENT if every row group answers so, else the weakest answer."""
     row_groups: int
     skipped_row_groups: int
-    """Row groups that the filter alone rules out."""
+    """Row groups that the filters alone rule out."""
     skipped_bytes: int
     """Compressed bytes of those row groups."""
     stats_skipped_row_groups: int
     """Row groups that min/max statistics alone rule out."""
     gain_row_groups: int
-    """Row groups that the filter rules out and the statistics don't."""
+    """Row groups that the filters rule out and the statistics don't."""
     gain_bytes: int
     reason: str | None = None
 
@@ -280,44 +281,44 @@ class ProbeReport:
 
     @property
     def absent_everywhere(self) -> bool:
-        """Every value is ruled out in every row group."""
+        """Whether every value is ruled out in every row group."""
         return all(t.presence is Presence.ABSENT for t in self.totals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterChange:
-    """One filter that was (or, in a dry run, would be) written, folded or removed."""
+    """One filter that the command wrote, folded or removed (or, in a dry run, would)."""
 
     row_group: int | None
-    """None where the change is about all row groups of a stripe."""
+    """None if the change covers all row groups of a stripe."""
     column: str
     action: str
     """``add``, ``replace``, ``remove``, ``fold`` or ``keep``."""
     bitset_bytes: int | None
-    """Size afterwards; in a dry run of ``add`` the upper bound. None after removal."""
+    """Size after the change; in a dry run of ``add`` an upper bound. None after removal."""
     old_bitset_bytes: int | None = None
     values: int | None = None
-    """Values hashed (nulls excluded)."""
+    """Number of non-null values hashed."""
     fpp: float | None = None
-    """Measured afterwards; None in a dry run and after removal."""
+    """Measured rate after the change; None in a dry run and after removal."""
     target_fpp: float | None = None
     misses_target: bool = False
-    """The cap or the format's ceiling kept the filter from meeting the target."""
+    """A size limit, the user's or the format's, keeps the filter from meeting the target."""
     source: str | None = None
-    """``dictionary``: the values are those of the dictionary to which data pages refer, and no more of these was
-    read than shows it; ``pages``: the column was decoded."""
+    """Where the values come from. ``dictionary``: the dictionary page; of the data pages, only what shows which
+    entries they use is read. ``pages``: the decoded column."""
     stripe: int | None = None
-    """ORC: the stripe; the change is then about all its row groups' filters, and sizes are of one."""
+    """ORC: the stripe; the change then covers the filters of all its row groups, and sizes are per filter."""
     filters: int = 1
-    """Filters that the change is about."""
+    """Number of filters that the change covers."""
     reason: str | None = None
-    """Why nothing is done (``keep``, of no filters): a glob means the column, and it can't have a filter, or a reader
-    would lose rows by one."""
+    """Why a column that a glob matches gets no filter (``keep``, with 0 filters): its type can't have one, or a
+    reader would lose rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeReport:
-    """What add, remove or fold did to one file."""
+    """The report of add, remove or fold on one file."""
 
     path: str
     format: str
@@ -329,19 +330,19 @@ class ChangeReport:
     bytes_after: int
     """In a dry run an upper bound."""
     bytes_decoded: int
-    """Compressed bytes of column chunks that were read and decoded. In a dry run an upper bound."""
+    """Compressed bytes of the decoded column chunks. In a dry run an upper bound."""
     bytes_copied: int
     seconds: float
     changes: tuple[FilterChange, ...]
     bytes_unreclaimed: int = 0
-    """Bytes of old filters that stay in the file, unused: they lie between row groups, and pages can't move."""
+    """Bytes of old filters that stay in the file unused, because they lie between row groups and pages can't move."""
     remarks: tuple[str, ...] = ()
-    """What the caller should know of the file or the run."""
+    """Notes on the file or the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that validate found. Ids are stable: scripts may name them."""
+    """One finding of validate. Ids are stable: scripts can rely on them."""
 
     id: str
     severity: Severity
@@ -351,22 +352,22 @@ class Finding:
     offset: int | None = None
     hint: str | None = None
     missing: tuple[str, ...] = ()
-    """The first missing values, as text (``--deep``)."""
+    """The first values that the filter misses, as text (``--deep``)."""
     stripe: int | None = None
     """ORC: the stripe; ``row_group`` then counts within it."""
     path: str | None = None
-    """The file, where a report is of many."""
+    """The file, in a report on many files."""
     off: str | None = None
-    """Why the policy switches the rule off here; the finding then doesn't count."""
+    """Why the policy switches off the rule for this file or column; the finding then doesn't count."""
     known: bool = False
-    """It is in the baseline; the finding then doesn't count."""
+    """The finding is in the baseline, and therefore doesn't count."""
     places: str | None = None
-    """Of a finding about several places: all of them. Row groups such as ``0-3,7``, in ORC those of each stripe,
-    ``0:0-3 2:1``, or, where no row group is named, stripes. `row_group` and `stripe` are the first's."""
+    """All locations of a finding that has several: row groups (``0-3,7``), in ORC the row groups of each stripe
+    (``0:0-3 2:1``), or stripes if the finding names no row group. `row_group` and `stripe` are those of the first."""
 
     @property
     def counts(self) -> bool:
-        """It makes `validate` fail: worse than a note, not switched off, not known."""
+        """Whether the finding makes `validate` fail: worse than a note, not switched off, not in the baseline."""
         return self.severity is not Severity.NOTE and self.off is None and not self.known
 
 
@@ -376,15 +377,15 @@ class ValidateReport:
     format: str
     row_groups: int
     row_groups_read: int
-    """Row groups whose values were looked up by ``--deep``; 0 without it."""
+    """Row groups whose values ``--deep`` looked up in the filters; 0 without ``--deep``."""
     filters_checked: int
     values_checked: int
-    """Values looked up by ``--deep``, those of a dictionary once each; 0 without it."""
+    """Values that ``--deep`` looked up, those of a dictionary once each; 0 without ``--deep``."""
     deep: bool
     findings: tuple[Finding, ...]
     seconds: float
 
     @property
     def ok(self) -> bool:
-        """Nothing was found that counts. Of what was looked at: see `row_groups_read`."""
+        """No finding counts. How much of the file was read: see `row_groups_read`."""
         return not any(f.counts for f in self.findings)

@@ -1,4 +1,4 @@
-"""What `validate` found over many files: the gate's report."""
+"""The report of `validate` on many files."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from bloomcli.model.file import Finding, Severity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What part of a dataset was meant to be looked at."""
+    """The part of a dataset to check."""
 
     seed: int
-    """The same seed takes the same part of the same files."""
+    """The same seed selects the same part of the same files."""
     files: str | None = None
-    """As asked: ``5%`` or a number of files; None for all."""
+    """As requested: ``5%`` or a number of files; None for all."""
     row_groups: str | None = None
-    """As asked, of each file's row groups, for ``--deep``; None for all."""
+    """As requested, of each file's row groups, for ``--deep``; None for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateReport:
-    """What `validate` says of files: the findings, one by one, and what was looked at."""
+    """The findings of `validate`, and the files that it checked."""
 
     engine: str
     jobs: int
@@ -30,29 +30,29 @@ class GateReport:
     policy: str | None = None
     """The policy file."""
     baseline: str | None = None
-    """The file of known findings."""
+    """The baseline file, which lists known findings."""
     gone: int = 0
-    """Findings of the baseline that are no longer there, in the files that were looked at."""
+    """Findings of the baseline that the checked files no longer have."""
     columns: tuple[str, ...] = ()
-    """Names and globs of the columns that the check was limited to; none means all."""
+    """Names and globs of the columns that were checked; empty means all."""
     excluded_columns: tuple[str, ...] = ()
-    """Names and globs of the columns that it left out."""
+    """Names and globs of the columns that were not checked."""
     deep: bool = False
     sample: Sample | None = None
     files_found: int
-    """Files that were named or found and not excluded, looked at or not."""
+    """Files that the arguments name or contain, checked or not, without excluded files."""
     excluded: int = 0
-    """Files that were named or found and that the policy excludes: none of them was looked at."""
+    """Files that the arguments name or contain and the policy excludes. None of them was checked."""
     findings: tuple[Finding, ...]
-    """The most severe first, then by rule and path; switched-off and known ones too. Each has its path."""
+    """The most severe first, then by rule and path, including switched-off and known findings. Each has its path."""
     rows: tuple[FileRow, ...]
-    """The files that were looked at, without their findings."""
+    """The checked files, without their findings."""
     remarks: tuple[str, ...] = ()
-    """What the caller should know of the run: fewer processes than were asked for."""
+    """Notes on the run, such as fewer processes than requested."""
 
     @property
     def files(self) -> int:
-        """Files that were looked at: found to be of a known format, or failed."""
+        """Files that were checked: those of a known format, and those that failed."""
         return sum(r.status is not Status.SKIPPED for r in self.rows)
 
     @property
@@ -82,12 +82,12 @@ class GateReport:
 
     @property
     def known(self) -> int:
-        """Findings that the baseline has."""
+        """Findings that are in the baseline."""
         return sum(f.known and f.off is None for f in self.findings)
 
     @property
     def row_groups(self) -> int:
-        """Row groups of the files that were looked at."""
+        """Row groups of the checked files."""
         return sum(r.row_groups or 0 for r in self.rows)
 
     @property
@@ -107,9 +107,9 @@ class GateReport:
 
     @property
     def complete(self) -> bool:
-        """Every file was looked at and, with ``--deep``, every row group: no sampling left any out.
+        """Every file was checked and, with ``--deep``, every row group: sampling left none out.
 
-        Files that the policy excludes are not meant to be looked at: see `excluded`.
+        Files that the policy excludes don't matter here: see `excluded`.
         """
         return self.files_found == len(self.rows) and (
             self.sample is None or self.sample.row_groups is None or self.row_groups == self.row_groups_read
@@ -117,12 +117,12 @@ class GateReport:
 
     @property
     def ok(self) -> bool:
-        """Nothing was found that counts, and no file failed. Of what was looked at: see `complete`."""
+        """No finding counts, and no file failed. Whether everything was checked: see `complete`."""
         return self.exit_code == 0
 
     @property
     def exit_code(self) -> int:
-        """The gravest file's: a bug, unreadable, not supported, usage; 1 where a finding counts; else 0."""
+        """The gravest file's code: a bug, unreadable, not supported, usage; 1 if a finding counts; else 0."""
         codes = {r.exit_code for r in self.rows if r.status is Status.FAILED}
         if any(f.counts for f in self.findings):
             codes.add(1)

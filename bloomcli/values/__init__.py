@@ -1,1 +1,1 @@
-"""Values as text: what a person types, as a column's physical value, and back."""
+"""Conversion between text and a column's physical values."""

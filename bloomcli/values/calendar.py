@@ -1,9 +1,9 @@
-"""Days and times of day as people write them, and as the numbers that columns hold: since 1970-01-01, UTC or not.
+"""Dates, times and timestamps as text, and as the numbers that columns store: since 1970-01-01, UTC or not.
 
-The calendar is the proleptic Gregorian one, as ISO 8601 and the file formats have it, without end in either
-direction: what a column's width leaves room for is the column's affair. Years beyond 0 to 9999 are written with a
-sign, as ISO 8601 and Java do (``+20240-01-01``, ``-0043-03-15``); read are also a longer year without one, and
-``(BC)`` or ``BC`` behind the date, as DuckDB and PostgreSQL write it. Year 0 is 1 BC.
+The calendar is the proleptic Gregorian one, as in ISO 8601 and the file formats. It has no bounds in either
+direction: the caller checks whether a number fits in a column. Years outside 0 to 9999 are written with a sign, as in
+ISO 8601 and Java (``+20240-01-01``, ``-0043-03-15``). The parser also accepts longer years without a sign, and
+``(BC)`` or ``BC`` after the date, as in DuckDB and PostgreSQL. Year 0 is 1 BC.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ DAY_NANOS: Final = DAY_SECONDS * 10**9
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 _ERA_YEARS: Final = 400
 _ERA_DAYS: Final = 146_097
-"""The calendar repeats itself every 400 years, of so many days."""
+"""The calendar repeats every 400 years, which have this many days."""
 _BASE_YEAR: Final = 2000
 _BASE: Final = dt.date(_BASE_YEAR, 1, 1).toordinal() - _EPOCH
 _YEAR_DIGITS: Final = 9
-"""More than any column holds: INT32 days and INT64 milliseconds end within years of 7 and 9 digits."""
+"""More digits than any column can store: INT32 days end in a year of 7 digits, INT64 milliseconds in one of 9."""
 
 _DAY: Final = re.compile(r"([+-]?)(\d{4,})-(\d{2})-(\d{2})", re.ASCII)
 _BC: Final = re.compile(r"\s*(?:\(BC\)|\bBC\b)", re.IGNORECASE)
@@ -30,8 +30,13 @@ _TIME: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?")
 _ZONE: Final = re.compile(r"\s*(Z|z|UTC|[+-]\d{2}(?::?\d{2})?)$")
 
 
-def day(text: str) -> int:
-    """Days since 1970-01-01. Raises ValueError, and OverflowError for a year that no column holds."""
+def parse_date(text: str) -> int:
+    """Parse a date and return its days since 1970-01-01.
+
+    Raises:
+        ValueError: the text isn't a date.
+        OverflowError: no column can store the year.
+    """
     try:
         return dt.date.fromisoformat(text).toordinal() - _EPOCH
     except ValueError:
@@ -44,7 +49,7 @@ def _far_day(text: str) -> int:
     if match is None:
         raise ValueError("not a date")
     digits = match[2].lstrip("0") or "0"
-    year = int(digits[-_YEAR_DIGITS:])  # whether the day exists depends on the year's place among 400 alone
+    year = int(digits[-_YEAR_DIGITS:])  # the last digits decide whether the day exists: the calendar has a cycle
     if plain != text:
         if match[1] or digits == "0":
             raise ValueError("a year BC is 1 or more")
@@ -58,17 +63,17 @@ def _far_day(text: str) -> int:
     return found + era * _ERA_DAYS
 
 
-def day_text(number: int) -> str:
-    """A day as text that `day` reads as the same again."""
+def format_date(number: int) -> str:
+    """Format days since 1970-01-01 as a date that `parse_date` parses to the same number."""
     era, of_era = divmod(number - _BASE, _ERA_DAYS)
-    shown = dt.date.fromordinal(of_era + _BASE + _EPOCH)
-    year = shown.year + era * _ERA_YEARS
+    date = dt.date.fromordinal(of_era + _BASE + _EPOCH)
+    year = date.year + era * _ERA_YEARS
     sign = "-" if year < 0 else "+" if year > dt.MAXYEAR else ""
-    return f"{sign}{abs(year):04}{shown:-%m-%d}"
+    return f"{sign}{abs(year):04}{date:-%m-%d}"
 
 
-def clock(text: str) -> int:
-    """Nanoseconds since midnight. Raises ValueError."""
+def parse_time(text: str) -> int:
+    """Parse a time of day and return its nanoseconds since midnight. Raises ValueError."""
     match = _TIME.fullmatch(text.strip())
     if match is None:
         raise ValueError("not a time of day")
@@ -78,8 +83,8 @@ def clock(text: str) -> int:
     return ((hour * 60 + minute) * 60 + second) * 10**9 + int((match[4] or "").ljust(9, "0"))
 
 
-def clock_text(nanos: int) -> str:
-    """A time of day as text that `clock` reads as the same again. Raises ValueError."""
+def format_time(nanos: int) -> str:
+    """Format nanoseconds since midnight as a time that `parse_time` parses to the same number. Raises ValueError."""
     seconds, fraction = divmod(nanos, 10**9)
     if not 0 <= seconds < DAY_SECONDS:
         raise ValueError("not a time of day")
@@ -87,10 +92,14 @@ def clock_text(nanos: int) -> str:
     return text + (f".{fraction:09}".rstrip("0") if fraction else "")
 
 
-def zone(text: str) -> tuple[str, int | None]:
-    """A text with a time, without its zone; and the nanoseconds by which that is ahead of UTC, None without one.
+def split_zone(text: str) -> tuple[str, int | None]:
+    """Split the zone from a text that ends in a time.
 
-    Raises ValueError.
+    Returns:
+        The text without the zone, and the zone's offset from UTC in nanoseconds; None without a zone.
+
+    Raises:
+        ValueError: the offset is out of range.
     """
     match = _ZONE.search(text) if ":" in text else None
     if match is None:
@@ -104,16 +113,21 @@ def zone(text: str) -> tuple[str, int | None]:
     return text[: match.start()], (hours * 60 + minutes) * 60 * 10**9 * (-1 if match[1][0] == "-" else 1)
 
 
-def moment(text: str) -> int:
-    """Nanoseconds since 1970-01-01 00:00 of a date and, if there is one, a time. Raises as `day` and `clock`."""
+def parse_timestamp(text: str) -> int:
+    """Parse a date with an optional time and return its nanoseconds since 1970-01-01 00:00.
+
+    Raises:
+        ValueError: the text isn't a date, or a date and a time.
+        OverflowError: no column can store the year.
+    """
     before_christ = ("C" in text or "c" in text) and _BC.search(text) is not None
     plain = _BC.sub("", text, count=1) if before_christ else text
     day_part, separator, time_part = plain.replace(" ", "T", 1).partition("T")
-    of_day = clock(time_part) if separator else 0
-    return day(day_part + " (BC)" if before_christ else day_part) * DAY_NANOS + of_day
+    of_day = parse_time(time_part) if separator else 0
+    return parse_date(day_part + " (BC)" if before_christ else day_part) * DAY_NANOS + of_day
 
 
-def moment_text(nanos: int) -> str:
-    """A moment as text that `moment` reads as the same again."""
+def format_timestamp(nanos: int) -> str:
+    """Format nanoseconds since 1970-01-01 00:00 as a timestamp that `parse_timestamp` parses to the same number."""
     number, of_day = divmod(nanos, DAY_NANOS)
-    return day_text(number) + "T" + clock_text(of_day)
+    return format_date(number) + "T" + format_time(of_day)

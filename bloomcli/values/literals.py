@@ -1,8 +1,8 @@
-"""Text typed by a person, as the column's physical value; and back.
+"""Converts values on the command line to a column's physical values, and back.
 
-`parse` reads a value by the column's logical type and gives the bytes that get hashed: PLAIN encoding, as
-the Apache Parquet specification (Encodings.md, LogicalTypes.md) defines it. A value that is of the type but
-that the column can't hold ("300" in an 8-bit integer) is not an error: it is absent, for a reason.
+`parse` reads a value by the column's logical type and returns the bytes to hash: PLAIN encoding, as defined in the
+Apache Parquet specification (Encodings.md, LogicalTypes.md). A value that the column can't store ("300" in an 8-bit
+integer) is no error: it is absent, with a reason.
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ from bloomcli.values import calendar
 
 _PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
 _JULIAN_EPOCH: Final = 2440588
-"""Julian day of 1970-01-01, as INT96 timestamps count."""
+"""Julian day of 1970-01-01, which INT96 timestamps count from."""
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
 _WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
-"""More digits than any column holds; what has yet more of them is refused, never rounded."""
+"""More digits than any column can store. A number with more digits is rejected, never rounded."""
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _INT: Final = {4: "<i", 8: "<q"}
 
 
 class Literal(NamedTuple):
-    """A typed value, ready to be looked up."""
+    """A parsed value, ready for lookup."""
 
     text: str
     encodings: tuple[bytes, ...] = ()
-    """PLAIN bytes to look up; several where each has to be (both zeros)."""
+    """The PLAIN bytes to look up; several if the value has several encodings (positive and negative zero)."""
     impossible: str | None = None
-    """Why the column can't hold it: then it is absent."""
+    """Why the column can't store the value; the value is then absent."""
     unknowable: str | None = None
-    """Why no filter can tell."""
+    """Why no filter can answer for the value."""
     order_key: Any = None
-    """Comparable with what `decode_bound` gives; None where the type has no order."""
+    """Comparable with the results of `decode_bound`; None if the type has no order."""
 
 
 class _Impossible(Exception):
-    """The column's type can't hold the value."""
+    """The column's type can't store the value. Argument: the reason."""
 
 
 class _Malformed(Exception):
-    """The text isn't of the column's type. Arguments: an example that is; and, where that isn't clear, why not."""
+    """The text isn't a value of the column's type. Arguments: a valid example and, if not obvious, the reason."""
 
 
 def type_name(column: Column) -> str:
-    """The type as a person knows it: its own name, else the logical one, else the physical one."""
+    """Return the usual name of a column's type: its own name, else the logical type, else the physical type."""
     return column.type_name or column.logical or column.physical
 
 
 def kind_of(column: Column) -> str:
-    """The logical type's name without its figures, else the physical type."""
+    """Return the logical type's name without its parameters, else the physical type."""
     return (column.logical or column.physical).partition("(")[0]
 
 
 def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
-    """Read `text` as a value of `column`.
+    """Parse `text` as a value of `column`.
 
     Raises:
-        LiteralError: it isn't of the column's type at all.
+        LiteralError: the text isn't a value of the column's type.
     """
     if column.physical == "BOOLEAN":
         return Literal(text=text, unknowable="BOOLEAN columns have no meaningful filter")
@@ -114,7 +114,7 @@ def _decimal_text(text: str, column: Column, example: str) -> Decimal:
         raise _Impossible(f"{type_name(column)} can't hold so many digits") from None
     if not number.is_finite() or "_" in text:
         raise _Malformed(example)
-    return number or Decimal(0)  # 0E+999 is a zero like any other
+    return number or Decimal(0)  # 0E+999 is zero
 
 
 def _decimal(text: str, column: Column) -> bytes:
@@ -135,7 +135,7 @@ def _decimal(text: str, column: Column) -> bytes:
 
 
 def _signed_width(value: int) -> int:
-    """Bytes of the shortest two's complement form."""
+    """Return the bytes of the shortest two's complement form."""
     return (value.bit_length() if value >= 0 else (-value - 1).bit_length()) // 8 + 1
 
 
@@ -159,7 +159,7 @@ def _float(text: str, column: Column) -> Literal:
     (held,) = struct.unpack(_FLOATS[width], encoded)
     if math.isinf(value) and "inf" not in text.lower():
         return Literal(text=text, impossible=f"{type_name(column)} can't hold {text}")
-    if held == 0:  # rounds to a zero of the value's sign; the column may hold either
+    if held == 0:  # the value rounds to a zero with its sign; the column may contain either zero
         zeros = (struct.pack(_FLOATS[width], 0.0), struct.pack(_FLOATS[width], -0.0))
         return Literal(text=text, encodings=zeros, order_key=0.0)
     return Literal(text=text, encodings=(encoded,), order_key=held)
@@ -167,7 +167,7 @@ def _float(text: str, column: Column) -> Literal:
 
 def _date(text: str, column: Column) -> bytes:
     try:
-        day = calendar.day(text.strip())
+        day = calendar.parse_date(text.strip())
     except ValueError:
         raise _Malformed("2024-02-29") from None
     except OverflowError:
@@ -184,17 +184,17 @@ def _too_far(text: str, column: Column) -> _Impossible:
 def _to_unit(nanos: int, column: Column, text: str) -> int:
     step = 10**9 // _PER_SECOND[column.unit or "NANOS"]
     if nanos % step:
-        raise _Impossible(f"{type_name(column)} can't hold {text}: it has no such fine fractions")
+        raise _Impossible(f"{type_name(column)} can't hold {text}: its unit is too coarse")
     return nanos // step
 
 
 def _without_zone(text: str, column: Column, example: str) -> tuple[str, int]:
-    """The text without its zone, and the nanoseconds by which that is ahead of UTC."""
-    rest, ahead = calendar.zone(text.strip())
+    """Return the text without its zone, and the zone's offset from UTC in nanoseconds."""
+    rest, ahead = calendar.split_zone(text.strip())
     if ahead is not None and column.utc is False:
         raise _Malformed(
             f"{example}, without a zone",
-            "the column holds wall-clock time, of whichever zone: which time of the clock is meant isn't known",
+            "the column holds local time of an unknown zone, so a time with a zone can't be converted",
         )
     return rest, ahead or 0
 
@@ -203,18 +203,18 @@ def _time(text: str, column: Column) -> bytes:
     example = "13:45:30.250" + ("" if column.utc is False else "Z")
     try:
         rest, ahead = _without_zone(text, column, example)
-        nanos = (calendar.clock(rest) - ahead) % calendar.DAY_NANOS
+        nanos = (calendar.parse_time(rest) - ahead) % calendar.DAY_NANOS
     except ValueError:
         raise _Malformed(example) from None
     return struct.pack(_INT[4 if column.physical == "INT32" else 8], _to_unit(nanos, column, text))
 
 
 def _epoch_nanos(text: str, column: Column) -> int:
-    """Nanoseconds since 1970-01-01 00:00, UTC or wall clock as the column has it."""
+    """Return nanoseconds since 1970-01-01 00:00, in UTC or local time, depending on the column."""
     example = "2024-02-29T13:45:30.250" + ("" if column.utc is False else "Z")
     try:
         rest, ahead = _without_zone(text, column, example)
-        return calendar.moment(rest) - ahead
+        return calendar.parse_timestamp(rest) - ahead
     except ValueError:
         raise _Malformed(example) from None
     except OverflowError:
@@ -230,7 +230,7 @@ def _timestamp(text: str, column: Column) -> bytes:
 
 
 def _int96(text: str, column: Column) -> bytes:
-    """Nanoseconds of the day (i64 LE), Julian day (i32 LE), UTC: the form that Spark, Hive and Impala write."""
+    """Encode nanoseconds of the day (i64 LE) and Julian day (i32 LE) in UTC, as Spark, Hive and Impala do."""
     if text[:2].lower() == "0x":
         return _hex(text, column, 12)
     day, of_day = divmod(_epoch_nanos(text, column), calendar.DAY_NANOS)
@@ -249,7 +249,7 @@ def _hex(text: str, column: Column, length: int | None) -> bytes:
     return value
 
 
-def _uuid(text: str, column: Column) -> bytes:  # noqa: ARG001  one signature for all parsers
+def _uuid(text: str, column: Column) -> bytes:  # noqa: ARG001  all parsers have the same signature
     try:
         return uuid.UUID(text.strip()).bytes
     except ValueError:
@@ -265,7 +265,7 @@ def _interval(text: str, column: Column) -> bytes:
 def _text(text: str, column: Column) -> bytes:
     try:
         value = text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half a surrogate pair, as JSON can write it, is no character
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can express, is no character
         raise _Malformed("text") from None
     if column.type_length is not None and len(value) != column.type_length:
         given = "1 byte" if len(value) == 1 else f"{len(value)} bytes"
@@ -301,10 +301,10 @@ def _fixed_width(column: Column) -> int | None:
 
 
 def decode_bound(encoded: bytes, column: Column) -> Any:
-    """A PLAIN value as something that compares in the column's order.
+    """Decode a PLAIN value to a key that compares in the column's order.
 
-    None where the type has no defined order (INT96, INTERVAL, ...), the bytes aren't such a value, or it is
-    NaN. Keys of one column compare with each other only.
+    Keys compare only with keys of the same column. None if the type has no defined order (INT96, INTERVAL, ...), the
+    bytes aren't a value of the type, or the value is NaN.
     """
     kind = kind_of(column)
     width = _fixed_width(column)
@@ -325,10 +325,10 @@ def decode_bound(encoded: bytes, column: Column) -> Any:
 
 
 def excluded_by(literal: Literal, min_value: bytes | None, max_value: bytes | None, column: Column) -> bool | None:
-    """Whether min/max statistics alone rule the value out; None where they can't tell.
+    """Return whether min/max statistics alone rule out the value; None if they can't decide.
 
-    Bounds may be truncated: they are still bounds. Zeros compare equal whatever their sign, so a bound of
-    either zero keeps both in.
+    Truncated bounds are still bounds. Positive and negative zero compare equal, so a bound of either doesn't rule out
+    the other.
     """
     low = None if min_value is None else decode_bound(min_value, column)
     high = None if max_value is None else decode_bound(max_value, column)
@@ -342,7 +342,7 @@ def excluded_by(literal: Literal, min_value: bytes | None, max_value: bytes | No
 
 
 def render(encoded: bytes, column: Column) -> str:
-    """A PLAIN value as text that `parse` reads as the same value again. Never raises: falls back to 0x..."""
+    """Format a PLAIN value as text that `parse` parses to the same value. Never raises: falls back to 0x..."""
     try:
         return _render(encoded, column)
     except (ValueError, ArithmeticError, struct.error):
@@ -357,18 +357,18 @@ def _render(encoded: bytes, column: Column) -> str:
     if kind in {"DATE", "TIME", "TIMESTAMP"} and key is None:
         raise ValueError("not as wide as the type")
     if kind == "DATE":
-        return calendar.day_text(key)
+        return calendar.format_date(key)
     if kind == "TIME":
-        return calendar.clock_text(key * (10**9 // _PER_SECOND[column.unit or "NANOS"]))
+        return calendar.format_time(key * (10**9 // _PER_SECOND[column.unit or "NANOS"]))
     if kind == "TIMESTAMP":
-        return calendar.moment_text(key * (10**9 // _PER_SECOND[column.unit or "NANOS"])) + (
+        return calendar.format_timestamp(key * (10**9 // _PER_SECOND[column.unit or "NANOS"])) + (
             "" if column.utc is False else "Z"
         )
     if kind == "INT96":
         of_day, day = struct.unpack("<qi", encoded)
         if not 0 <= of_day < calendar.DAY_NANOS:
             raise ValueError("not the canonical form")
-        return calendar.moment_text((day - _JULIAN_EPOCH) * calendar.DAY_NANOS + of_day) + "Z"
+        return calendar.format_timestamp((day - _JULIAN_EPOCH) * calendar.DAY_NANOS + of_day) + "Z"
     if kind == "UUID":
         return str(uuid.UUID(bytes=encoded))
     if kind in _TEXTS:

@@ -74,7 +74,7 @@ def test_a_size_is_bounded_whatever_is_asked_for() -> None:
 @pytest.mark.parametrize("fpp", [0.1, 0.05, 0.01, 0.001])
 @pytest.mark.parametrize("count", [1000, 10_000])
 def test_the_rate_that_was_asked_for_is_told_from_the_size(count: int, fpp: float) -> None:
-    assert km.rate_asked_for(count, km.size_for(count, fpp)[0]) == pytest.approx(fpp, rel=0.05)
+    assert km.requested_fpp(count, km.size_for(count, fpp)[0]) == pytest.approx(fpp, rel=0.05)
 
 
 @pytest.mark.parametrize("bitset", [b"", bytes(7), bytes(12)])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from bloomcli.filters.kirsch_mitzenmacher import rate_asked_for
+from bloomcli.filters.kirsch_mitzenmacher import requested_fpp
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc.filter_header import LoadedStream
 from bloomcli.formats.orc.filters import Filters, Location
@@ -49,7 +49,7 @@ def facts(filters: Filters, location: Location, loaded: LoadedStream) -> Iterato
             bits_per_value=bits.bits / ndv if ndv else None,
             hash_functions=bits.k,
             encoding=loaded.stream.kind,
-            asked_fpp=rate_asked_for(footer.stride, bits.bits),
+            asked_fpp=requested_fpp(footer.stride, bits.bits),
             untrusted=loaded.untrusted,
         )
 

@@ -41,9 +41,9 @@ class ShownValues:
 def text_of(value: Any, orc: OrcType) -> str:
     """A value's text: bytes that are no UTF-8 are escaped."""
     if orc.kind == "DATE":
-        return calendar.day_text(value)
+        return calendar.format_date(value)
     if orc.kind in TIMESTAMPS:
-        return calendar.moment_text(value).replace("T", " ") + ("Z" if orc.kind == "TIMESTAMP_INSTANT" else "")
+        return calendar.format_timestamp(value).replace("T", " ") + ("Z" if orc.kind == "TIMESTAMP_INSTANT" else "")
     if isinstance(value, partial):
         value = value()
     if isinstance(value, _Bytes):
