@@ -1,7 +1,7 @@
-"""Reports into text, JSON, CSV, JUnit XML, SARIF and GitHub annotations. Nothing here decides anything.
+"""Writes reports as text, JSON, CSV, JUnit XML, SARIF and GitHub annotations, without any decisions of its own.
 
-``text`` lays the dataclasses of :mod:`bloomcli.model.file` out as blocks (:mod:`.layout`), which ``render`` prints:
-with rich on a terminal, plainly otherwise. ``json`` and ``csv`` are for programs; ``json`` is documented,
-field by field, from the dataclasses' own docstrings (:mod:`.schema`). ``junit``, ``sarif`` and ``github`` are
-what CI services show of `validate`; the words that they share with the text are in :mod:`.verdict`.
+``text`` converts the dataclasses of :mod:`bloomcli.model.file` to blocks (:mod:`.layout`), which ``render`` prints:
+with rich on a terminal, as plain text otherwise. ``json`` and ``csv`` are for programs; the documentation of ``json``
+is generated from the dataclasses' docstrings (:mod:`.schema`). ``junit``, ``sarif`` and ``github`` show the findings
+of `validate` in CI services; the sentences that they share with the text are in :mod:`.verdict`.
 """

@@ -1,7 +1,7 @@
-r"""inspect as CSV: a header row always, then one row a filter; an empty field is "not known".
+r"""Writes `inspect` and dataset reports as CSV: a header row, then one row per filter or file.
 
-Control characters in names are written as escapes (``\n``, ``\x1b``, ``\u2028``) and ``\`` as ``\\``, so that a row
-is a line and no terminal or CI log acts on it. JSON has names as they are.
+Unknown fields are empty. Control characters in names are written as escapes (``\n``, ``\x1b``, ``\u2028``) and ``\``
+as ``\\``, so that each row is one line and terminals and CI logs don't interpret it. JSON has the original names.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from bloomcli.model.file import FilterFacts, InspectReport
 from bloomcli.report.human import csv_field
 
 HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
-"""The file's path, then the fields of FilterFacts under the names that they have in JSON."""
+"""The file's path, then the fields of FilterFacts, named as in JSON."""
 
 
 ROW_HEADER: Final = tuple(f.name for f in dataclasses.fields(FileRow) if f.name not in {"findings", "totals"})
-"""The fields of FileRow, but for those that hold rows of their own."""
+"""The fields of FileRow, except those that contain rows themselves."""
 
 
 def write_rows(report: DatasetReport, stream: TextIO) -> None:
-    """Write a dataset's rows, one a file."""
+    """Write a dataset's report, one row per file."""
     _write(ROW_HEADER, ([getattr(row, name) for name in ROW_HEADER] for row in report.rows), stream)
 
 
 def write(report: InspectReport, stream: TextIO) -> None:
-    """Write the report's filters, lines ended by a newline only."""
+    """Write the report of `inspect`, one row per filter. Lines end with a newline only."""
     rows = ([report.path, *(getattr(facts, name) for name in HEADER[1:])] for facts in report.filters)
     _write(HEADER, rows, stream)
 
@@ -40,6 +40,6 @@ def _write(header: Sequence[str], rows: Iterable[list[object]], stream: TextIO) 
     writer.writerow(header)
     for row in rows:
         fields = [csv_field(value) if isinstance(value, str) else value for value in row]
-        # a line that starts with :: is a command to GitHub's runner, one that starts with a quote isn't
+        # GitHub's runner takes a line that starts with :: for a command; a quote at the start prevents that
         starts_command = str(fields[0]).lstrip().startswith("::")
         (quoting if starts_command else writer).writerow(fields)

@@ -1,7 +1,8 @@
-"""GitHub workflow commands, ``::error file=...,title=...::message``: what a job's log turns into annotations.
+"""Writes GitHub workflow commands, ``::error file=...,title=...::message``, which become annotations.
 
-The runner shows the first ten annotations of a level a step and drops the rest silently. So each rule's first
-finding comes before any rule's second, notes leave room for the verdict, and the verdict says what isn't shown.
+The runner shows the first ten annotations of each level in a step and silently drops the rest. Therefore the first
+finding of every rule comes before the second of any, notes leave room for the verdict, and the verdict counts the
+findings without an annotation.
 """
 
 from __future__ import annotations
@@ -14,25 +15,25 @@ from bloomcli.model.dataset import Status
 from bloomcli.model.file import Finding, Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, printable
-from bloomcli.report.locations import finding_place
-from bloomcli.report.paths import below
-from bloomcli.report.verdict import baseline, excluded, partly, sentence, verdict
+from bloomcli.report.locations import finding_location
+from bloomcli.report.paths import relative_path
+from bloomcli.report.verdict import baseline, excluded, sentence, unchecked, verdict
 from bloomcli.rules import rule
 from bloomcli.storage.listing import is_uri
 
 SHOWN: Final = 10
-"""Annotations of one level that GitHub shows a step."""
+"""Annotations of one level that GitHub shows per step."""
 
 _LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
 def write(report: GateReport, stream: TextIO, *, per_rule: int = 10) -> None:
-    """Write one command a finding, the worst first, and the verdict as the last.
+    """Write one command per finding, the most severe first, and the verdict last.
 
     Args:
-        report: what `validate` found.
+        report: the report of `validate`.
         stream: the step's standard output.
-        per_rule: findings of one rule that are written; 0 for all.
+        per_rule: the number of findings to write per rule; 0 for all.
     """
     levels = Counter[str]()
     for row in report.rows:
@@ -41,7 +42,7 @@ def write(report: GateReport, stream: TextIO, *, per_rule: int = 10) -> None:
             message = printable(row.error or f"{row.path}: it could not be checked") + hint
             stream.write(command("error", message, file=row.path, title="bloom: a file could not be checked"))
             levels["error"] += 1
-    partial = partly(report)
+    partial = unchecked(report)
     room = SHOWN - (2 if partial else 1)
     for finding in _spread(report, per_rule):
         level = _LEVEL[finding.severity]
@@ -50,23 +51,23 @@ def write(report: GateReport, stream: TextIO, *, per_rule: int = 10) -> None:
         levels[level] += 1
         stream.write(_annotation(finding, level))
     if partial:
-        stream.write(command("notice", partial, title="bloom: a part was looked at, not everything"))
+        stream.write(command("notice", partial, title="bloom: only a part was checked"))
     stream.write(command("notice", _summary(report, levels), title="bloom validate"))
 
 
 def command(level: str, message: str, *, file: str | None = None, title: str | None = None) -> str:
-    """One workflow command with its line's end; `file` is a path as the user named it."""
+    """Return one workflow command, including the newline; `file` is a path as the user wrote it."""
     pairs = []
     if file is not None and not is_uri(file):
-        pairs.append(f"file={_property(printable(below(file) or file))}")
+        pairs.append(f"file={_property(printable(relative_path(file) or file))}")
     if title is not None:
         pairs.append(f"title={_property(printable(title))}")
     return f"::{level} {','.join(pairs)}".rstrip() + f"::{_data(message)}\n"
 
 
 def _annotation(finding: Finding, level: str) -> str:
-    message = printable(sentence(finding, finding_place(finding)))
-    if finding.path is not None:  # the log shows the message alone
+    message = printable(sentence(finding, finding_location(finding)))
+    if finding.path is not None:  # the log shows only the message
         message = f"{printable(finding.path)}: {message}"
     if finding.hint:
         message += f"\nhint: {printable(finding.hint)}"
@@ -74,7 +75,7 @@ def _annotation(finding: Finding, level: str) -> str:
 
 
 def _spread(report: GateReport, per_rule: int) -> Iterator[Finding]:
-    """Findings that are not switched off and not known; every rule's first, then every rule's second, ..."""
+    """Yield findings that are neither switched off nor known: the first of every rule, then the second, ..."""
     order = list(Severity)
     seen = Counter[tuple[Severity, str]]()
     ranked = []

@@ -1,4 +1,4 @@
-"""Figures as people read them. Every function is pure and gives one short line."""
+"""Formats figures for people. Every function is pure and returns one short line."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Final
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 SMALLEST_PERCENT: Final = 1e-4
-"""Rates from here up are given in percent (0.01 %), smaller ones in scientific notation."""
+"""Rates of at least this are formatted in percent (0.01 %), lower ones in scientific notation."""
 
 _MANY: Final = 10
-"""From so many times as large on, percent say nothing any more."""
+"""From this factor on, growth is formatted as a factor instead of in percent."""
 
 _LEAST_PERCENT: Final = 0.01
 
 _COMMAND: Final = "##["
-"""Starts a command of GitHub's and Azure's runners wherever it stands in a log's line."""
+"""Starts a command of GitHub's and Azure's runners anywhere in a line of a log."""
 
 
 def size(count: int) -> str:
-    """Bytes in binary units: ``512 B``, ``1.0 KiB``, ``12.3 MiB``."""
+    """Format bytes in binary units: ``512 B``, ``1.0 KiB``, ``12.3 MiB``."""
     if abs(count) < 1024:
         return f"{count} B"
     value = float(count)
@@ -32,7 +32,7 @@ def size(count: int) -> str:
 
 
 def rate(value: float | None) -> str:
-    """A probability in [0, 1]: ``0.98 %``, ``100 %``, ``1.2e-05``; ``-`` when it isn't known."""
+    """Format a probability in [0, 1]: ``0.98 %``, ``100 %``, ``1.2e-05``; ``-`` if it is unknown."""
     if value is None:
         return "-"
     if value == 0:
@@ -41,18 +41,18 @@ def rate(value: float | None) -> str:
         return f"{value:.1e}"
     percent = value * 100
     if percent >= 99.95:
-        # 100 % is a claim: a filter that can still rule something out does not get it.
+        # "100 %" means that the filter rules out nothing, so a rate just below 1 isn't rounded to it.
         return "100 %" if value >= 1 else ">99.9 %"
     return f"{percent:.1f} %" if percent >= 10 else f"{percent:.2f} %"
 
 
 def share(part: int, whole: int) -> str:
-    """``part`` of ``whole`` in percent."""
+    """Format ``part`` of ``whole`` in percent."""
     return rate(part / whole) if whole else "0 %"
 
 
 def growth(before: int, after: int) -> str:
-    """From one size to another: ``+0.35 %``, ``-12.0 %``, ``+<0.01 %``, ``43,700 times as large``, ``the same``."""
+    """Format a change of size: ``+0.35 %``, ``-12.0 %``, ``+<0.01 %``, ``43,700 times as large``, ``the same``."""
     if after == before:
         return "the same"
     if not before or after >= _MANY * before:
@@ -65,17 +65,17 @@ def growth(before: int, after: int) -> str:
 
 
 def count(value: float | None) -> str:
-    """A number of things, with thousands separated: ``1,234,567``; ``-`` when it isn't known."""
+    """Format a count with thousands separators: ``1,234,567``; ``-`` if it is unknown."""
     return "-" if value is None else f"{value:,.0f}"
 
 
 def plural(number: int, noun: str) -> str:
-    """``1 filter``, ``2 filters``, ``1,000 row groups``."""
+    """Format a count with its noun: ``1 filter``, ``2 filters``, ``1,000 row groups``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def seconds(value: float) -> str:
-    """``4 ms``, ``0.41 s``, ``2 min 5 s``."""
+    """Format a duration: ``4 ms``, ``0.41 s``, ``2 min 5 s``."""
     if value < 0.1:
         return f"{value * 1000:.0f} ms"
     if value < 60:
@@ -85,24 +85,26 @@ def seconds(value: float) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether `printable` leaves the text as it is, for sure; False where it has to look."""
+    """Return True if `printable` certainly returns the text unchanged. A quick test that may return False for
+    others."""
     return text.isascii() and text.isprintable() and _COMMAND not in text
 
 
 def printable(text: str) -> str:
-    r"""The text with what a terminal or a CI log would act on, or a line would break at, shown as ``\x1b``.
+    r"""Escape, as ``\x1b``, the characters that terminals and CI logs interpret or that break a line.
 
-    Column names, ``created_by`` and probed values come from files and from other people's scripts.
+    Column names, ``created_by`` and probed values come from untrusted files and scripts.
     """
     if is_plain(text):
         return text
-    return "".join(c if _shows(c) else _escape(c) for c in text).replace(_COMMAND, r"#\x23[")
+    return "".join(c if _is_visible(c) else _escape(c) for c in text).replace(_COMMAND, r"#\x23[")
 
 
 def line(text: str) -> str:
-    r"""A line of a report, already `printable`; ``::`` at its start is shown as ``\x3a:``.
+    r"""Escape ``::`` at the start of a `printable` line of a report as ``\x3a:``.
 
-    GitHub's runner takes a log's line that starts so, blanks aside, for a command: ``::error::``, ``::add-mask::``.
+    GitHub's runner takes a log line that starts with it, after blanks, for a command: ``::error::``,
+    ``::add-mask::``.
     """
     if not text.lstrip().startswith("::"):
         return text
@@ -110,14 +112,15 @@ def line(text: str) -> str:
 
 
 def csv_field(text: str) -> str:
-    r"""`printable` without loss: ``\`` becomes ``\\``, bytes of a file's name that are no text stay as they are."""
+    r"""Escape like `printable`, but reversibly: ``\`` becomes ``\\``; bytes of a file's name that aren't text
+    stay."""
     if is_plain(text) and "\\" not in text:
         return text
-    shown = "".join(c if _shows(c) or _is_byte(c) else _escape(c) for c in text.replace("\\", "\\\\"))
-    return shown.replace(_COMMAND, r"#\x23[")
+    escaped = "".join(c if _is_visible(c) or _is_byte(c) else _escape(c) for c in text.replace("\\", "\\\\"))
+    return escaped.replace(_COMMAND, r"#\x23[")
 
 
-def _shows(char: str) -> bool:
+def _is_visible(char: str) -> bool:
     return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
@@ -130,7 +133,7 @@ def _escape(char: str) -> str:
 
 
 def width(text: str) -> int:
-    """Terminal cells that the text takes: wide East Asian characters take two, combining marks none."""
+    """Return the width of the text in terminal cells: wide East Asian characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -1,7 +1,7 @@
-"""Reports as JSON documents: ``{"schema": "bloom/<command>/1", ...}``, keys as the dataclasses name them.
+"""Writes reports as JSON documents: ``{"schema": "bloom/<command>/1", ...}``, with the dataclasses' names as keys.
 
-Fields and derived properties alike; bytes as lowercase hex, enums as their text, tuples as arrays. NaN and
-infinity have no JSON form and become null. The manual page bloom-json(7) lists every key.
+The keys are the fields and the derived properties. Bytes become lowercase hex, enums their text, tuples arrays. NaN
+and infinity, which JSON lacks, become null. The manual page bloom-json(7) lists every key.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 def document(command: str, report: object) -> dict[str, Json]:
-    """The JSON document of a command's report.
+    """Return the JSON document of a command's report.
 
-    Raises TypeError for a report that isn't of the command's kind: a bug, not a fault in a file.
+    Raises:
+        TypeError: the report is of another command, which is a bug.
     """
     if not isinstance(report, DOCUMENTS[command]):
         raise TypeError(f"{command} reports a {DOCUMENTS[command].__name__}, not a {type(report).__name__}")
@@ -28,12 +29,12 @@ def document(command: str, report: object) -> dict[str, Json]:
 
 
 def write(command: str, report: object, stream: TextIO) -> None:
-    """Write the document: one key a line, and of an array of objects one object a line, so that it greps."""
+    """Write the document for line-based tools: one key per line, and one line per object in an array of objects."""
     stream.writelines(chunks(document(command, report)))
 
 
 def chunks(whole: dict[str, Json]) -> Iterator[str]:
-    """The document's text in pieces; only the two outer levels are broken into lines."""
+    """Yield the document's text in pieces; only the two outer levels are split into lines."""
     separator = "{\n"
     for key, value in whole.items():
         yield f"{separator}  {_dumps(key)}: "
@@ -49,7 +50,7 @@ def chunks(whole: dict[str, Json]) -> Iterator[str]:
 
 
 def _dumps(value: Json) -> str:
-    # ASCII only: a value that isn't valid text (a lone surrogate from argv) still gives a valid document.
+    # ASCII only: a value that isn't valid text (a lone surrogate from argv) still results in a valid document
     return json.dumps(value, allow_nan=False)
 
 

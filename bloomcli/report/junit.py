@@ -1,13 +1,13 @@
-"""JUnit XML, as Jenkins, GitLab and the reporters for GitHub read it.
+"""Writes JUnit XML for Jenkins, GitLab and the JUnit reporters for GitHub.
 
-One suite a group of rules, and one for the files. A test case is a file and a rule that it breaks (class
-``bloom.soundness.value-missing``, name: the path), so that a reader which folds classes and packages shows
-group, rule, files; each file with nothing that counts is a passing case of ``bloom.files``. What wasn't looked
-at is a skipped case: a partial look is never all green. The readers keep one failure a case: all findings of a
-rule in a file go into one.
+There is one suite per group of rules, and one for the files. A test case is a file and a rule that it breaks (class
+``bloom.soundness.value-missing``, name: the path), so that readers that group by package and class show group, rule,
+files. Each file without findings that count is a passing case of ``bloom.files``. A check that was not done is a
+skipped case, so that a partial check is never entirely green. Readers keep one failure per case, so all findings of a
+rule in a file are in one failure.
 
-There is no standard of the format; this keeps to the elements and attributes that those readers know. The text
-is ASCII, everything else in character references: it is well-formed whatever the stream's encoding.
+The format has no standard; this module uses only elements and attributes that those readers know. The text is ASCII
+with character references, and therefore well-formed in every encoding of the stream.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Finding
 from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, printable
-from bloomcli.report.locations import finding_place
-from bloomcli.report.verdict import NOT_DEEP, excluded, figures, partly, sentence, verdict
+from bloomcli.report.locations import finding_location
+from bloomcli.report.verdict import NOT_DEEP, excluded, run_facts, sentence, unchecked, verdict
 from bloomcli.rules import Group, rule
 
 TEXT_FINDINGS: Final = 100
-"""Findings of one rule in one file that a case tells in full: a file may have a hundred thousand filters."""
+"""Findings of one rule in one file that a case lists: a file may have a hundred thousand filters."""
 
 _NOT_XML: Final = {ord("\ufffe"): "\\ufffe", ord("\uffff"): "\\uffff"}
-"""Characters beyond control characters and surrogates (see `printable`) that XML 1.0 has no place for."""
+"""Characters that XML 1.0 doesn't allow, besides control characters and surrogates (see `printable`)."""
 
 
 @dataclass(slots=True)
 class _Case:
-    """One test case: a file and a rule, a file, or something that wasn't looked at."""
+    """One test case: a file and a rule, a file, or a check that was not done."""
 
     kind: str
     name: str
@@ -76,10 +76,10 @@ def _suites(report: GateReport) -> list[tuple[str, list[_Case]]]:
     groups: dict[Group, list[_Case]] = {group: [] for group in Group}
     for (id_, path), findings in broken.items():
         groups[rule(id_).group].append(_broken(id_, path, findings))
-    # What can lose rows comes first, as in RULES.
+    # the rules on lost rows come first, as in RULES
     order = dict.fromkeys((Group.SOUNDNESS, *Group))
     named = [(f"bloom.{group.value}", groups[group]) for group in order if groups[group]]
-    return [*named, (_FILES, [*_not_looked_at(report), *_files(report)])]
+    return [*named, (_FILES, [*_unchecked(report), *_files(report)])]
 
 
 def _broken(id_: str, path: str, findings: Sequence[Finding]) -> _Case:
@@ -90,30 +90,31 @@ def _broken(id_: str, path: str, findings: Sequence[Finding]) -> _Case:
     if counting:
         worst = counting[0]
         more = f" (and {len(counting) - 1:,} more)" if len(counting) > 1 else ""
-        message = f"{worst.severity.value}: {found.title}: {worst.message}{finding_place(worst)}{more}"
+        message = f"{worst.severity.value}: {found.title}: {worst.message}{finding_location(worst)}{more}"
         case.failure = (message, id_, _text(counting))
     elif any(f.off is not None or f.known for f in others):
-        case.skipped = "; ".join(_asides(others))
+        case.skipped = "; ".join(_reasons(others))
     if others:
         case.out = _text(others)
     return case
 
 
-def _asides(findings: Iterable[Finding]) -> Iterator[str]:
-    reasons: dict[str, int] = {}
+def _reasons(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield each reason for which findings don't count, with their number."""
+    numbers: dict[str, int] = {}
     for finding in findings:
         if finding.off is not None or finding.known:
             reason = "in the baseline" if finding.off is None else f"switched off: {finding.off}"
-            reasons[reason] = reasons.get(reason, 0) + 1
-    return (f"{plural(number, 'finding')} {reason}" for reason, number in reasons.items())
+            numbers[reason] = numbers.get(reason, 0) + 1
+    return (f"{plural(number, 'finding')} {reason}" for reason, number in numbers.items())
 
 
 def _text(findings: Sequence[Finding]) -> str:
     lines = []
     for finding in findings[:TEXT_FINDINGS]:
-        aside = "" if finding.off is None else f" [switched off: {finding.off}]"
-        aside += " [in the baseline]" if finding.known else ""
-        lines.append(printable(f"{finding.severity.value}: {sentence(finding, finding_place(finding))}{aside}"))
+        note = "" if finding.off is None else f" [switched off: {finding.off}]"
+        note += " [in the baseline]" if finding.known else ""
+        lines.append(printable(f"{finding.severity.value}: {sentence(finding, finding_location(finding))}{note}"))
         if finding.hint:
             lines.append(printable(f"  hint: {finding.hint}"))
     if len(findings) > TEXT_FINDINGS:
@@ -121,11 +122,11 @@ def _text(findings: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
-def _not_looked_at(report: GateReport) -> Iterator[_Case]:
-    """Skipped cases for what the report can't vouch for."""
-    partial = partly(report)
+def _unchecked(report: GateReport) -> Iterator[_Case]:
+    """Yield a skipped case for each check that was not done."""
+    partial = unchecked(report)
     if partial:
-        yield _Case(kind="bloom.scope", name="every file and row group is looked at", skipped=partial)
+        yield _Case(kind="bloom.scope", name="every file and row group is checked", skipped=partial)
     if report.excluded:
         yield _Case(kind="bloom.scope", name="the policy excludes no file", skipped=excluded(report))
     if not report.deep:
@@ -161,9 +162,9 @@ def _tally(cases: Sequence[_Case]) -> dict[str, str]:
 
 def _properties(report: GateReport) -> Iterator[str]:
     yield "    <properties>\n"
-    for name, value in figures(report).items():
-        shown = str(value).lower() if isinstance(value, bool) else str(value)
-        yield "      " + _tag("property", {"name": f"bloom.{name}", "value": shown}, closed=True) + "\n"
+    for name, value in run_facts(report).items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        yield "      " + _tag("property", {"name": f"bloom.{name}", "value": text}, closed=True) + "\n"
     yield "    </properties>\n"
 
 
@@ -173,9 +174,9 @@ def _case(case: _Case) -> Iterator[str]:
         attributes["file"] = case.file
     attributes["time"] = f"{case.seconds:.3f}"
     inner = []
-    for name, told in (("failure", case.failure), ("error", case.error)):
-        if told is not None:
-            message, kind, text = told
+    for name, problem in (("failure", case.failure), ("error", case.error)):
+        if problem is not None:
+            message, kind, text = problem
             inner.append(_element(name, text, {"message": message, "type": kind}))
     if case.skipped is not None:
         inner.append(_tag("skipped", {"message": case.skipped}, closed=True))
@@ -193,7 +194,7 @@ def _tag(name: str, attributes: Mapping[str, str], *, closed: bool = False) -> s
 
 
 def _element(name: str, text: str, attributes: Mapping[str, str] | None = None) -> str:
-    """An element around lines of printable text."""
+    """Return an element with lines of printable text."""
     return f"{_tag(name, attributes or {})}{_ascii(escape(_xml(text)))}</{name}>"
 
 

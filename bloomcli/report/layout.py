@@ -1,4 +1,4 @@
-"""The blocks that text reports are made of: lines, pairs and grids, still without any rendering."""
+"""The blocks of a text report: lines, pairs and grids. `render` prints them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bloomcli.report.human import is_plain, printable
 
 
 class Style(StrEnum):
-    """What a piece of text means; rich shows it by these colours, plain output not at all."""
+    """The meaning of a piece of text. Rich uses these colours; plain output ignores them."""
 
     PLAIN = ""
     TITLE = "bold"
@@ -22,32 +22,32 @@ class Style(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A piece of text and its meaning. Control characters are made visible here, once for every report."""
+    """A piece of text and its style. This class escapes control characters, for all reports."""
 
     text: str
     style: Style = Style.PLAIN
 
     def __post_init__(self) -> None:
         text = self.text
-        if not is_plain(text):  # nearly every cell is, and a report may have a million
+        if not is_plain(text):  # a quick test: nearly every cell is plain, and a report may have a million cells
             object.__setattr__(self, "text", printable(text))
 
 
 class Line(NamedTuple):
-    """One line of prose. It wraps on a terminal and doesn't elsewhere."""
+    """One line of text. It wraps on a terminal only."""
 
     cell: Cell
     indent: int = 0
 
 
 class Pairs(NamedTuple):
-    """Names and what they are, aligned: the head of a report."""
+    """Names and their values, aligned, for the head of a report."""
 
     items: tuple[tuple[str, Cell], ...]
 
 
 class Head(NamedTuple):
-    """A grid column's title; figures are aligned to the right."""
+    """The title of a grid column, which is aligned right if `figures` is true."""
 
     title: str
     figures: bool = False
@@ -74,5 +74,5 @@ Block = Line | Pairs | Grid | Gap
 
 
 def line(text: str, style: Style = Style.PLAIN, *, indent: int = 0) -> Line:
-    """A :class:`Line` from text."""
+    """Create a :class:`Line` from text."""
     return Line(Cell(text, style), indent)

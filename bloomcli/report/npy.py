@@ -1,6 +1,7 @@
-"""A bitset as a NumPy file: a split-block one as (blocks, 8) little-endian unsigned 32-bit words, others as longs.
+"""The header of a NumPy file with a bitset: a split-block bitset has the shape (blocks, 8) and little-endian unsigned
+32-bit words, others are one-dimensional with little-endian unsigned 64-bit words.
 
-Source: the NPY format, version 1.0 (numpy.lib.format). The bitset's own bytes follow the header as they are.
+Source: the NPY format, version 1.0 (numpy.lib.format). The bitset's bytes follow the header unchanged.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ _ALIGNMENT: Final = 64
 
 
 def header(nbytes: int, *, blocks: bool) -> bytes:
-    """The header of a bitset's array; its length is a multiple of 64 bytes."""
+    """Return the header for a bitset of `nbytes` bytes. The header's length is a multiple of 64 bytes."""
     kind, shape = ("<u4", f"({nbytes // 32}, 8)") if blocks else ("<u8", f"({nbytes // 8},)")
     text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode("ascii")
     padding = -(len(_MAGIC) + 2 + len(text) + 1) % _ALIGNMENT

@@ -1,4 +1,4 @@
-"""Paths as other programs want them: below the working folder, or as URI references (RFC 3986)."""
+"""Converts paths to paths relative to the working directory, and to URI references (RFC 3986)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from urllib.parse import quote
 from bloomcli.storage.listing import is_uri, local_path
 
 _PATH_SAFE: Final = "/@!$&'()*+,;=~"
-"""What may stand in any segment of a path as it is; a colon in the first one would look like a scheme."""
+"""Characters that need no encoding in any segment of a path. A colon in the first segment would look like a
+scheme."""
 
 _URI_SAFE: Final = _PATH_SAFE + ":?%"
-"""A URI that a person typed is taken to be encoded already."""
+"""Characters that need no encoding in a URI from the command line, which is assumed to be encoded already."""
 
 _LONE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
-def below(path: str, folder: str | None = None) -> str | None:
-    """A local path relative to the working folder (or `folder`); None where it lies elsewhere.
+def relative_path(path: str, folder: str | None = None) -> str | None:
+    """Return a local path relative to the working directory (or `folder`); None if the path is outside of it.
 
-    Only the text of the path is looked at: links are not followed, nothing needs to be there.
+    Only the text of the path matters: links are not followed, and the file needn't exist.
     """
     base = folder if folder is not None else str(Path.cwd())
     whole = normpath(join(base, local_path(path)))
@@ -31,13 +32,13 @@ def below(path: str, folder: str | None = None) -> str | None:
 
 
 def uri_reference(path: str, folder: str | None = None) -> tuple[str, bool]:
-    """The path as a URI reference, and whether it is relative to the working folder (or `folder`).
+    """Return the path as a URI reference, and whether it is relative to the working directory (or `folder`).
 
-    A name's bytes that are no text are encoded as they are; so is a percent sign of a local name.
+    Bytes of a name that aren't text are percent-encoded, and so are percent signs in local names.
     """
     if is_uri(path):
         return quote(_bytes(_LONE_PERCENT.sub("%25", path)), safe=_URI_SAFE), False
-    relative = below(path, folder)
+    relative = relative_path(path, folder)
     if relative is not None:
         return quote(_bytes(relative), safe=_PATH_SAFE), True
     base = folder if folder is not None else str(Path.cwd())
@@ -46,7 +47,7 @@ def uri_reference(path: str, folder: str | None = None) -> tuple[str, bool]:
 
 
 def _bytes(path: str) -> bytes:
-    """A file name's bytes; a surrogate that stands for no byte (a name from elsewhere) is kept as it is."""
+    """Return a file name's bytes; a surrogate that represents no byte (in a name from another system) is kept."""
     try:
         return path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""Blocks onto a stream: with rich where a person looks at a terminal, plain text everywhere else.
+"""Writes blocks to a stream: with rich on a terminal, as plain text elsewhere.
 
-Plain text is never wrapped or cut, whatever COLUMNS says: scripts and pagers get whole rows. rich is imported
-only when a terminal is there (its import costs more than inspecting a file).
+Plain text is never wrapped or truncated, regardless of COLUMNS, so that scripts and pagers get whole rows. Rich is
+imported only for terminals, because its import takes longer than inspecting a file.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 RICH_ROWS_MAX = 2000
-"""Reports beyond this are printed plainly even on a terminal: rich measures every cell several times over."""
+"""Longer reports are printed as plain text even on a terminal, because rich measures every cell several times."""
 
 _SPACE = "  "
 
 
 def write(blocks: Iterable[Block], stream: TextIO) -> None:
-    """Print the blocks: rich on a terminal (NO_COLOR is respected by rich), plain otherwise."""
+    """Write the blocks: with rich on a terminal (rich respects NO_COLOR), as plain text otherwise."""
     blocks = list(blocks)
     many = len(blocks) > RICH_ROWS_MAX or any(isinstance(b, Grid) and len(b.rows) > RICH_ROWS_MAX for b in blocks)
     if many or not stream.isatty():
@@ -33,7 +33,7 @@ def write(blocks: Iterable[Block], stream: TextIO) -> None:
 
 
 def plain(blocks: Iterable[Block]) -> Iterator[str]:
-    """The blocks as lines of unstyled text, none of which a CI log takes for a command."""
+    """Yield the blocks as lines of unstyled text, none of which a CI log takes for a command."""
     return map(human.line, _lines(blocks))
 
 
@@ -93,7 +93,7 @@ def _renderable(block: Block, console: Console) -> RenderableType:
         return table
     if isinstance(block, Grid):
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", expand=False)
-        # Figures keep their line as long as the terminal has room for them; names and types fold first.
+        # if the terminal is wide enough for the figures, only names and types wrap
         keep = _figures_width(block) < console.width
         for head in block.heads:
             table.add_column(
@@ -109,7 +109,7 @@ def _renderable(block: Block, console: Console) -> RenderableType:
 
 
 def _figures_width(grid: Grid) -> int:
-    """Cells that the grid needs at least when its figures don't wrap."""
+    """Return the minimum width of the grid, in terminal cells, if its figures don't wrap."""
     total = 0
     for index, head in enumerate(grid.heads):
         longest = max((width(row[index].text) for row in grid.rows), default=0)

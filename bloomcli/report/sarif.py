@@ -1,11 +1,11 @@
-"""SARIF 2.1.0 (OASIS), one run: what code scanning services and editors read.
+"""Writes SARIF 2.1.0 (OASIS) with one run, for code scanning services and editors.
 
-All rules are described, whether they found something or not: readers compare runs by rule, and `ruleIndex` means
-the same in each. Rules that weren't looked at are disabled in the invocation, with the standard's own property.
-Results are written one a line as they come, so that memory doesn't grow with them.
+The log describes all rules, with or without findings, because readers compare runs by rule; so `ruleIndex` is the
+same in each run. Rules that were not checked are disabled in the invocation, by the standard's own property. Results
+are written one per line, one after the other, so that memory doesn't grow with them.
 
-GitHub refuses a file with more than 25,000 results in a run and shows the first 5,000: beyond that number the
-rest (the least severe, and what is switched off or known) is left out, and a notification says so.
+GitHub rejects a file with more than 25,000 results in a run and shows the first 5,000. Beyond 25,000, the other
+results (the least severe, switched-off and known ones) are left out, and a notification gives their number.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Finding, Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, printable
-from bloomcli.report.locations import finding_place
+from bloomcli.report.locations import finding_location
 from bloomcli.report.paths import uri_reference
-from bloomcli.report.verdict import NOT_DEEP, excluded, figures, partly, sentence, verdict
+from bloomcli.report.verdict import NOT_DEEP, excluded, run_facts, sentence, unchecked, verdict
 from bloomcli.rules import RULES, Rule, When, page
 from bloomcli.version import __version__
 
 RESULTS_MAX: Final = 25_000
-"""Results that GitHub accepts in a run."""
+"""Results that GitHub accepts per run."""
 
 DESCRIPTION_MAX: Final = 1_024
-"""Characters of a rule's descriptions that GitHub accepts."""
+"""Characters that GitHub accepts in a rule's description."""
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _BASE: Final = "%SRCROOT%"
@@ -46,9 +46,9 @@ def write(report: GateReport, stream: TextIO, *, limit: int = RESULTS_MAX) -> No
     """Write the report as one SARIF log, ASCII only.
 
     Args:
-        report: what `validate` found.
-        stream: where to.
-        limit: results that are written at most, those that count first; 0 for all.
+        report: the report of `validate`.
+        stream: the stream to write to.
+        limit: the maximum number of results, of which those that count come first; 0 for all.
     """
     folder = str(Path.cwd())
     left = max(0, len(report.findings) - limit) if limit else 0
@@ -56,7 +56,7 @@ def write(report: GateReport, stream: TextIO, *, limit: int = RESULTS_MAX) -> No
         "tool": {"driver": _driver()},
         "invocations": [_invocation(report, left, folder)],
         "originalUriBaseIds": {_BASE: {"description": {"text": "The folder that bloom validate was started in."}}},
-        "properties": figures(report),
+        "properties": run_facts(report),
     }
     head = json.dumps(run, allow_nan=False).removesuffix("}")
     stream.write(f'{{"$schema": {json.dumps(_SCHEMA)}, "version": "2.1.0", "runs": [\n{head}, "results": [')
@@ -98,7 +98,7 @@ def _descriptor(rule: Rule) -> Json:
 
 
 def _first_paragraph(markdown: str) -> str:
-    """The first lines of prose of a page, as one."""
+    """Return the first paragraph of a page, without its headings, as one line."""
     for block in markdown.split("\n\n"):
         lines = [line for line in block.splitlines() if not line.startswith("#")]
         if any(line.strip() for line in lines):
@@ -108,7 +108,7 @@ def _first_paragraph(markdown: str) -> str:
 
 def _invocation(report: GateReport, left: int, folder: str) -> Json:
     notifications = [_failure(row, folder) for row in report.rows if row.status is Status.FAILED]
-    partial = partly(report)
+    partial = unchecked(report)
     if partial:
         notifications.append(_notification("partial-look", "warning", partial))
     if report.excluded:
@@ -146,7 +146,7 @@ def _notification(id_: str, level: str, text: str) -> Json:
 
 
 def _results(report: GateReport, folder: str) -> Iterator[Json]:
-    """Those that count first: a reader that shows only some shows these."""
+    """Yield the results, those that count first, for readers that show only some."""
     seen = Counter[str]()
     for counting in (True, False):
         for finding in report.findings:
@@ -159,7 +159,7 @@ def _result(finding: Finding, seen: Counter[str], folder: str, *, baseline: bool
         "ruleId": finding.id,
         "ruleIndex": _INDEX[finding.id],
         "level": finding.severity.value,
-        "message": {"text": _message(sentence(finding, finding_place(finding)) + _hint(finding.hint))},
+        "message": {"text": _message(sentence(finding, finding_location(finding)) + _hint(finding.hint))},
         "locations": [_location(finding, folder)],
         "partialFingerprints": _fingerprints(finding, seen, folder),
     }
@@ -192,8 +192,8 @@ def _artifact(path: str, folder: str) -> Json:
 
 
 def _logical(finding: Finding) -> list[Json]:
-    """Stripe, row group and column, outer ones first; full names as error messages spell field paths."""
-    places = []
+    """Return stripe, row group and column, the outermost first, with field paths as in error messages."""
+    locations = []
     trail = []
     for kind, field, number in (
         ("stripe", "stripes", finding.stripe),
@@ -201,19 +201,20 @@ def _logical(finding: Finding) -> list[Json]:
     ):
         if number is not None:
             trail.append(f"{field}[{number}]")
-            places.append({"name": str(number), "kind": kind, "fullyQualifiedName": ".".join(trail)})
+            locations.append({"name": str(number), "kind": kind, "fullyQualifiedName": ".".join(trail)})
     if finding.column is not None:
         column = printable(finding.column)
         trail.append(f"columns[{column}]")
-        places.append({"name": column, "kind": "column", "fullyQualifiedName": ".".join(trail)})
-    return places
+        locations.append({"name": column, "kind": "column", "fullyQualifiedName": ".".join(trail)})
+    return locations
 
 
 def _fingerprints(finding: Finding, seen: Counter[str], folder: str) -> dict[str, str]:
-    """The same from run to run: of what and where, but not at which byte, which every rewrite moves.
+    """Return fingerprints that are stable between runs: of rule and location, but without byte offsets, which change
+    when a file is rewritten.
 
-    GitHub takes `primaryLocationLineHash` alone, in the form ``hash:number``; the number tells findings of the
-    same rule in the same place apart.
+    GitHub uses only `primaryLocationLineHash`, in the form ``hash:number``; the number distinguishes findings of the
+    same rule at the same location.
     """
     uri, _ = uri_reference(finding.path or "", folder)
     parts = [finding.id, uri, finding.column, finding.row_group, finding.stripe]
@@ -224,7 +225,8 @@ def _fingerprints(finding: Finding, seen: Counter[str], folder: str) -> dict[str
 
 
 def _message(text: str) -> str:
-    """A message string (3.11): braces are for placeholders, ``[...](...)`` is a link; a name must make neither."""
+    """Escape a message string (SARIF 3.11), so that names don't form placeholders (``{0}``) or links
+    (``[...](...)``)."""
     return _braces(printable(text)).replace("](", "] (")
 
 

@@ -1,6 +1,6 @@
-"""The JSON schema, read off the dataclasses of :mod:`bloomcli.model.file`: fields, properties, their docstrings.
+"""Derives the JSON schema from the dataclasses of :mod:`bloomcli.model`: fields, properties and their docstrings.
 
-One source for two readers: ``json`` takes the names from here, the manual page takes names, types and texts.
+``json`` uses the names, and the manual page bloom-json(7) the names, types and texts.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ DOCUMENTS: Final[dict[str, type]] = {
 """The dataclass behind each command's JSON document."""
 
 VERSION: Final = 1
-"""Raised when a key goes or changes its meaning. Keys may be added without raising it."""
+"""Incremented when a key is removed or changes its meaning, but not when a key is added."""
 
 HEX_INTEGERS: Final = frozenset({("BitTrail", "hash")})
 """64-bit integers written as 16 hex digits: as JSON numbers they would lose bits in many readers."""
 
 
 def schema_id(command: str) -> str:
-    """The value of a document's ``schema`` key: ``bloom/inspect/1``."""
+    """Return the value of a document's ``schema`` key: ``bloom/inspect/1``."""
     return f"bloom/{command}/{VERSION}"
 
 
 @cache
 def keys(kind: type) -> tuple[str, ...]:
-    """JSON keys of a dataclass: its fields in order, then its properties."""
+    """Return the JSON keys of a dataclass: its fields in order, then its properties."""
     names = [f.name for f in dataclasses.fields(kind)]
     return (*names, *_properties(kind))
 
@@ -62,7 +62,7 @@ class Key:
     type: str
     """JSON type as text: ``integer``, ``string or null``, ``array of FilterFacts``, ..."""
     text: str
-    """From the docstring; empty where the name says it all."""
+    """From the docstring; empty if the name needs no explanation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,20 +75,20 @@ class ObjectSchema:
 
 
 def object_schema(kind: type) -> ObjectSchema:
-    """Document a dataclass's keys."""
+    """Return the documentation of a dataclass and its keys."""
     texts = _docstrings(kind)
     hints = typing.get_type_hints(kind)
     properties = _properties(kind)
     entries = []
     for name in keys(kind):
         hint = typing.get_type_hints(properties[name].fget)["return"] if name in properties else hints[name]
-        shown = "string (16 hex digits)" if (kind.__name__, name) in HEX_INTEGERS else _json_type(hint)
-        entries.append(Key(name=name, type=shown, text=texts.get(name, "")))
+        json_type = "string (16 hex digits)" if (kind.__name__, name) in HEX_INTEGERS else _json_type(hint)
+        entries.append(Key(name=name, type=json_type, text=texts.get(name, "")))
     return ObjectSchema(name=kind.__name__, text=_one_line(kind.__doc__ or ""), keys=tuple(entries))
 
 
 def reachable(kinds: typing.Iterable[type]) -> Iterator[type]:
-    """The dataclasses and every dataclass in their fields, outer ones first, each once."""
+    """Yield the dataclasses and every dataclass in their fields, the outermost first, each once."""
     seen: set[type] = set()
     waiting = list(kinds)
     while waiting:
@@ -133,7 +133,7 @@ def _json_type(hint: Any) -> str:  # a type hint has no type of its own
 
 
 def _docstrings(kind: type) -> dict[str, str]:
-    """The string literal under each field, and each property's docstring."""
+    """Return the string literal after each field, and each property's docstring."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     assert isinstance(tree, ast.ClassDef)  # noqa: S101  # what getsource of a class parses to
     found = {}

@@ -1,4 +1,4 @@
-"""Reports as people read them: layout only, every figure comes from the report.
+"""Text reports of `probe`, `add`, `remove` and `fold`. Every figure comes from the report.
 
 Each function takes a report and yields blocks (:mod:`bloomcli.report.layout`) for ``render.write``.
 """
@@ -12,7 +12,7 @@ from typing import Final
 from bloomcli.model.file import BitTrail, ChangeReport, FilterChange, Presence, ProbeReport, ValueTotals, Verdict
 from bloomcli.report.human import count, growth, plural, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
-from bloomcli.report.locations import type_text, where
+from bloomcli.report.locations import row_group_text, type_text
 from bloomcli.report.text_filters import hex_dump, inspect
 
 PRESENCE_STYLE: Final = {
@@ -30,7 +30,7 @@ __all__ = ["change", "hex_dump", "inspect", "probe"]
 
 
 def probe(report: ProbeReport) -> Iterator[Block]:
-    """Every row group's answer, the trails where they were asked for, then a summary line a value."""
+    """Yield the answer of every row group, the bits with ``--explain``, then one summary line per value."""
     yield Pairs(
         (
             ("file", Cell(report.path, Style.TITLE)),
@@ -83,7 +83,7 @@ def _verdict_grid(report: ProbeReport) -> Grid:
 
 def _trails(column: str, verdict: Verdict) -> Iterator[Block]:
     yield line(
-        f"{where(verdict.stripe, verdict.row_group)}, {column} = {verdict.value}: {verdict.presence.value}",
+        f"{row_group_text(verdict.stripe, verdict.row_group)}, {column} = {verdict.value}: {verdict.presence.value}",
         Style.TITLE,
     )
     for trail in verdict.trail:
@@ -135,7 +135,7 @@ _LEFT_OUT_SHOWN: Final = 8
 
 
 def change(report: ChangeReport) -> Iterator[Block]:
-    """One row a filter, then what was written (or would be), and which filters miss their target."""
+    """Yield one row per filter, then the outcome, remarks, and the filters that miss their target."""
     if any(c.reason is None for c in report.changes):
         yield _change_grid(report)
         yield Gap()
@@ -143,7 +143,9 @@ def change(report: ChangeReport) -> Iterator[Block]:
     yield line(_effort(report))
     if report.bytes_unreclaimed:
         left = size(report.bytes_unreclaimed)
-        yield line(f"{left} of old filters stay behind, unused: they lie between row groups, and pages can't move")
+        yield line(
+            f"{left} of old filters stay in the file, unused: they lie between row groups, and pages can't move"
+        )
     for text in report.remarks:
         yield line(f"remark: {text}", Style.WARN)
     left_out: dict[str, list[str]] = {}
@@ -151,8 +153,8 @@ def change(report: ChangeReport) -> Iterator[Block]:
         if item.reason is not None:
             left_out.setdefault(item.reason, []).append(item.column)
     for reason, names in left_out.items():
-        shown = ", ".join(names[:_LEFT_OUT_SHOWN]) + (", ..." if len(names) > _LEFT_OUT_SHOWN else "")
-        yield line(f"left out: {shown}, {reason}", Style.WARN)
+        columns = ", ".join(names[:_LEFT_OUT_SHOWN]) + (", ..." if len(names) > _LEFT_OUT_SHOWN else "")
+        yield line(f"left out: {columns}, {reason}", Style.WARN)
     missing = [c for c in report.changes if c.misses_target]
     if missing:
         short = ", ".join(sorted({c.column for c in missing}))
@@ -165,7 +167,7 @@ def change(report: ChangeReport) -> Iterator[Block]:
 def _change_grid(report: ChangeReport) -> Grid:
     changes = [c for c in report.changes if c.reason is None]
     old = any(c.old_bitset_bytes is not None for c in changes)
-    # What the command never fills in gets no column.
+    # figures that the command never sets have no column
     values, fpp, target, source = (
         any(getattr(c, name) is not None for c in changes) for name in ("values", "fpp", "target_fpp", "source")
     )
@@ -202,7 +204,7 @@ _DONE: Final = {
     "replace": "replaced",
     "remove": "removed",
     "fold": "folded",
-    "keep": "kept as they are",
+    "keep": "kept unchanged",
 }
 
 
@@ -232,6 +234,6 @@ def _outcome(report: ChangeReport) -> str:
 def _effort(report: ChangeReport) -> str:
     verb = "would decode" if report.dry_run else "decoded"
     copied = "copy" if report.dry_run else "copied"
-    return f"{verb} {size(report.bytes_decoded)} of column data, {copied} {size(report.bytes_copied)} as they are" + (
+    return f"{verb} {size(report.bytes_decoded)} of column data, {copied} {size(report.bytes_copied)} unchanged" + (
         "" if report.dry_run else f", took {seconds(report.seconds)}"
     )

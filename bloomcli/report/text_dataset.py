@@ -1,4 +1,4 @@
-"""A dataset's rows as people read them: each file where they are few, else those with trouble, and the sums."""
+"""Text report on many files: a table of the files if they are few, failures and notes, and totals."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bloomcli.report.human import count, growth, plural, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
 
 ROWS_SHOWN: Final = 50
-"""Datasets up to this size are shown file by file."""
+"""Reports on at most this many files list every file."""
 _TROUBLE_SHOWN: Final = 200
 _NOTE_WIDTH: Final = 40
-"""Longer notes would be narrow columns of a word a line on a terminal of 80: they are told below the table."""
+"""Longer notes are printed below the table: on a terminal of 80 cells, they would wrap after every word."""
 _STYLE: Final = {
     Status.DONE: Style.GOOD,
     Status.SKIPPED: Style.DIM,
@@ -25,7 +25,7 @@ _STYLE: Final = {
 
 
 def dataset(report: DatasetReport) -> Iterator[Block]:
-    """The files, what went wrong with some, and what it came to."""
+    """Yield the files, the errors and long notes, and the totals."""
     if report.files <= ROWS_SHOWN:
         yield _grid(report)
         yield Gap()
@@ -82,7 +82,7 @@ def _grid(report: DatasetReport) -> Grid:
 
 
 def _note(row: FileRow) -> str:
-    """What fits beside the figures; what doesn't stands below, of each file or of all that are skipped for it."""
+    """Return the note in a file's row. Longer notes are below the table, per file or for all skipped files."""
     if row.reason is None:
         return _answers(row)
     return "see below" if _is_long(row.reason) else row.reason
@@ -139,7 +139,7 @@ def _reasons(report: DatasetReport) -> Iterator[Block]:
 
 
 def _totals(worked: list[FileRow]) -> Iterator[Block]:
-    """probe: for each value, in how many files it is ruled out."""
+    """Yield for each value of `probe` the number of files that don't contain it."""
     values = list(dict.fromkeys(t.value for r in worked for t in r.totals))
     for value in values:
         totals = [t for r in worked for t in r.totals if t.value == value]

@@ -1,4 +1,4 @@
-"""Filters as people read them: ``inspect`` and ``dump``. Layout only, every figure comes from the report."""
+"""Text reports of ``inspect`` and ``dump``. Every figure comes from the report."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator
 from bloomcli.model.file import SIGNATURE, FilterDump, FilterFacts, InspectReport
 from bloomcli.report.human import count, plural, rate, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
-from bloomcli.report.locations import type_text, where
+from bloomcli.report.locations import row_group_text, type_text
 
 _DETAILS_SHOWN = 60
 _DETAIL_WIDTH = 400
-"""A file may have thousands of columns and row groups; the JSON report has them all."""
+"""A file may have thousands of columns and row groups; the JSON report lists all of them."""
 
 
 def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
-    """The file, then one row a filter; filters that can't be read say why below the table.
+    """Yield the file, then one row per filter; below the table, why filters can't be read or used.
 
-    Where the report has a summary, that is shown instead of the filters unless `every` one is wanted.
+    If the report has a summary, it replaces the rows of the filters, unless `every` is true.
     """
     headers = {_header(f) for f in report.filters if f.problem is None}
     yield Pairs(tuple(_file_facts(report, headers)))
@@ -38,7 +38,7 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
         for column, variant, reason in doubtful:
             yield line(f"{column}: {variant + ', ' if variant else ''}{reason}", Style.BAD)
         for facts in broken:
-            yield line(f"{where(facts.stripe, facts.row_group)}, {facts.column}: {facts.problem}", Style.BAD)
+            yield line(f"{row_group_text(facts.stripe, facts.row_group)}, {facts.column}: {facts.problem}", Style.BAD)
 
 
 def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str, Cell]]:
@@ -56,7 +56,7 @@ def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str,
         yield "…", Cell(f"{count(len(report.details) - _DETAILS_SHOWN)} more lines in the JSON report")
     if report.filters:
         text = f"{count(len(report.filters))}, {size(report.filter_bytes)}"
-        # ORC compresses filters: the bits of many empty ones may be more than the file's own bytes
+        # ORC compresses filters, so the uncompressed size of many empty filters may exceed the file's
         ratio = f"({share(report.filter_bytes, report.file_bytes)} of the file)"
         text += f" {ratio}" if report.stripes is None else " of bits"
         if report.unreadable:
@@ -69,7 +69,7 @@ def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str,
 
 
 def _summaries(report: InspectReport) -> Iterator[Block]:
-    """One row a column and kind of filter; the ones that readers must not use, or can't, say why."""
+    """Yield one row per column and encoding; below the table, why readers can't or must not use filters."""
     grid = Grid(
         (
             Head("column"),
@@ -83,7 +83,7 @@ def _summaries(report: InspectReport) -> Iterator[Block]:
             Head("fill", figures=True),
             Head("FPP", figures=True),
             Head("worst", figures=True),
-            Head("asked for", figures=True),
+            Head("requested", figures=True),
         )
     )
     for item in report.summary:
@@ -105,7 +105,7 @@ def _summaries(report: InspectReport) -> Iterator[Block]:
     yield grid
     for item in report.summary:
         if item.untrusted is not None:
-            yield line(f"{item.column}: not to be trusted: {item.untrusted}", Style.BAD)
+            yield line(f"{item.column}: not trusted: {item.untrusted}", Style.BAD)
         if item.problem is not None:
             yield line(f"{item.column}: {plural(item.unreadable, 'stream')} unreadable: {item.problem}", Style.BAD)
     yield Gap()
@@ -162,14 +162,14 @@ def _filter_grid(filters: Iterable[FilterFacts], *, with_header: bool) -> Grid:
 
 
 def hex_dump(dump: FilterDump) -> Iterator[str]:
-    """The bitset as text: comment lines with ``#``, then one block a line, its eight words as hex numbers.
+    """Yield the bitset as text: comment lines with ``#``, then one block per line, with its eight words in hex.
 
-    The words are numbers (bit 0 is the last digit's lowest), not bytes in file order. A filter without blocks
-    is shown as longs, four a line.
+    The words are numbers (the last digit contains bit 0), not bytes in file order. A filter without blocks is written
+    as longs, four per line.
     """
     facts = dump.facts
-    place = where(facts.stripe, facts.row_group)
-    yield f"# {Cell(dump.path).text}: {place}, {Cell(facts.column).text}, {_header(facts)}"
+    location = row_group_text(facts.stripe, facts.row_group)
+    yield f"# {Cell(dump.path).text}: {location}, {Cell(facts.column).text}, {_header(facts)}"
     if facts.blocks is None:
         yield from _hex_longs(dump.bitset)
         return

@@ -1,4 +1,4 @@
-"""What `validate` found, as people read it: by rule, the worst first; the last line is the verdict."""
+"""Text report of `validate`: findings by rule, the most severe first; the last line is the verdict."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bloomcli.model.file import Finding, Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, seconds
 from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
-from bloomcli.report.locations import finding_place
-from bloomcli.report.verdict import alone, baseline, is_clean, looked_at, sampling, unique, verdict
+from bloomcli.report.locations import finding_location
+from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file, sampling, unique, verdict
 from bloomcli.rules import rule
 
 _STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severity.NOTE: Style.DIM}
@@ -21,31 +21,32 @@ _REASONS_SHOWN: Final = 3
 
 
 def gate(report: GateReport, *, per_rule: int = 5) -> Iterator[Block]:
-    """Findings by rule, files that failed, what doesn't count, what was looked at, the verdict.
+    """Yield findings by rule, failed files, switched-off and known findings, the extent of the check, and the
+    verdict.
 
     Args:
-        report: what `validate` found.
-        per_rule: findings of one rule and failed files that are shown; 0 for all.
+        report: the report of `validate`.
+        per_rule: the number of findings per rule, and of failed files, to print; 0 for all.
     """
-    shown = [f for f in report.findings if f.off is None and not f.known]
-    for found in _groups(shown):
-        yield from _group(found, per_rule, with_path=not alone(report))
+    reported = [f for f in report.findings if f.off is None and not f.known]
+    for found in _groups(reported):
+        yield from _group(found, per_rule, with_path=not is_single_file(report))
         yield Gap()
     if report.failed:
         yield from _failures(report, per_rule)
         yield Gap()
-    aside = [*_switched_off(report), *_known(report)]
-    if aside:
-        yield from aside
+    disregarded = [*_switched_off(report), *_known(report)]
+    if disregarded:
+        yield from disregarded
         yield Gap()
-    yield _looked(report)
+    yield _run_facts(report)
     yield Gap()
     style = Style.BAD if report.exit_code else Style.GOOD if is_clean(report) else Style.WARN
     yield line(verdict(report), style)
 
 
 def _groups(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """By severity and rule: a policy may set one rule's severity differently for some files."""
+    """Group findings by severity and rule: a policy may set a rule's severity differently for some files."""
     groups: dict[tuple[Severity, str], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((finding.severity, finding.id), []).append(finding)
@@ -64,7 +65,7 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
     hints = unique(f.hint for f in shown if f.hint)
     for finding in shown:
         path = f"{finding.path}: " if with_path else ""
-        yield line(f"{path}{finding.message}{finding_place(finding)}", indent=2)
+        yield line(f"{path}{finding.message}{finding_location(finding)}", indent=2)
         if finding.missing:
             yield line("missing: " + ", ".join(finding.missing), indent=4)
         if finding.hint and len(hints) > 1:
@@ -97,10 +98,10 @@ def _switched_off(report: GateReport) -> Iterator[Line]:
             reasons.setdefault(finding.id, []).append(finding.off)
     for id_, given in reasons.items():
         different = unique(given)
-        told = "; ".join(different[:_REASONS_SHOWN])
+        text = "; ".join(different[:_REASONS_SHOWN])
         if len(different) > _REASONS_SHOWN:
-            told += f"; and {plural(len(different) - _REASONS_SHOWN, 'reason')} more"
-        yield line(f"switched off: {id_}: {plural(len(given), 'finding')}: {told}", Style.DIM)
+            text += f"; and {plural(len(different) - _REASONS_SHOWN, 'reason')} more"
+        yield line(f"switched off: {id_}: {plural(len(given), 'finding')}: {text}", Style.DIM)
 
 
 def _known(report: GateReport) -> Iterator[Line]:
@@ -109,8 +110,8 @@ def _known(report: GateReport) -> Iterator[Line]:
         yield line(text, Style.WARN if report.gone else Style.DIM)
 
 
-def _looked(report: GateReport) -> Pairs:
-    items = [("looked at", Cell(looked_at(report)))]
+def _run_facts(report: GateReport) -> Pairs:
+    items = [("checked", Cell(checked(report)))]
     if report.excluded:
         items.append(("excluded", Cell(f"{plural(report.excluded, 'file')}, by the policy", Style.DIM)))
     items += [("sample", Cell(text)) for text in [sampling(report)] if text]

@@ -1,4 +1,4 @@
-"""The rules of `validate` as people read them: the list, and a rule's page."""
+"""Text of `bloom validate --rules` and `--explain`: the list of the rules, and a rule's page."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severi
 
 
 def rule_list() -> Iterator[Block]:
-    """Every rule: id, usual severity, when it is looked at, and what is wrong where it is broken."""
-    grid = Grid((Head("rule"), Head("severity"), Head("looked at with"), Head("what")))
+    """Yield a table of every rule: id, default severity, when it is checked, and title."""
+    grid = Grid((Head("rule"), Head("severity"), Head("checked with"), Head("what")))
     for rule in RULES.values():
         grid.add(rule.id, Cell(rule.severity.value, _STYLE[rule.severity]), rule.when.value, rule.title)
     yield grid
 
 
 def rule_page(name: str) -> Iterator[Block]:
-    """A rule's page. Raises UsageError for an unknown rule."""
+    """Yield a rule's page. Raises UsageError for an unknown rule."""
     for text in page(name).splitlines():
         if not text:
             yield Gap()

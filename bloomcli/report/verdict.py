@@ -1,4 +1,4 @@
-"""What `validate` came to, in the words that all its output forms share. A partial look is never called ok."""
+"""The verdict of `validate` and the sentences that all its output formats share. A partial check is never "ok"."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from bloomcli.model.file import Finding
 from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural
 
-NOT_DEEP: Final = "not checked: that no value is missing (--deep)"
-"""What a look at headers and bits alone leaves open."""
+NOT_DEEP: Final = "not checked: missing values (--deep)"
+"""What `validate` doesn't check without ``--deep``."""
 
 
 def verdict(report: GateReport) -> str:
-    """The one line that says it: ``ok: ...``, ``not ok: ...``, or what little can be said of a partial look."""
-    text = _not_ok(report) if report.exit_code else _fine(report)
-    return f"{report.rows[0].path}: {text}" if alone(report) else text
+    """Return the verdict in one line: ``ok: ...``, ``not ok: ...``, or the result of a partial check."""
+    text = _not_ok(report) if report.exit_code else _no_failure(report)
+    return f"{report.rows[0].path}: {text}" if is_single_file(report) else text
 
 
 def is_clean(report: GateReport) -> bool:
-    """Nothing that counts was found, nothing was left out, and there were filters to check."""
+    """Return whether no finding counts, nothing was left out, and at least one filter was checked."""
     return report.ok and report.complete and report.filters_checked > 0
 
 
-def alone(report: GateReport) -> bool:
-    """The report is of a single file, whose path needn't be said with every finding."""
+def is_single_file(report: GateReport) -> bool:
+    """Return whether the report is on a single file, whose path then isn't repeated with every finding."""
     return report.files_found == len(report.rows) == 1
 
 
-def left_out(report: GateReport) -> tuple[str, ...]:
-    """What sampling left out: ``95 of 100 files``; empty where everything was looked at."""
+def unchecked_parts(report: GateReport) -> tuple[str, ...]:
+    """Return what sampling left out: ``95 of 100 files``; empty if everything was checked."""
     left = []
     unseen = report.files_found - len(report.rows)
     if unseen:
@@ -41,19 +41,19 @@ def left_out(report: GateReport) -> tuple[str, ...]:
     return tuple(left)
 
 
-def partly(report: GateReport) -> str:
-    """``not looked at: 95 of 100 files``; empty where everything was looked at."""
-    left = left_out(report)
-    return f"not looked at: {' and '.join(left)}" if left else ""
+def unchecked(report: GateReport) -> str:
+    """Return ``not checked: 95 of 100 files``; empty if everything was checked."""
+    left = unchecked_parts(report)
+    return f"not checked: {' and '.join(left)}" if left else ""
 
 
 def excluded(report: GateReport) -> str:
-    """``2 files excluded by the policy``; empty where it excludes none."""
+    """Return ``2 files excluded by the policy``; empty if it excludes none."""
     return f"{plural(report.excluded, 'file')} excluded by the policy" if report.excluded else ""
 
 
-def looked_at(report: GateReport) -> str:
-    """``5 of 100 files: 12 row groups, 24 filters``."""
+def checked(report: GateReport) -> str:
+    """Return ``5 of 100 files: 12 row groups, 24 filters``."""
     files = plural(report.files_found, "file")
     if report.files != report.files_found:
         files = f"{report.files:,} of {files}"
@@ -61,18 +61,18 @@ def looked_at(report: GateReport) -> str:
 
 
 def _filters(report: GateReport) -> str:
-    """``24 filters``, ``8 filters of id, user.*``."""
-    return plural(report.filters_checked, "filter") + _scope(report)
+    """Return ``24 filters``, ``8 filters of id, user.*``."""
+    return plural(report.filters_checked, "filter") + _of_columns(report)
 
 
-def _scope(report: GateReport) -> str:
-    """`` of id, user.*``, `` but for secret``; empty for all columns."""
-    scope = f" of {', '.join(report.columns)}" if report.columns else ""
-    return scope + (f" but for {', '.join(report.excluded_columns)}" if report.excluded_columns else "")
+def _of_columns(report: GateReport) -> str:
+    """Return `` of id, user.*``, `` except of secret``; empty for all columns."""
+    text = f" of {', '.join(report.columns)}" if report.columns else ""
+    return text + (f" except of {', '.join(report.excluded_columns)}" if report.excluded_columns else "")
 
 
 def sampling(report: GateReport) -> str:
-    """``5% of the files; --seed 7 takes the same part again``; empty where nothing was sampled."""
+    """Return ``5% of the files; seed 7, which selects the same part again``; empty without sampling."""
     sample = report.sample
     if sample is None:
         return ""
@@ -82,13 +82,13 @@ def sampling(report: GateReport) -> str:
     if sample.row_groups is not None:
         share = sample.row_groups.endswith("%")
         parts.append(
-            f"{sample.row_groups} of each file's row groups" if share else f"row groups a file: {sample.row_groups}"
+            f"{sample.row_groups} of each file's row groups" if share else f"row groups per file: {sample.row_groups}"
         )
-    return f"{', '.join(parts) or 'everything'}; seed {sample.seed}, which takes the same part again"
+    return f"{', '.join(parts) or 'everything'}; seed {sample.seed}, which selects the same part again"
 
 
 def baseline(report: GateReport) -> str:
-    """What the baseline holds back, and whether it is out of date; empty where there is none."""
+    """Return the number of known findings and of outdated baseline entries; empty without a baseline."""
     if report.baseline is None and not report.known:
         return ""
     text = f"{plural(report.known, 'known finding')} in the baseline {report.baseline}"
@@ -98,14 +98,14 @@ def baseline(report: GateReport) -> str:
     return text
 
 
-def sentence(finding: Finding, place: str) -> str:
-    """Message, place and missing values on one line, for forms that show a finding as one text."""
+def sentence(finding: Finding, location: str) -> str:
+    """Return message, location and missing values in one line, for formats with one text per finding."""
     missing = f"; missing: {', '.join(finding.missing)}" if finding.missing else ""
-    return f"{finding.message}{place}{missing}"
+    return f"{finding.message}{location}{missing}"
 
 
-def figures(report: GateReport) -> dict[str, str | int | float | bool]:
-    """What was looked at and how, under the names that the JSON document has; what isn't known is left out."""
+def run_facts(report: GateReport) -> dict[str, str | int | float | bool]:
+    """Return the facts of the run, named as in JSON, without unknown ones."""
     sample = report.sample
     known: dict[str, str | int | float | bool | None] = {
         "engine": report.engine,
@@ -143,34 +143,37 @@ def _not_ok(report: GateReport) -> str:
     counted = _listed((report.errors, "error"), (report.warnings, "warning"))
     if counted:
         files = len({f.path for f in report.findings if f.counts})
-        parts.append(" and ".join(counted) + ("" if alone(report) else f" in {plural(files, 'file')}"))
+        parts.append(" and ".join(counted) + ("" if is_single_file(report) else f" in {plural(files, 'file')}"))
     if report.failed:
         parts.append(
-            "could not be checked" if alone(report) else f"{plural(report.failed, 'file')} could not be checked"
+            "could not be checked"
+            if is_single_file(report)
+            else f"{plural(report.failed, 'file')} could not be checked"
         )
-    parts += [partly(report)] * (not report.complete)
+    parts += [unchecked(report)] * (not report.complete)
     return f"not ok: {'; '.join(parts)}"
 
 
-def _fine(report: GateReport) -> str:
+def _no_failure(report: GateReport) -> str:
     if not report.rows and report.excluded:
         return f"nothing to check: {excluded(report)}"
-    partial = partly(report)
-    aside = ", ".join(
+    partial = unchecked(report)
+    disregarded = ", ".join(
         _listed((report.notes, "note"), (report.off, "switched-off finding"), (report.known, "known finding"))
     )
-    files = "" if alone(report) else f" in {plural(report.files, 'file')}"
+    files = "" if is_single_file(report) else f" in {plural(report.files, 'file')}"
     if not report.filters_checked:
         parts = [
-            f"no filters{_scope(report)} to check{files if report.files else ''}" + (f" ({aside})" if aside else ""),
+            f"no filters{_of_columns(report)} to check{files if report.files else ''}"
+            + (f" ({disregarded})" if disregarded else ""),
             partial,
         ]
         return "; ".join(filter(None, parts))
-    found = f"nothing found that counts ({aside})" if aside else "nothing found"
+    found = f"no finding counts ({disregarded})" if disregarded else "nothing found"
     filters = _filters(report) + files
     values = "" if report.deep else f"; {NOT_DEEP}"
     if partial:
-        return f"{found} in what was looked at ({filters}); {partial}{values}"
+        return f"{found} in the checked part ({filters}); {partial}{values}"
     looked = f", {plural(report.values_checked, 'value')} looked up" if report.deep else ""
     return f"ok: {found} in {filters}{looked}{values}"
 
@@ -180,5 +183,5 @@ def _listed(*counts: tuple[int, str]) -> list[str]:
 
 
 def unique(texts: Iterable[str]) -> list[str]:
-    """Each text once, in the order in which they came."""
+    """Return each text once, in the order of the first occurrences."""
     return list(dict.fromkeys(texts))

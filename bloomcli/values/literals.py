@@ -194,7 +194,7 @@ def _without_zone(text: str, column: Column, example: str) -> tuple[str, int]:
     if ahead is not None and column.utc is False:
         raise _Malformed(
             f"{example}, without a zone",
-            "the column holds local time of an unknown zone, so a time with a zone can't be converted",
+            "the column holds wall-clock time of an unknown zone, so a time with a zone can't be converted",
         )
     return rest, ahead or 0
 

@@ -75,7 +75,7 @@ def test_command_lines_run_one_after_the_other(bloom: Bloom, lake: Path) -> None
             assert (result.code, result.err) == (0, ""), line
             ran += 1
             if "--sample" in line:
-                assert "not looked at: " in result.out
+                assert "not checked: " in result.out
     assert ran == len(lines) - 1
     assert all(
         (lake.parent / name).stat().st_size for name in ("bloom.toml", "bloom.xml", "bloom.sarif", "bloom.json")

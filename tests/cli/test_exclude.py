@@ -86,7 +86,7 @@ def test_validate_says_nothing_of_excluded_columns_and_says_that_it_doesnt(bloom
     assert some["filters_checked"] == 1
     none = bloom(*asked, "--exclude", "secret,name,id")
     assert none.code == 0
-    assert "but for secret, name, id" in none.out
+    assert "except of secret, name, id" in none.out
 
 
 def test_a_baseline_keeps_what_is_known_of_excluded_columns(bloom: Bloom, plain: Path, tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ def test_a_report_goes_through_a_pipe_or_a_device(bloom: Bloom, lake: Path) -> N
     assert '"ok": true' in whole.stdout
     with Path("kept").open("w") as kept:
         subprocess.run(command, stdout=kept, check=True, env=os.environ | {"PYTHONPATH": ROOT})
-    assert "looked at" in Path("kept").read_text()
+    assert "checked" in Path("kept").read_text()
     assert '"ok": true' in Path("kept").read_text()
     assert bloom("validate", lake, "--no-policy", "--report", "text=/dev/null").code == 0
     assert Path("/dev/null").is_char_device()
@@ -348,10 +348,10 @@ def test_a_partial_look_never_reads_as_a_clean_bill(bloom: Bloom, lake: Path) ->
         said = bloom("validate", lake, "--no-policy", *part, "--seed", "4")
         assert said.code == 0
         assert said.out.rstrip().splitlines()[-1] != last
-        assert "not looked at" in said.out
+        assert "not checked" in said.out
         assert "seed 4" in said.out
         github = bloom("validate", lake, "--no-policy", *part, "--format", "github").out
-        assert "not looked at" in github
+        assert "not checked" in github
 
 
 # --- rules

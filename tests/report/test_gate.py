@@ -59,7 +59,7 @@ def test_the_worst_comes_first_and_the_verdict_last() -> None:
         "1 file could not be checked",
         "switched off: filter-fpp",
         "1 known finding",
-        "looked at",
+        "\nchecked ",
         "not ok",
     ]
     places = [text.index(mark) for mark in marks]
@@ -141,17 +141,17 @@ def test_what_was_looked_at_is_told_in_figures() -> None:
     )
     lines = shown(report).splitlines()
     assert lines[:6] == [
-        "looked at  1 of 300 files: 4 row groups, 8 filters",
-        "sample     1% of the files, 50% of each file's row groups; seed 7, which takes the same part again",
-        "skipped    2 files: not a file of a known format",
-        "values     5,000 values looked up in 4 row groups",
-        "policy     bloom.toml",
-        "took       2.00 s (local, 2 jobs)",
+        "checked  1 of 300 files: 4 row groups, 8 filters",
+        "sample   1% of the files, 50% of each file's row groups; seed 7, which selects the same part again",
+        "skipped  2 files: not a file of a known format",
+        "values   5,000 values looked up in 4 row groups",
+        "policy   bloom.toml",
+        "took     2.00 s (local, 2 jobs)",
     ]
-    assert "took       2.00 s (1 files/s, local, 2 jobs)" in shown(gate(rows=(SOUND, FOUND)))
+    assert "took     2.00 s (1 files/s, local, 2 jobs)" in shown(gate(rows=(SOUND, FOUND)))
     few = gate(files_found=300, sample=Sample(seed=7, files="10", row_groups="2"))
-    assert "sample     files: 10, row groups a file: 2; seed 7" in shown(few)
-    assert "sample     everything; seed 7" in shown(gate(sample=Sample(seed=7)))
+    assert "sample   files: 10, row groups per file: 2; seed 7" in shown(few)
+    assert "sample   everything; seed 7" in shown(gate(sample=Sample(seed=7)))
 
 
 @pytest.mark.parametrize(("findings", "styled"), [(20, True), (render.RICH_ROWS_MAX, False)])
@@ -180,7 +180,7 @@ def test_a_terminal_gets_colours_unless_there_is_too_much_to_lay_out(
         (gate(), "orders.parquet: ok: nothing found in 8 filters, 5,000 values looked up", Style.GOOD),
         (
             gate(deep=False),
-            "orders.parquet: ok: nothing found in 8 filters; not checked: that no value is missing (--deep)",
+            "orders.parquet: ok: nothing found in 8 filters; not checked: missing values (--deep)",
             Style.GOOD,
         ),
         (
@@ -190,19 +190,19 @@ def test_a_terminal_gets_colours_unless_there_is_too_much_to_lay_out(
         ),
         (
             gate(NOTE, OFF, KNOWN),
-            "orders.parquet: ok: nothing found that counts (1 note, 1 switched-off finding, 1 known finding)"
+            "orders.parquet: ok: no finding counts (1 note, 1 switched-off finding, 1 known finding)"
             " in 8 filters, 5,000 values looked up",
             Style.GOOD,
         ),
         (
             PARTIAL,
-            "nothing found in what was looked at (8 filters in 1 file); not looked at: 19 of 20 files",
+            "nothing found in the checked part (8 filters in 1 file); not checked: 19 of 20 files",
             Style.WARN,
         ),
         (
             gate(rows=(replace(SOUND, row_groups_read=1),), sample=Sample(seed=1, row_groups="25%")),
-            "orders.parquet: nothing found in what was looked at (8 filters);"
-            " not looked at: the values of 3 of 4 row groups",
+            "orders.parquet: nothing found in the checked part (8 filters);"
+            " not checked: the values of 3 of 4 row groups",
             Style.WARN,
         ),
         (gate(rows=(replace(SOUND, filters=0),)), "orders.parquet: no filters to check", Style.WARN),
@@ -211,12 +211,12 @@ def test_a_terminal_gets_colours_unless_there_is_too_much_to_lay_out(
         (gate(rows=()), "no filters to check", Style.WARN),
         (
             gate(rows=(replace(SOUND, filters=0),), files_found=9),
-            "no filters to check in 1 file; not looked at: 8 of 9 files",
+            "no filters to check in 1 file; not checked: 8 of 9 files",
             Style.WARN,
         ),
         (
             gate(MISSING, files_found=9),
-            "not ok: 1 error in 1 file; not looked at: 8 of 9 files",
+            "not ok: 1 error in 1 file; not checked: 8 of 9 files",
             Style.BAD,
         ),
     ],
@@ -229,10 +229,11 @@ def test_the_last_line_says_no_more_than_was_looked_at(report: GateReport, said:
 @given(reports())
 def test_only_a_complete_look_at_filters_with_nothing_found_is_called_ok(report: GateReport) -> None:
     said = verdict.verdict(report)
-    called_ok = said.startswith("ok: ") or (verdict.alone(report) and said.startswith(f"{report.rows[0].path}: ok: "))
+    path = f"{report.rows[0].path}: " if verdict.is_single_file(report) else ""
+    called_ok = said.startswith(f"{path}ok: ")
     assert called_ok == verdict.is_clean(report)
-    assert bool(verdict.left_out(report)) != report.complete
-    assert ("not looked at" in said) >= (not report.complete)
+    assert bool(verdict.unchecked_parts(report)) != report.complete
+    assert report.complete or verdict.unchecked(report) in said
 
 
 @given(reports())
@@ -245,7 +246,7 @@ def test_any_report_is_lines_without_control_characters(report: GateReport) -> N
 
 def test_files_that_the_policy_excludes_are_told_and_dont_make_a_look_partial() -> None:
     text = shown(gate(excluded=2, policy="bloom.toml"))
-    assert "excluded   2 files, by the policy\n" in text
+    assert "excluded  2 files, by the policy\n" in text
     assert text.splitlines()[-1] == "orders.parquet: ok: nothing found in 8 filters, 5,000 values looked up"
     assert "excluded" not in shown(gate())
     nothing = gate(rows=(), excluded=1, policy="bloom.toml")
@@ -291,5 +292,5 @@ def test_the_json_document_has_one_object_a_finding_each_with_its_path() -> None
 
 def test_figures_have_the_names_that_the_json_document_has() -> None:
     names = set(schema.keys(GateReport)) | {"seed", "sample_files", "sample_row_groups"}
-    assert set(verdict.figures(LAKE)) <= names
-    assert verdict.figures(PARTIAL)["seed"] == 42
+    assert set(verdict.run_facts(LAKE)) <= names
+    assert verdict.run_facts(PARTIAL)["seed"] == 42

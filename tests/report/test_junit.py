@@ -103,14 +103,14 @@ def test_each_clean_file_passes_a_failed_one_is_an_error_a_skipped_one_is_no_cas
 @pytest.mark.parametrize(
     ("report", "name", "message"),
     [
-        (PARTIAL, "every file and row group is looked at", "not looked at: 19 of 20 files"),
+        (PARTIAL, "every file and row group is checked", "not checked: 19 of 20 files"),
         (
             gate(rows=(replace(SOUND, row_groups_read=1),), sample=Sample(seed=1, row_groups="25%")),
-            "every file and row group is looked at",
-            "not looked at: the values of 3 of 4 row groups",
+            "every file and row group is checked",
+            "not checked: the values of 3 of 4 row groups",
         ),
         (gate(excluded=2), "the policy excludes no file", "2 files excluded by the policy"),
-        (gate(deep=False), "no value is missing from its filter", "not checked: that no value is missing (--deep)"),
+        (gate(deep=False), "no value is missing from its filter", "not checked: missing values (--deep)"),
         (gate(rows=(replace(SOUND, filters=0),)), "there are filters", "no filters to check"),
     ],
 )

@@ -143,7 +143,7 @@ def test_changes_say_what_was_written_and_what_misses_its_target() -> None:
     missed = replace(CHANGE, column="wide", misses_target=True, fpp=0.2)
     out = shown(text.change(replace(CHANGED, changes=(CHANGE, missed))))
     assert "wrote b.parquet: 2 filters added, 9.8 KiB -> 10.8 KiB (+10.4 %)" in out
-    assert "decoded 3.9 KiB of column data, copied 8.8 KiB as they are, took 0.25 s" in out
+    assert "decoded 3.9 KiB of column data, copied 8.8 KiB unchanged, took 0.25 s" in out
     assert "1 filter too small for the target false-positive rate: wide" in out
 
 

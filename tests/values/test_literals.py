@@ -265,7 +265,7 @@ def test_a_time_in_utc_may_have_a_zone_which_is_taken_off(text: str, utc: str) -
 @pytest.mark.parametrize("of", [time("MICROS", utc=False), timestamp("MICROS", utc=False)], ids=label)
 def test_a_zone_for_a_wall_clock_is_refused_with_the_reason(of: Column) -> None:
     text = "12:00+02:00" if of.logical == "TIME(MICROS,local)" else "2024-01-01 12:00+02:00"
-    with pytest.raises(LiteralError, match="the column holds local time of an unknown zone") as caught:
+    with pytest.raises(LiteralError, match="the column holds wall-clock time of an unknown zone") as caught:
         literals.parse(text, of)
     assert "without a zone" in (caught.value.hint or "")
 
