@@ -1,1 +1,1 @@
-"""What a team asks of its files: bloom.toml, its keys, and the schema of a table."""
+"""Policies: a team's requirements for the filters of its files (bloom.toml), and table schemas."""

@@ -1,9 +1,9 @@
-"""Globs of paths in a policy: what they mean in a ``.gitignore`` file, they mean here.
+"""Path globs in a policy, with the semantics of ``.gitignore``.
 
-A glob with a slash at its start or within is about the policy's folder (``orders/**``), one without is about names
-at any depth (``*.tmp``); ``!`` makes an exception from the globs before it, and the last glob that matches decides.
-Files outside that folder, and URIs, have no place in it: they are matched whole, by globs that are whole themselves
-(``/data/lake/**``, ``s3://bucket/lake/**``) or that hold at any depth (``*.tmp``, ``**/staging/**``).
+A glob with a slash at its start or in its middle is relative to the policy's directory (``orders/**``); one without
+matches names at any depth (``*.tmp``). ``!`` excludes files from the globs before it, and the last glob that matches
+decides. Files outside of the policy's directory, and URIs, are matched by their full path, by globs that are absolute
+(``/data/lake/**``, ``s3://bucket/lake/**``) or apply at any depth (``*.tmp``, ``**/staging/**``).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SPECIAL: Final = re.compile(r"([\\*?\[\]!# ])")
 
 
-def place(path: str, base: str) -> tuple[str, bool]:
-    """A file's name for `Globs.match`: from the policy's folder on, or whole; and whether it lies in that folder.
+def relative_to_base(path: str, base: str) -> tuple[str, bool]:
+    """Return a file's path relative to the policy's directory, and True; its full path and False if it is outside.
 
-    Links to the folder or above it don't matter. Relative paths are taken from the working folder.
+    Symbolic links in the directories' paths are resolved if necessary. Relative paths start at the working directory.
     """
     if _URI.match(path):
         return path, False
@@ -35,27 +35,27 @@ def place(path: str, base: str) -> tuple[str, bool]:
 
 @lru_cache(maxsize=4096)
 def _folder(folder: str, base: str) -> tuple[str, bool]:
-    """The same of a folder, with a slash at the end. There are far fewer of them than files."""
-    for start, spelled in ((base, folder), (os.path.realpath(base), os.path.realpath(folder))):
-        if spelled == start:
+    """Do the same for a directory, with a trailing slash. Cached: there are far fewer directories than files."""
+    for start, path in ((base, folder), (os.path.realpath(base), os.path.realpath(folder))):
+        if path == start:
             return "", True
-        if spelled.startswith(start.rstrip("/") + "/"):
-            return spelled[len(start.rstrip("/")) + 1 :] + "/", True
+        if path.startswith(start.rstrip("/") + "/"):
+            return path[len(start.rstrip("/")) + 1 :] + "/", True
     return folder.rstrip("/") + "/", False
 
 
 class Globs:
-    """Compiled globs of one list."""
+    """A compiled list of globs."""
 
     __slots__ = ("_inside", "_outside")
 
     def __init__(self, globs: Sequence[str], base: str) -> None:
         self._inside = _compile(tuple(_from_base(glob, base) for glob in globs))
-        self._outside = _compile(tuple(glob for glob in globs if _whole(glob)))
+        self._outside = _compile(tuple(glob for glob in globs if _matches_outside(glob)))
 
-    def match(self, place: str, inside: bool) -> bool:
-        """Whether the list is about a file, by what `place` gives for it."""
-        return (self._inside if inside else self._outside).match_file(place)
+    def match(self, path: str, inside: bool) -> bool:
+        """Return whether the list matches a file. The arguments are the results of `relative_to_base`."""
+        return (self._inside if inside else self._outside).match_file(path)
 
 
 @lru_cache(maxsize=1024)
@@ -66,7 +66,7 @@ def _compile(globs: tuple[str, ...]) -> GitIgnoreSpec:
 
 
 def _from_base(glob: str, base: str) -> str:
-    """A glob that spells the policy's folder out, or as ``./``, from that folder on."""
+    """Make a glob that starts with the policy's directory, or with ``./``, relative to that directory."""
     exception, bare = _split(glob)
     if bare.startswith("./"):
         return exception + bare[1:]
@@ -75,8 +75,8 @@ def _from_base(glob: str, base: str) -> str:
     return glob
 
 
-def _whole(glob: str) -> bool:
-    """Whether a glob may be about files outside of the policy's folder."""
+def _matches_outside(glob: str) -> bool:
+    """Return whether a glob can match files outside of the policy's directory."""
     _, bare = _split(glob)
     return bare.startswith(("/", "**/")) or _URI.match(bare) is not None or "/" not in bare.rstrip("/")
 
@@ -86,25 +86,25 @@ def _split(glob: str) -> tuple[str, str]:
 
 
 def problem(glob: str) -> str | None:
-    """Why a glob can't be meant; None where it can."""
+    """Return why a glob is invalid; None if it is valid."""
     _, bare = _split(glob)
     if not bare.strip():
         return "it is empty"
     if bare.startswith("#"):
-        return "it starts with #, which makes it a comment: write \\# for a name that does"
+        return "it starts with #, which makes it a comment: write \\# for a name that starts with #"
     rest = _URI.sub("", bare)
     pieces = rest.removeprefix("./").removeprefix("/").split("/")
     if {".", ".."} & set(pieces):
-        return "it has . or .. within: globs start at the policy's folder, files outside are named by whole paths"
+        return "it contains . or ..: globs start at the policy's directory, and files outside need absolute paths"
     if "" in pieces[:-1] or pieces == [""]:
         return "a name between two slashes is empty"
     try:
         (pattern,) = _compile((glob,)).patterns
     except (ValueError, re.error) as error:
-        return f"it is no glob: {error}"
+        return f"it doesn't compile: {error}"
     return "its brackets are not closed" if getattr(pattern, "regex", None) is None else None
 
 
 def escape(path: str) -> str:
-    """A path as a glob that means it alone."""
+    """Return a glob that matches only this path."""
     return _SPECIAL.sub(r"\\\1", path)

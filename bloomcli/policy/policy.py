@@ -1,11 +1,12 @@
-"""What a team asks of its files' filters: limits, severities, rules switched off, the engines that read them.
+"""A team's requirements for the filters of its files: limits, severities, disabled rules, and the engines that read
+the files.
 
-A policy has a part for all files and parts for some, by globs of paths; within each, parts for columns. For one
-file they come to one `FilePolicy`: later parts win over earlier ones, a column's over its file's. Policies are
-plain data: they go to other processes with their tasks.
+A policy has a part for all files, and parts for some files by path globs; each has parts for columns. For one file,
+they merge into a `FilePolicy`: later parts override earlier ones, and a column's part overrides its file's. Policies
+are plain data and are pickled with the tasks of other processes.
 
-What adds up: required columns, and the parts of columns. What the last part that says it decides: limits, severities,
-reasons, readers (all of them at once), the table's schema.
+Required columns and the parts for columns accumulate. For limits, severities, reasons, readers (as a whole) and the
+table's schema, the last part that sets them decides.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from bloomcli.errors import UsageError
 from bloomcli.model.file import Finding, Severity
-from bloomcli.policy.globs import Globs, place
+from bloomcli.policy.globs import Globs, relative_to_base
 
 if TYPE_CHECKING:
     from bloomcli.policy.table_schema import TableSchema
@@ -29,18 +30,18 @@ _NO_SEVERITY: Final[Mapping[str, Severity]] = {}
 
 
 class Limits(NamedTuple):
-    """What is asked of filters; None and False where nothing is."""
+    """Requirements for filters; None and False mean no requirement."""
 
     require: bool = False
-    """There must be a filter in every row group with values."""
+    """Every row group with values must have a filter."""
     max_fpp: float | None = None
-    """Highest measured false-positive rate, 0 to 1."""
+    """The highest allowed false-positive rate, measured, 0 to 1."""
     max_oversize: float | None = None
-    """How many times as large as its values need a filter may be; at least 1."""
+    """The largest allowed ratio of a filter's size to the size that its values need; at least 1."""
 
 
 class ColumnPart(NamedTuple):
-    """What is asked of the columns that any of `names` (dotted leaf paths, globs) matches."""
+    """Requirements for the columns that any of `names` (dotted leaf paths, globs) matches."""
 
     names: tuple[str, ...]
     limits: Limits
@@ -49,10 +50,10 @@ class ColumnPart(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is asked of some files."""
+    """Requirements for some files."""
 
     paths: tuple[str, ...] = ()
-    """Globs of paths relative to the policy's folder; none means all files."""
+    """Path globs relative to the policy's directory; empty means all files."""
     require: tuple[str, ...] = ()
     """Leaf paths or globs that must have a filter in every row group with values."""
     max_fpp: float | None = None
@@ -62,12 +63,12 @@ class Part(NamedTuple):
     """Rules switched off, each with its reason."""
     columns: tuple[ColumnPart, ...] = ()
     readers: tuple[str, ...] | None = None
-    """Engines that read the files; None where the part doesn't say."""
+    """Engines that read the files; None if the part doesn't set them."""
     table: TableSchema | None = None
 
 
 class FilePolicy(NamedTuple):
-    """What is asked of one file."""
+    """Requirements for one file."""
 
     require: tuple[str, ...] = ()
     max_fpp: float | None = None
@@ -78,12 +79,12 @@ class FilePolicy(NamedTuple):
     readers: tuple[str, ...] = ()
     table: TableSchema | None = None
     readers_said: bool = False
-    """Some part says who reads the file, if only that nobody does."""
+    """A part sets the readers of the file, possibly to an empty list."""
     advice: bool = False
-    """Also look for filters that can't profit: a policy was given."""
+    """Also check whether filters are useful. True with a policy file."""
 
     def limits(self, column: str) -> Limits:
-        """What is asked of one column's filters (but for `require`, which names may be globs of many)."""
+        """Return the requirements for one column's filters, without those in `FilePolicy.require`."""
         fpp, oversize, required = self.max_fpp, self.max_oversize, False
         for part in self.columns:
             if matches(part.names, column):
@@ -93,11 +94,11 @@ class FilePolicy(NamedTuple):
         return Limits(require=required, max_fpp=fpp, max_oversize=oversize)
 
     def required(self) -> tuple[str, ...]:
-        """Names and globs of all columns that must have filters."""
+        """Return the names and globs of all columns that must have filters."""
         return (*self.require, *(n for part in self.columns if part.limits.require for n in part.names))
 
     def judge(self, finding: Finding) -> Finding:
-        """The finding at the policy's severity, and with the reason where its rule is switched off."""
+        """Return the finding with the policy's severity, and with the reason if its rule is switched off."""
         off = self.off.get(finding.id)
         for part in self.columns:
             if finding.column is not None and finding.id in part.off and matches(part.names, finding.column):
@@ -106,18 +107,18 @@ class FilePolicy(NamedTuple):
 
 
 def matches(names: Iterable[str], column: str) -> bool:
-    """Whether any of the names is the column's, or is a glob that matches it: as commands take columns."""
+    """Return whether any of the names is the column's name or a glob that matches it, as in `--columns`."""
     return any(column == name or fnmatchcase(column, name) for name in names)
 
 
 class _Matched:
-    """What a policy's globs came to so far. Left behind where the policy goes to another process."""
+    """A cache of compiled globs and merged parts. It is not pickled with the policy."""
 
     __slots__ = ("globs", "merged")
 
     def __init__(self) -> None:
         self.globs: tuple[Globs, ...] | None = None
-        """Of each part, and last of what is excluded."""
+        """Those of each part, then those of `exclude`."""
         self.merged: dict[tuple[int, ...], FilePolicy] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -129,28 +130,28 @@ class Policy:
     """A team's policy."""
 
     path: str | None = None
-    """Where it was read from, as the user named it; None for one made of options."""
+    """The policy's file, as the user wrote it; None for a policy from options."""
     base: str = ""
-    """Folder that its globs of paths are relative to."""
+    """The directory that path globs are relative to."""
     whole: Part = field(default_factory=Part)
-    """For all files."""
+    """The part for all files."""
     files: tuple[Part, ...] = ()
-    """For some files; later ones win."""
+    """The parts for some files; later ones override earlier ones."""
     exclude: tuple[str, ...] = ()
-    """Globs of paths that are not looked at."""
+    """Path globs of files that are not checked."""
     _matched: _Matched = field(default_factory=_Matched, init=False, repr=False, compare=False)
 
     def for_file(self, path: str) -> FilePolicy:
-        """What is asked of this file; the same object for all files that the same parts are about.
+        """Return the requirements for a file. Files with the same parts get the same object.
 
         Args:
-            path: as it was named or found: absolute, relative to the working folder, or a URI.
+            path: an absolute path, a path relative to the working directory, or a URI.
         """
         key: tuple[int, ...] = ()
         if self.files:
             *parts, _ = self._globs()
-            spot = place(path, self.base)
-            key = tuple(i for i, globs in enumerate(parts) if globs.match(*spot))
+            located = relative_to_base(path, self.base)
+            key = tuple(i for i, globs in enumerate(parts) if globs.match(*located))
         merged = self._matched.merged.get(key)
         if merged is None:
             merged = _merge((self.whole, *(self.files[i] for i in key)), advice=self.path is not None)
@@ -158,11 +159,11 @@ class Policy:
         return merged
 
     def excludes(self, path: str) -> bool:
-        """The policy says that this file is not looked at. Takes paths as `for_file` does."""
-        return bool(self.exclude) and self._globs()[-1].match(*place(path, self.base))
+        """Return whether the policy excludes a file. `path` is as in `for_file`."""
+        return bool(self.exclude) and self._globs()[-1].match(*relative_to_base(path, self.base))
 
     def _globs(self) -> tuple[Globs, ...]:
-        """Compiled once, and only where there are any."""
+        """Compile the globs at the first use."""
         matched = self._matched
         if matched.globs is None:
             matched.globs = tuple(Globs(globs, self.base) for globs in (*(p.paths for p in self.files), self.exclude))
@@ -170,7 +171,7 @@ class Policy:
 
 
 def _merge(parts: Sequence[Part], *, advice: bool) -> FilePolicy:
-    """The parts that are about a file as one; later ones win."""
+    """Merge the parts that match a file; later ones override earlier ones."""
     fpp = oversize = table = None
     readers: tuple[str, ...] = ()
     for part in parts:
@@ -201,14 +202,14 @@ def with_options(
     readers: Sequence[str] = (),
     table: TableSchema | None = None,
 ) -> Policy:
-    """The policy as the options of one run change it.
+    """Return the policy with the options of one run applied.
 
-    What is typed is what is wanted now: a limit, readers or a table's schema take the place of the policy's
-    everywhere, for all files, some files and columns. Required columns come on top of the policy's, for all files.
-    Excluded files, severities and rules that are switched off stay as the policy has them: their reasons still hold.
+    A limit, readers or a table's schema replace those of the policy in every part, for all files, some files and
+    columns. Required columns are added to the policy's, for all files. Excluded files, severities and rules that are
+    switched off stay unchanged, because their reasons still apply.
 
     Raises:
-        UsageError: a limit out of range, an unknown reader.
+        UsageError: a limit is out of range, or a reader is unknown.
     """
     if max_fpp is not None and not 0 < max_fpp < 1:
         raise UsageError(f"a false-positive rate lies between 0 and 1, not at {max_fpp}")
@@ -223,24 +224,24 @@ def with_options(
     def part(old: Part, first: bool) -> Part:
         return old._replace(
             require=tuple(dict.fromkeys((*old.require, *require))) if first else old.require,
-            max_fpp=_instead(old.max_fpp, max_fpp, first),
-            max_oversize=_instead(old.max_oversize, max_oversize, first),
-            readers=_instead(old.readers, engines, first),
-            table=_instead(old.table, table, first),
+            max_fpp=_override(old.max_fpp, max_fpp, first),
+            max_oversize=_override(old.max_oversize, max_oversize, first),
+            readers=_override(old.readers, engines, first),
+            table=_override(old.table, table, first),
             columns=tuple(c._replace(limits=limits(c.limits)) for c in old.columns),
         )
 
     def limits(old: Limits) -> Limits:
         return old._replace(
-            max_fpp=_instead(old.max_fpp, max_fpp, False),
-            max_oversize=_instead(old.max_oversize, max_oversize, False),
+            max_fpp=_override(old.max_fpp, max_fpp, False),
+            max_oversize=_override(old.max_oversize, max_oversize, False),
         )
 
     return replace(policy, whole=part(policy.whole, True), files=tuple(part(p, False) for p in policy.files))
 
 
-def _instead(old: _T | None, option: _T | None, first: bool) -> _T | None:
-    """An option stands in the first part; later ones then say nothing of their own."""
+def _override(old: _T | None, option: _T | None, first: bool) -> _T | None:
+    """Return the setting of a part: an option goes to the first part and removes the setting from the others."""
     if option is None:
         return old
     return option if first else None

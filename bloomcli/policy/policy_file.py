@@ -1,7 +1,7 @@
-"""The policy file: ``bloom.toml``, or ``[tool.bloom]`` in pyproject.toml. Read strictly: nothing in it is ignored.
+"""The policy file: ``bloom.toml``, or ``[tool.bloom]`` in pyproject.toml. The parser is strict and ignores nothing.
 
-A key that isn't known, a value that can't be meant or that says what is said already is an error, with its line. All
-that is wrong with a file is told at once. `docs/policy.md` is the keys' reference.
+An unknown key, and a value that is invalid or redundant, is an error with its line. One error reports all problems of
+a file. The reference of the keys is `docs/policy.md`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _AT_END: Final = r" \(at end of document\)$"
 
 
 def find(start: str | os.PathLike[str]) -> Path | None:
-    """The policy file of a folder: its own or the nearest above's; bloom.toml goes before pyproject.toml.
+    """Return the policy file of a directory or of the nearest directory above it; None if there is none.
 
-    A pyproject.toml counts where it has a table ``[tool.bloom]``; one that isn't TOML, where it seems to have one, so
-    that `load` says what is wrong with it.
+    bloom.toml takes precedence over pyproject.toml, which counts only if it has a table ``[tool.bloom]``. An invalid
+    pyproject.toml counts if it contains the text ``tool.bloom``, so that `load` reports the problem.
 
     Args:
-        start: a folder, or a file in it.
+        start: a directory, or a file in it.
     """
     here = Path(os.path.abspath(start))  # noqa: PTH100  Path.absolute keeps `..`
     for folder in (here, *here.parents):
@@ -52,7 +52,7 @@ def _is_file(path: Path) -> bool:
         return is_file(path)
     except UnreadableError as error:
         if isinstance(error.__cause__, PermissionError):
-            return False  # a directory above that may not be searched: it isn't this team's
+            return False  # a parent directory without search permission belongs to somebody else
         raise
 
 
@@ -79,12 +79,12 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
 
     Args:
         path: the file.
-        readers: engines that are named besides: a table's schema in the file is for them then.
+        readers: engines from options, to which a table schema in the file then applies.
 
     Raises:
-        UnreadableError: it is there, and can't be read.
-        PolicyError: it isn't there, isn't TOML, or something in it can't be meant: with its line, and its keys in
-            `field`; where several things are wrong, each on a line of the message.
+        UnreadableError: the file exists but can't be read.
+        PolicyError: the file doesn't exist, isn't TOML or is invalid. The path has the line and `field` the key;
+            several problems are one line each in the message.
     """
     from bloomcli.policy.policy_keys import Keys
 
@@ -97,7 +97,9 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
         tool = table.get("tool")
         if not isinstance(tool, dict) or "bloom" not in tool:
             raise PolicyError(
-                "there is no table [tool.bloom]", path=name, hint=f"{NAME} needs none: its keys stand alone"
+                "there is no table [tool.bloom]",
+                path=name,
+                hint=f"or write {NAME}, which has the keys at its top level",
             )
         table = tool["bloom"]
     base = os.path.dirname(os.path.abspath(name))  # noqa: PTH100, PTH120  as in `find`
@@ -112,23 +114,23 @@ def _text(name: str) -> str:
     try:
         data = read_file(name, limits.POLICY_MAX_BYTES + 1)
     except OSError as error:
-        if (told := unreadable(error, name, "the policy")) is not None:
-            raise told from None
+        if (problem := unreadable(error, name, "the policy")) is not None:
+            raise problem from None
         init = "`bloom validate --init` writes one" if isinstance(error, FileNotFoundError) else None
         raise PolicyError(f"the policy can't be read: {reason(error)}", path=name, hint=init) from None
     except ValueError as error:  # a null byte
         raise PolicyError(f"the policy can't be read: {error}", path=name) from None
     if len(data) > limits.POLICY_MAX_BYTES:
-        raise PolicyError(f"larger than {limits.POLICY_MAX_BYTES:,} bytes: no policy", path=name)
+        raise PolicyError(f"larger than {limits.POLICY_MAX_BYTES:,} bytes, the limit for a policy", path=name)
     try:
         return _decode(data)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise PolicyError("not UTF-8, which TOML is", path=f"{name}:{line}", hint="save it as UTF-8") from None
+        raise PolicyError("not UTF-8, which TOML requires", path=f"{name}:{line}", hint="save it as UTF-8") from None
 
 
 def _decode(data: bytes) -> str:
-    """UTF-8, with the mark at its start that some editors write."""
+    """Decode UTF-8, with or without a byte order mark."""
     return data.decode("utf-8-sig")
 
 
@@ -139,8 +141,8 @@ def _toml(text: str, name: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         reason = str(error)
-        if (place := re.search(_AT_LINE, reason)) is not None:
-            where, column = f"{name}:{place[1]}", f", column {place[2]}"
+        if (position := re.search(_AT_LINE, reason)) is not None:
+            where, column = f"{name}:{position[1]}", f", column {position[2]}"
         else:
             where, column = f"{name}:{text.rstrip().count(chr(10)) + 1}", ", at the end"
         reason = re.sub(_AT_END, "", re.sub(_AT_LINE, "", reason))
@@ -150,7 +152,7 @@ def _toml(text: str, name: str) -> dict[str, Any]:
 
 
 def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...]) -> NoReturn:
-    """One error for all of them, in the order of their lines."""
+    """Raise one error with all problems, ordered by line."""
     from bloomcli.policy.toml_lines import lines
 
     known = lines(text)
@@ -169,14 +171,14 @@ def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...
         raise PolicyError(only.reason, path=where(only), field=field, hint=only.hint)
     listed = []
     for problem in ordered:
-        told = PolicyError(problem.reason, path=where(problem), field=_field((*within, *problem.at)) or None)
-        shown = f"  {told}" + (f"; {problem.hint}" if problem.hint else "")
-        listed.append("\n" + shown.replace("\n", "\\n"))
-    raise PolicyError(f"{len(ordered)} things are wrong{''.join(listed)}", path=name)
+        error = PolicyError(problem.reason, path=where(problem), field=_field((*within, *problem.at)) or None)
+        text = f"  {error}" + (f"; {problem.hint}" if problem.hint else "")
+        listed.append("\n" + text.replace("\n", "\\n"))
+    raise PolicyError(f"{len(ordered)} problems{''.join(listed)}", path=name)
 
 
 def _field(at: tuple[str | int, ...]) -> str:
-    """The keys as TOML has them: ``files[1].columns."user.*".max-fpp``."""
+    """Format a key path as in TOML: ``files[1].columns."user.*".max-fpp``."""
     import json
 
     text = ""

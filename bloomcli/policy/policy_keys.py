@@ -1,4 +1,4 @@
-"""The keys of a policy file, each with what its value must be; from the values that tomllib reads to a `Policy`."""
+"""The keys of a policy file: checks the values that tomllib parsed, and creates a `Policy` from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bloomcli.policy.table_schema import TableSchema
 
 At = tuple[str | int, ...]
-"""Where in the file: keys and positions in arrays, from the outermost."""
+"""A key path: keys and array indexes, the outermost first."""
 
 _PART: Final = (
     "require",
@@ -30,12 +30,12 @@ _PART: Final = (
     "off",
     "columns",
 )
-"""What may be asked of all files, and of some."""
+"""Keys for all files, and for some files."""
 TOP: Final = (*_PART, "exclude", "files")
 FILES: Final = ("paths", *_PART)
 COLUMN: Final = ("require", "max-fpp", "max-oversize", "off")
 _NEAR: Final = 0.6
-"""How much of a word must be a known one's for that to be offered."""
+"""The similarity from which a known word is suggested for a mistyped one."""
 
 _KINDS: Final = {
     bool: "a boolean",
@@ -49,7 +49,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is wrong with a policy file."""
+    """One problem in a policy file."""
 
     at: At
     reason: str
@@ -57,17 +57,17 @@ class Problem:
 
 
 class Keys:
-    """Reads tables; what is wrong with them gathers in `problems`, and is left out of what is given back."""
+    """Checks the tables of a policy file. Invalid settings go to `problems` and are missing in the result."""
 
     def __init__(self, base: str, *, readers: bool = False) -> None:
         self.problems: list[Problem] = []
         self._base = base
         self._readers_known = readers
-        """Readers are named elsewhere, if not here."""
+        """Options name readers."""
         self._schemas: dict[str, TableSchema | None] = {}
 
     def policy(self, table: object, *, path: str) -> Policy:
-        """The whole file."""
+        """Return the policy of the whole file."""
         found = self._table(table, (), TOP)
         files = []
         elements = list(self._array(found, "files", ()))
@@ -86,25 +86,26 @@ class Keys:
         )
 
     def _for_readers(self, parts: Sequence[Part], tables: Sequence[tuple[At, object]]) -> None:
-        """A table's schema says nothing where no part, and nobody else, names a reader."""
+        """Report a table's schema that has no effect because neither the file nor the options name a reader."""
         if self._readers_known or any(isinstance(table, dict) and table.get("readers") for _, table in tables):
             return
         for part, (at, _) in zip(parts, tables, strict=True):
             if part.table is not None:
                 hint = 'readers = ["spark", "trino"], or --readers'
-                self._wrong((*at, "table-schema"), "a table's schema is for readers, and none is named", hint)
+                reason = "no effect: a table's schema applies to readers, and none is set"
+                self._wrong((*at, "table-schema"), reason, hint)
 
     def _files(self, element: object, at: At) -> Part:
         found = self._table(element, at, FILES)
         if not isinstance(element, dict):
             return Part()
         if not element.get("paths", True):
-            self._wrong((*at, "paths"), "no glob: the part is about no file", "leave [[files]] out for all files")
+            self._wrong((*at, "paths"), "an empty list matches no file", "leave [[files]] out for all files")
         elif "paths" not in element:
-            hint = 'paths = ["orders/**"]; what is asked of all files stands above the first [[files]]'
-            self._wrong(at, "a part without paths", hint)
+            hint = 'paths = ["orders/**"]; keys for all files go above the first [[files]]'
+            self._wrong(at, "[[files]] without paths", hint)
         elif len(element) == 1:
-            self._wrong(at, "nothing is asked of these files", f"its keys: {', '.join(_PART)}")
+            self._wrong(at, "no requirements for these files", f"its keys: {', '.join(_PART)}")
         return self._part(found, at, self._globs(found, "paths", at))
 
     def _same_files(self, files: list[Part], indexes: list[int]) -> None:
@@ -113,7 +114,7 @@ class Keys:
             other = first.setdefault(frozenset(part.paths), index)
             if part.paths and other != index:
                 reason = f"the same paths as files[{other}]"
-                self._wrong(("files", index, "paths"), reason, "put the two parts together")
+                self._wrong(("files", index, "paths"), reason, "merge the two parts")
 
     def _part(self, found: Mapping[str, Any], at: At, paths: tuple[str, ...] = ()) -> Part:
         require = self._names(found, "require", at, "column")
@@ -134,7 +135,7 @@ class Keys:
         columns = found.get("columns", {})
         at = (*at, "columns")
         if not isinstance(columns, dict):
-            self._wrong(at, f"{_kind(columns)} where a table is wanted", '[columns."user.*"]')
+            self._wrong(at, f"expected a table, found {_kind(columns)}", '[columns."user.*"]')
             return
         for name, value in columns.items():
             here = (*at, name)
@@ -142,11 +143,11 @@ class Keys:
                 self._wrong(here, "the column's name is empty")
                 continue
             if isinstance(value, dict) and not value:
-                self._wrong(here, "nothing is asked of the column", f"its keys: {', '.join(COLUMN)}")
+                self._wrong(here, "no requirements for the column", f"its keys: {', '.join(COLUMN)}")
             part = self._table(value, here, COLUMN)
             wanted = self._true(part, here)
             if wanted and name in required:
-                self._wrong((*here, "require"), f"require has {name!r} already", "say it once")
+                self._wrong((*here, "require"), f"{name!r} is also in the list require", "remove one of them")
             yield ColumnPart(
                 names=(name,),
                 limits=Limits(require=wanted, max_fpp=self._rate(part, here), max_oversize=self._factor(part, here)),
@@ -156,10 +157,10 @@ class Keys:
     def _true(self, found: Mapping[str, Any], at: At) -> bool:
         value = found.get("require")
         if value is False:
-            hint = "leave it out; for columns that a glob requires too much of: off.filter-required, with a reason"
-            self._wrong((*at, "require"), "false takes nothing back: required columns add up", hint)
+            hint = "leave it out; for a column that a glob shouldn't require: off.filter-required, with a reason"
+            self._wrong((*at, "require"), "false has no effect: required columns accumulate", hint)
         elif value is not None and value is not True:
-            self._wrong((*at, "require"), f"{_kind(value)} where true is wanted")
+            self._wrong((*at, "require"), f"expected true, found {_kind(value)}")
         return value is True
 
     def _rate(self, found: Mapping[str, Any], at: At) -> float | None:
@@ -184,7 +185,7 @@ class Keys:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            self._wrong((*at, key), f"{_kind(value)} where a number is wanted")
+            self._wrong((*at, key), f"expected a number, found {_kind(value)}")
             return None
         try:
             return float(value)
@@ -196,9 +197,9 @@ class Keys:
         off = {}
         for name, reason, here in self._rules(found, "off", at):
             if not isinstance(reason, str):
-                self._wrong(here, f"{_kind(reason)} where the reason is wanted", "why it is right to switch it off")
+                self._wrong(here, f"expected a reason, found {_kind(reason)}", "state why the rule is switched off")
             elif not reason.strip():
-                self._wrong(here, "the reason is empty", "say why, for those who read it later")
+                self._wrong(here, "the reason is empty", "state why the rule is switched off")
             else:
                 off[name] = reason
         return off
@@ -208,28 +209,28 @@ class Keys:
         known = [severity.value for severity in Severity]
         for name, value, here in self._rules(found, "severity", at):
             if not isinstance(value, str):
-                self._wrong(here, f"{_kind(value)} where a severity is wanted", ", ".join(known))
+                self._wrong(here, f"expected a severity, found {_kind(value)}", ", ".join(known))
             elif value not in known:
                 hint = "a rule is switched off in [off], with a reason" if value == "off" else None
-                self._wrong(here, f"there is no severity {value!r}", hint or _near(value.lower(), known))
+                self._wrong(here, f"unknown severity {value!r}", hint or _near(value.lower(), known))
             elif name in off:
-                self._wrong(here, "the rule is switched off beside: it has no severity", "take one of the two out")
+                self._wrong(here, "no effect: the rule is also switched off", "remove one of them")
             else:
                 severities[name] = Severity(value)
         return severities
 
     def _rules(self, found: Mapping[str, Any], key: str, at: At) -> Iterator[tuple[str, object, At]]:
-        """The entries of a table whose keys are rules."""
+        """Yield the entries of a table whose keys are rules."""
         table = found.get(key, {})
         if not isinstance(table, dict):
-            self._wrong((*at, key), f"{_kind(table)} where a table of rules is wanted")
+            self._wrong((*at, key), f"expected a table of rules, found {_kind(table)}")
             return
         for name, value in table.items():
             here = (*at, key, name)
             try:
                 rule(name)
             except UsageError as error:
-                self._wrong(here, error.reason, _elsewhere(name) or error.hint)
+                self._wrong(here, error.reason, _location_hint(name) or error.hint)
             else:
                 yield name, value, here
 
@@ -247,7 +248,7 @@ class Keys:
                 self._wrong(here, error.reason, error.hint)
                 continue
             if one in known:
-                self._wrong(here, f"{name!r} is the same as {known[one]!r}", "say it once")
+                self._wrong(here, f"{name!r} is the same as {known[one]!r}", "remove one of them")
             known.setdefault(one, name)
         return tuple(known)
 
@@ -257,7 +258,7 @@ class Keys:
             return None
         at = (*at, "table-schema")
         if not isinstance(value, str):
-            self._wrong(at, f"{_kind(value)} where a file's name is wanted")
+            self._wrong(at, f"expected a file's name, found {_kind(value)}")
             return None
         if not value.strip():
             self._wrong(at, "the file's name is empty")
@@ -269,7 +270,7 @@ class Keys:
     def _read_schema(self, value: str, at: At) -> TableSchema | None:
         from bloomcli.policy.table_schema import read
 
-        path = os.path.join(self._base, value)  # noqa: PTH118  the name is shown as it was typed
+        path = os.path.join(self._base, value)  # noqa: PTH118  errors contain the name as written
         try:
             return read(path)
         except BloomError as error:
@@ -282,26 +283,26 @@ class Keys:
             here = (*at, key, found[key].index(glob))
             reason = globs.problem(glob)
             if reason is not None:
-                self._wrong(here, f"{glob!r} can't be meant: {reason}")
+                self._wrong(here, f"invalid glob {glob!r}: {reason}")
             elif not kept and glob.startswith("!"):
                 self._wrong(
-                    here, f"{glob!r} makes an exception from nothing", "a glob that takes files in goes before"
+                    here, f"{glob!r} has no effect: no glob before it includes files", "put such a glob before it"
                 )
             else:
                 kept.append(glob)
         return tuple(kept)
 
     def _names(self, found: Mapping[str, Any], key: str, at: At, noun: str) -> tuple[str, ...]:
-        """An array of strings, each there once and none empty."""
+        """Return an array of strings without duplicates and empty strings."""
         names: dict[str, None] = {}
         for index, name in self._array(found, key, at):
             here = (*at, key, index)
             if not isinstance(name, str):
-                self._wrong(here, f"{_kind(name)} where a {noun}'s name is wanted")
+                self._wrong(here, f"expected a {noun}'s name, found {_kind(name)}")
             elif not name.strip():
                 self._wrong(here, f"an empty {noun}")
             elif name in names:
-                self._wrong(here, f"{name!r} is there twice", "say it once")
+                self._wrong(here, f"{name!r} is listed twice", "remove one of them")
             else:
                 names[name] = None
         return tuple(names)
@@ -311,19 +312,19 @@ class Keys:
         if not isinstance(value, list):
             hint = f"{key} = [{value!r}]".replace("'", '"') if isinstance(value, str) else None
             hint = "[[files]], with two brackets" if key == "files" else hint
-            self._wrong((*at, key), f"{_kind(value)} where an array is wanted", hint)
+            self._wrong((*at, key), f"expected an array, found {_kind(value)}", hint)
             return
         yield from enumerate(value)
 
     def _table(self, value: object, at: At, known: Collection[str]) -> dict[str, Any]:
-        """The known keys of a table."""
+        """Return the known keys of a table."""
         if not isinstance(value, dict):
-            self._wrong(at, f"{_kind(value)} where a table is wanted")
+            self._wrong(at, f"expected a table, found {_kind(value)}")
             return {}
         for key in value:
             if key not in known:
                 dotted = _dotted(key, value[key], at) if known is COLUMN else None
-                self._wrong((*at, key), f"there is no key {key!r} here", dotted or _meant(key, known))
+                self._wrong((*at, key), f"unknown key {key!r}", dotted or _key_hint(key, known))
         return {key: item for key, item in value.items() if key in known}
 
     def _wrong(self, at: At, reason: str, hint: str | None = None) -> None:
@@ -335,9 +336,9 @@ def _kind(value: object) -> str:
 
 
 def _dotted(key: str, value: object, at: At) -> str | None:
-    """What ``[columns.user.email]`` was meant to be: TOML takes the dots of a column's name for tables in tables.
+    """Return the hint for ``[columns.user.email]``, in which TOML takes the dots of the column's name for nesting.
 
-    None where the table within isn't one of a column.
+    None if the nested table isn't that of a column.
     """
     outer, name = [step for step in at if isinstance(step, str)], key
     while isinstance(value, dict) and not value.keys() & set(COLUMN):
@@ -358,19 +359,19 @@ def _near(name: str, known: Collection[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known)}"
 
 
-def _meant(key: str, known: Collection[str]) -> str:
-    """What a key that isn't known here is, elsewhere."""
+def _key_hint(key: str, known: Collection[str]) -> str:
+    """Return the hint for an unknown key."""
     if key in RULES:
         return f'severity.{key} = "note", or off.{key} = "the reason"'
-    return _elsewhere(key) or _near(key.lower(), known)
+    return _location_hint(key) or _near(key.lower(), known)
 
 
-def _elsewhere(key: str) -> str | None:
-    """Where a key belongs that isn't known here: in TOML, what follows a table's header is of that table."""
+def _location_hint(key: str) -> str | None:
+    """Return where a misplaced key belongs: in TOML, keys after a table's header belong to that table."""
     if key == "tool":
-        return "[tool.bloom] is for pyproject.toml; here the keys stand alone"
+        return "[tool.bloom] is for pyproject.toml; here the keys are at the top level"
     if key in FILES[1:]:
-        return f"{key} stands above the tables, for all files, or directly below [[files]], for some"
+        return f"{key} goes above the tables, for all files, or directly below [[files]], for some files"
     if key in TOP:
-        return f"{key} stands above the tables, once for the whole policy"
-    return "paths are of [[files]]" if key == "paths" else None
+        return f"{key} goes above the tables, once for the whole policy"
+    return "paths belongs to [[files]]" if key == "paths" else None

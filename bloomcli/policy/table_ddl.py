@@ -1,12 +1,12 @@
-"""A table's schema as SQL: a list of columns, alone or within CREATE TABLE, in the dialects of Spark, Hive, Trino,
-DuckDB and Iceberg.
+"""Parses a table's schema in SQL: a list of columns, or CREATE TABLE, in the dialects of Spark, Hive, Trino, DuckDB
+and Iceberg.
 
     columns = column {"," column} | STRUCT <columns>
     column  = name [":"] type {option}
     type    = name ["(" figures ")"] | ARRAY/LIST <type> | MAP <type, type> | STRUCT/ROW <name [":"] type, ...>
 
-Types may stand in <> or (). A type may end in [] (DuckDB's lists). Options (NOT NULL, COMMENT '...', DEFAULT ...) and
-table constraints are passed over.
+Nested types may use <> or (). A type may end in [] (DuckDB's lists). Options (NOT NULL, COMMENT '...', DEFAULT ...)
+and table constraints are skipped.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ _CONSTRAINTS: Final = {
     "constraint": (),
     "like": (),
 }
-"""What starts a table constraint, and what then has to follow where the word may be a column's name too."""
+"""The first words of table constraints, and the words that must follow if the first may also be a column's name."""
 _CREATED: Final = {"table", "external", "or", "temporary", "temp", "global", "local", "unlogged", "transient"}
-"""What may follow CREATE or REPLACE; a column may have these names too."""
+"""Words that may follow CREATE or REPLACE. CREATE and REPLACE may also be names of columns."""
 _DEFAULT_DECIMAL: Final = (10, 0)
-"""Spark's and Hive's DECIMAL without figures."""
+"""Precision and scale of DECIMAL without parameters in Spark and Hive."""
 _FIGURE_DIGITS: Final = 9
-"""Digits of a length, precision or scale; none is longer."""
+"""The maximum number of digits of a length, precision or scale."""
 
 
 class Token(NamedTuple):
-    """One token: its text (unquoted), whether it was quoted, and where it starts."""
+    """One token: its unquoted text, its kind, and its position in characters."""
 
     text: str
     kind: str
     at: int
 
     def word(self) -> str:
-        """In lower case, for keywords; a quoted name is none."""
+        """Return the text in lower case, to compare with keywords; empty for a quoted name."""
         return self.text.lower() if self.kind in {"word", "sign"} else ""
 
 
 def parse(text: str, path: str) -> StructType:
-    """The table's columns. Raises UsageError with the line and the byte offset."""
+    """Parse the table's columns. Raises UsageError with the line and the byte offset."""
     return _Parser(text, path).table()
 
 
@@ -97,7 +97,7 @@ class _Parser:
         return token
 
     def accept(self, *words: str) -> bool:
-        """Take the next token if it is one of these."""
+        """Consume the next token if it is one of these."""
         if self.peek().word() in words:
             self.next += 1
             return True
@@ -105,14 +105,15 @@ class _Parser:
 
     def expect(self, sign: str) -> None:
         if not self.accept(sign):
-            self.fault(f"{self.shown()} where {sign!r} should be")
+            self.fault(f"expected {sign!r}, found {self.next_text()}")
 
-    def shown(self) -> str:
+    def next_text(self) -> str:
+        """Return the next token as text for errors."""
         token = self.peek()
         return "the end" if token.kind == "end" else repr(token.text[:40])
 
     def table(self) -> StructType:
-        """The whole text."""
+        """Parse the whole text."""
         if self.peek().word() == "struct" and self.peek(1).word() == "<":
             self.next += 1
             return self.all_of(self.struct(0).fields)
@@ -125,21 +126,21 @@ class _Parser:
                     self.fault("a CREATE TABLE without a list of columns")
                 self.next += 1
             columns = tuple(self.columns(")"))
-            self.next = len(self.tokens) - 1  # what follows (USING, PARTITIONED BY, ...) is not about types
+            self.next = len(self.tokens) - 1  # the rest (USING, PARTITIONED BY, ...) doesn't affect types
             return self.all_of(columns)
         return self.all_of(tuple(self.columns("")))
 
     def all_of(self, columns: tuple[tuple[str, AnyType], ...]) -> StructType:
-        """These columns, where there are some and nothing is behind them."""
+        """Return these columns if the text ends here and there is at least one."""
         self.accept(";")
         if self.peek().kind != "end":
-            self.fault(f"{self.shown()} behind the columns")
+            self.fault(f"unexpected {self.next_text()} after the columns")
         if not columns:
             self.fault("no columns")
         return StructType(columns)
 
     def columns(self, closing: str) -> list[tuple[str, AnyType]]:
-        """Columns up to the closing sign, or up to the end."""
+        """Parse columns up to the closing sign, or to the end if it is empty."""
         found: list[tuple[str, AnyType]] = []
         while not (closing and self.accept(closing)):
             if not closing and self.peek().kind == "end":
@@ -170,11 +171,11 @@ class _Parser:
         token = self.take()
         if token.kind not in {"word", "quoted"} or not token.text:
             self.next -= 1
-            self.fault(f"{self.shown()} where a column's name should be")
+            self.fault(f"expected a column's name, found {self.next_text()}")
         return token.text
 
     def options(self) -> None:
-        """Pass over what stands between a type and the next comma or closing sign, brackets balanced."""
+        """Skip everything between a type and the next comma or closing sign, with balanced brackets."""
         depth: list[Token] = []
         while True:
             token = self.peek()
@@ -192,7 +193,7 @@ class _Parser:
             self.next += 1
 
     def type(self, depth: int) -> AnyType:
-        """One type, with DuckDB's [] behind it."""
+        """Parse one type, including DuckDB's []."""
         if depth > limits.TABLE_SCHEMA_MAX_DEPTH:
             self.fault(f"the types nest deeper than {limits.TABLE_SCHEMA_MAX_DEPTH}")
         found = self.plain_type(depth)
@@ -210,7 +211,7 @@ class _Parser:
         token = self.take()
         if token.kind != "word":
             self.next -= 1
-            self.fault(f"{self.shown()} where a type should be")
+            self.fault(f"expected a type, found {self.next_text()}")
         word = token.word()
         if word in {"array", "list"} and self.peek().word() in _CLOSING:
             closing = self.opening()
@@ -247,7 +248,7 @@ class _Parser:
     def scalar(self, token: Token) -> TableType:
         name = canonical(token.text)
         if name is None:
-            self.fault(f"{token.text[:40]!r} is no type", token, near_types(token.text[:40]))
+            self.fault(f"unknown type {token.text[:40]!r}", token, near_types(token.text[:40]))
         if name == "DOUBLE":
             self.accept("precision")
         figures = self.figures() if self.peek().word() == "(" else ()
@@ -261,7 +262,7 @@ class _Parser:
         return TableType(name=name, precision=precision, scale=scale)
 
     def figures(self) -> tuple[int, ...]:
-        """(9, 2), (10), (max)."""
+        """Parse a type's parameters: (9, 2), (10), (max)."""
         self.expect("(")
         found = []
         while not self.accept(")"):
@@ -271,5 +272,5 @@ class _Parser:
             if token.text.isdecimal() and len(token.text) <= _FIGURE_DIGITS:
                 found.append(int(token.text))
             elif token.kind != "word" and token.text != ",":
-                self.fault(f"{token.text[:40]!r} among a type's figures", token)
+                self.fault(f"unexpected {token.text[:40]!r} in a type's parameters", token)
         return tuple(found)

@@ -1,4 +1,4 @@
-"""A table's schema in JSON: Spark's (`df.schema.json()`), Iceberg's schema, or Iceberg's table metadata.
+"""Parses a table's schema in JSON: Spark's (`df.schema.json()`), an Iceberg schema, or Iceberg table metadata.
 
 Sources: the Iceberg specification's appendix C (JSON serialization), Spark's DataType.fromJson.
 """
@@ -16,13 +16,13 @@ from bloomcli.policy.table_types import AnyType, ListType, MapType, StructType, 
 HINT: Final = "give Spark's `df.schema.json()`, an Iceberg schema or metadata.json, or columns as in CREATE TABLE"
 _SCALAR: Final = re.compile(r"\s*(\w+)\s*(?:[(\[]\s*([^)\]]*?)\s*[)\]])?(?:\s+collate\s+\S+)?\s*", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"(\d{1,4})\s*,\s*(-?\d{1,4})")
-_SHOWN: Final = 80
-"""Characters of a place that nests too deep."""
+_FIELD_MAX: Final = 80
+"""The number of characters in the field path of an error about nesting."""
 _INTERVAL: Final = "interval"
 
 
 def parse(text: str, path: str) -> StructType:
-    """The table's columns. Raises UsageError with the place in the JSON."""
+    """Parse the table's columns. Raises UsageError with the field path in the JSON."""
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -32,7 +32,7 @@ def parse(text: str, path: str) -> StructType:
             offset=len(text[: error.pos].encode("utf-8", "surrogatepass")),
             hint=HINT,
         ) from None
-    except (ValueError, RecursionError):  # a number of thousands of digits; braces nested by the thousand
+    except (ValueError, RecursionError):  # a number with thousands of digits; thousands of nested braces
         raise UsageError("not a table's schema", path=path, hint=HINT) from None
     place = ""
     if isinstance(document, dict) and ("schemas" in document or "schema" in document):
@@ -47,7 +47,7 @@ def _fault(reason: str, path: str, place: str, hint: str = HINT) -> NoReturn:
 
 
 def _current(document: dict[str, Any], path: str) -> tuple[Any, str]:
-    """The current schema of Iceberg's table metadata, and where it is. Version 1 may have one schema only."""
+    """Return the current schema of Iceberg table metadata, and its path. Version 1 may have a single schema."""
     schemas, wanted = document.get("schemas"), document.get("current-schema-id")
     if not isinstance(schemas, list) or wanted is None:
         return document.get("schema"), "schema"
@@ -73,7 +73,7 @@ def _struct(node: dict[str, Any], path: str, place: str, depth: int) -> StructTy
 
 def _type(node: Any, path: str, place: str, depth: int) -> AnyType:
     if depth > limits.TABLE_SCHEMA_MAX_DEPTH:
-        _fault(f"the schema nests deeper than {limits.TABLE_SCHEMA_MAX_DEPTH}", path, place[:_SHOWN] + "...")
+        _fault(f"the schema nests deeper than {limits.TABLE_SCHEMA_MAX_DEPTH}", path, place[:_FIELD_MAX] + "...")
     if isinstance(node, str):
         return _scalar(node, path, place)
     kind = node.get("type") if isinstance(node, dict) else None
@@ -98,10 +98,10 @@ def _scalar(text: str, path: str, place: str) -> TableType:
     if match is None:
         if text.lower().startswith(_INTERVAL):
             return TableType(name="INTERVAL")
-        _fault(f"{text[:40]!r} is no type", path, place, near_types(text[:40]))
+        _fault(f"unknown type {text[:40]!r}", path, place, near_types(text[:40]))
     name = canonical(match[1])
     if name is None:
-        _fault(f"{text[:40]!r} is no type", path, place, near_types(match[1]))
+        _fault(f"unknown type {text[:40]!r}", path, place, near_types(match[1]))
     if name != "DECIMAL":
         return TableType(name=name)
     digits = _DIGITS.fullmatch(match[2] or "")

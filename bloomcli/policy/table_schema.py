@@ -1,4 +1,4 @@
-"""A table's schema, read from a file (`--table-schema FILE`): JSON of Spark or Iceberg, or columns as SQL."""
+"""Reads a table's schema from a file (`--table-schema FILE`): JSON of Spark or Iceberg, or columns in SQL."""
 
 from __future__ import annotations
 
@@ -14,25 +14,31 @@ from bloomcli.storage.os_errors import read_file, unreadable
 __all__ = ["TableSchema", "TableType", "parse", "read"]
 
 _TEXT: Final = (
-    "a table's schema is text: JSON of Spark or Iceberg (not packed by gzip), or columns as in CREATE TABLE"
+    "a table's schema is text: JSON of Spark or Iceberg (not compressed by gzip), or columns as in CREATE TABLE"
 )
 
 
 def read(path: str | os.PathLike[str]) -> TableSchema:
-    """Read a table's schema from a local file. Raises UsageError with the place in the file,
-    UnreadableError where it is there and can't be read."""
+    """Read a table's schema from a local file.
+
+    Raises:
+        UsageError: the file doesn't exist or is no schema. The error has the location in the file.
+        UnreadableError: the file exists but can't be read.
+    """
     name = os.fspath(path)
     try:
         data = read_file(name, limits.TABLE_SCHEMA_MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        told = unreadable(error, name, "the table's schema") if isinstance(error, OSError) else None
-        if told is not None:
-            raise told from None
+        problem = unreadable(error, name, "the table's schema") if isinstance(error, OSError) else None
+        if problem is not None:
+            raise problem from None
         why = getattr(error, "strerror", None) or "not a path"
         raise UsageError(f"the table's schema can't be read: {why}", path=name, hint="name a local file") from None
     if len(data) > limits.TABLE_SCHEMA_MAX_BYTES:
         raise UsageError(
-            f"a table's schema of more than {limits.TABLE_SCHEMA_MAX_BYTES} bytes", path=name, hint=_TEXT
+            f"larger than {limits.TABLE_SCHEMA_MAX_BYTES:,} bytes, the limit for a table's schema",
+            path=name,
+            hint=_TEXT,
         )
     try:
         text = data.decode("utf-8-sig")
@@ -42,6 +48,6 @@ def read(path: str | os.PathLike[str]) -> TableSchema:
 
 
 def parse(text: str, path: str) -> TableSchema:
-    """Read a table's schema; `path` says in errors where the text is from. Raises UsageError."""
-    of_kind = table_json.parse if text.lstrip()[:1] in {"{", "["} else table_ddl.parse
-    return TableSchema(path=path, root=of_kind(text, path))
+    """Parse a table's schema; `path` names the file in errors. Raises UsageError."""
+    parser = table_json.parse if text.lstrip()[:1] in {"{", "["} else table_ddl.parse
+    return TableSchema(path=path, root=parser(text, path))

@@ -1,8 +1,8 @@
-"""A table's schema: its columns' types, found by the path that a file has for them.
+"""A table's schema: the types of its columns, by the columns' paths in a file.
 
 Files and engines name the levels of lists and maps differently: `tags.list.element` (the Parquet specification),
-`tags.bag.array_element` (Hive), `tags.array` (Avro), `tags._elem` (orc-core). So a path is walked along the
-table's own types, and such levels are stepped over only where the table has a list or a map.
+`tags.bag.array_element` (Hive), `tags.array` (Avro), `tags._elem` (orc-core). Therefore a path is followed through
+the table's types, and such levels are skipped only if the table has a list or a map there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LISTS: Final = ("list", "bag", "array")
 """Names of a list's repeated group."""
 _ELEMENTS: Final = ("element", "item", "array_element", "array", "_elem")
 _TUPLE: Final = "_tuple"
-"""parquet-thrift's lists end their repeated field's name so."""
+"""The suffix of the repeated field's name in parquet-thrift's lists."""
 _MAPS: Final = ("key_value", "map", "entries")
 """Names of a map's repeated group."""
 _KEYS: Final = ("key", "_key")
@@ -50,16 +50,16 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableType:
-    """The type of one column of values."""
+    """The type of a leaf column."""
 
     name: str
-    """One name for what engines name differently: ``INT``, ``BIGINT``, ``DECIMAL``, ``STRING``, ..."""
+    """The canonical name, for all engines: ``INT``, ``BIGINT``, ``DECIMAL``, ``STRING``, ..."""
     precision: int = 0
     """Decimals only."""
     scale: int = 0
 
     def __str__(self) -> str:
-        """As SQL writes it."""
+        """Return the type in SQL."""
         return f"{self.name}({self.precision},{self.scale})" if self.name == "DECIMAL" else self.name
 
 
@@ -80,7 +80,7 @@ class MapType:
 
 @dataclass(frozen=True, slots=True)
 class StructType:
-    """Named fields, in order; the whole table is one."""
+    """Named fields, in order. The table itself is a struct."""
 
     fields: tuple[tuple[str, AnyType], ...]
 
@@ -89,12 +89,12 @@ AnyType = TableType | ListType | MapType | StructType
 
 
 def canonical(name: str) -> str | None:
-    """The one name of a type that engines name differently; None for no type's."""
+    """Return the canonical name of a type, for all engines; None if there is no such type."""
     return _NAMES.get(name.lower())
 
 
 def near_types(name: str) -> str:
-    """What to say of a name that is no type's."""
+    """Return the hint for an unknown type's name."""
     near = near_names(name.lower(), _NAMES, n=3, cutoff=0.5)
     return (
         f"did you mean {' or '.join(near)}?" if near else "types are those of Spark, Hive, Trino, DuckDB or Iceberg"
@@ -103,14 +103,14 @@ def near_types(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
-    """What a table says of its columns."""
+    """The columns of a table and their types."""
 
     path: str
-    """The file that it was read from."""
+    """The schema's file."""
     root: StructType
 
     def leaves(self) -> Iterator[tuple[str, TableType]]:
-        """Every column of values: its dotted path, lists' elements and maps' sides by their usual names."""
+        """Yield the dotted path and type of every leaf column. Levels are named `element`, `key` and `value`."""
         waiting: list[tuple[tuple[str, ...], AnyType]] = [((), self.root)]
         while waiting:
             steps, node = waiting.pop()
@@ -127,10 +127,10 @@ class TableSchema:
             waiting += reversed(below)
 
     def type_of(self, path: str) -> TableType | None:
-        """The type that the table has for a file's leaf path.
+        """Return the table's type for a file's leaf path.
 
-        Names are compared as they are first, then in any case, as Spark and Hive do. None where the table has no
-        such column, or several of different types that the path might mean.
+        Names are compared exactly, then without regard to case, as in Spark and Hive. None if the table has no such
+        column, or if the path matches several of different types.
         """
         for fold in (_same, str.lower):
             found = set(_walk(self.root, fold(path), fold))
@@ -144,7 +144,8 @@ def _same(text: str) -> str:
 
 
 def _walk(root: AnyType, path: str, fold: Callable[[str], str]) -> Iterator[TableType]:
-    """Every leaf type that a path can mean. States are visited once, so time is bounded by types times steps."""
+    """Yield every leaf type that matches a path. Each state is visited once, which bounds time by types times
+    steps."""
     waiting: list[tuple[AnyType, int]] = [(root, 0)]
     seen: set[tuple[int, int]] = set()
     while waiting:
@@ -157,25 +158,25 @@ def _walk(root: AnyType, path: str, fold: Callable[[str], str]) -> Iterator[Tabl
                 yield node
         elif isinstance(node, StructType):
             waiting += [
-                (child, end) for name, child in node.fields if (end := _past(path, at, fold(name))) is not None
+                (child, end) for name, child in node.fields if (end := _skip_name(path, at, fold(name))) is not None
             ]
         elif isinstance(node, ListType):
-            waiting += [(node.element, end) for end in _past_list(path, at)]
+            waiting += [(node.element, end) for end in _skip_list(path, at)]
         else:
-            for start in _past_any(path, at, _MAPS, stay=True):
-                waiting += [(node.key, end) for end in _past_any(path, start, _KEYS)]
-                waiting += [(node.value, end) for end in _past_any(path, start, _VALUES)]
+            for start in _skip_any(path, at, _MAPS, stay=True):
+                waiting += [(node.key, end) for end in _skip_any(path, start, _KEYS)]
+                waiting += [(node.value, end) for end in _skip_any(path, start, _VALUES)]
 
 
-def _past(path: str, at: int, name: str) -> int | None:
-    """Where the path goes on behind a name, which may have dots of its own; None where it has another one."""
+def _skip_name(path: str, at: int, name: str) -> int | None:
+    """Return the position after a name, which may contain dots; None if the path has another name there."""
     end = at + len(name)
     if at < len(path) and path.startswith(name, at) and path[end : end + 1] in {"", "."}:
         return end + 1
     return None
 
 
-def _past_any(path: str, at: int, names: tuple[str, ...], *, stay: bool = False) -> Iterator[int]:
+def _skip_any(path: str, at: int, names: tuple[str, ...], *, stay: bool = False) -> Iterator[int]:
     if stay:
         yield at
     step = path[at:].partition(".")[0]
@@ -183,11 +184,11 @@ def _past_any(path: str, at: int, names: tuple[str, ...], *, stay: bool = False)
         yield at + len(step) + 1
 
 
-def _past_list(path: str, at: int) -> Iterator[int]:
-    """Behind a list's levels: none (a repeated field), one (of either name), or two."""
+def _skip_list(path: str, at: int) -> Iterator[int]:
+    """Yield the positions after a list's levels: none (a repeated field), one (of either name), or two."""
     yield at
-    yield from _past_any(path, at, _ELEMENTS)
+    yield from _skip_any(path, at, _ELEMENTS)
     step = path[at:].partition(".")[0]
     if step.lower() in _LISTS or step.lower().endswith(_TUPLE):
         yield at + len(step) + 1
-        yield from _past_any(path, at + len(step) + 1, _ELEMENTS)
+        yield from _skip_any(path, at + len(step) + 1, _ELEMENTS)

@@ -1,6 +1,6 @@
-"""Where the keys of a TOML text stand. `tomllib` reads the values but doesn't say; a syntax tree does.
+"""Finds the line numbers of keys in a TOML text, from a syntax tree; `tomllib` doesn't report them.
 
-Only asked when there is something to say about a policy file: the tree's library is imported then, and not before.
+It is needed only for the errors of a policy file, so the tree's library is imported only then.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 KeyPath: TypeAlias = tuple[str | int, ...]
-"""Keys and positions in arrays, from the outermost: ``("files", 1, "paths", 0)``."""
+"""Keys and array indexes, the outermost first: ``("files", 1, "paths", 0)``."""
 
 
 def lines(text: str) -> dict[KeyPath, int]:
-    """The line, from 1, on which each key, table and array element of a valid TOML text is first named.
+    """Return the line, from 1, of the first occurrence of each key, table and array element of a valid TOML text.
 
-    Nothing where the tree doesn't cover all of the text (a newer TOML than its grammar knows): no line is better than
-    a wrong one.
+    The result is empty if the tree's grammar doesn't cover the text (a newer version of TOML), to avoid wrong lines.
     """
     import tree_sitter_toml
     from tree_sitter import Language, Parser
@@ -29,31 +28,31 @@ def lines(text: str) -> dict[KeyPath, int]:
     root = Parser(Language(tree_sitter_toml.language())).parse(normal.encode()).root_node
     if root.has_error:
         return {}
-    places = _Places()
+    collector = _LineCollector()
     for node in root.named_children:
         if node.type == "pair":
-            places.pair(node, ())
+            collector.pair(node, ())
         elif node.type in {"table", "table_array_element"}:
-            places.table(node)
-    return places.found
+            collector.table(node)
+    return collector.found
 
 
-class _Places:
-    """The lines, as they are collected in the order of the text."""
+class _LineCollector:
+    """Collects the lines in the order of the text."""
 
     def __init__(self) -> None:
         self.found: dict[KeyPath, int] = {}
         self._tables: Counter[KeyPath] = Counter()
-        """For each array of tables, how many were begun."""
+        """For each array of tables, the number of its tables so far."""
 
     def table(self, node: Node) -> None:
-        """``[a.b]`` or ``[[a.b]]`` with the pairs below it."""
+        """Collect ``[a.b]`` or ``[[a.b]]`` with the pairs below it."""
         header, *pairs = node.named_children
         at: KeyPath = ()
         *outer, last = _keys(header)
         for key in outer:
             at = self._named((*at, key), header)
-            if at in self._tables:  # a table within the one begun last
+            if at in self._tables:  # a table nested in the last one of the array
                 at = (*at, self._tables[at] - 1)
         at = self._named((*at, last), header)
         if node.type == "table_array_element":
@@ -64,7 +63,7 @@ class _Places:
                 self.pair(pair, at)
 
     def pair(self, node: Node, at: KeyPath) -> None:
-        """``a.b = value`` in the table at `at`."""
+        """Collect ``a.b = value`` in the table at `at`."""
         header, value = (child for child in node.named_children if child.type != "comment")
         for key in _keys(header):
             at = self._named((*at, key), header)
@@ -85,7 +84,7 @@ class _Places:
 
 
 def _keys(node: Node) -> list[str]:
-    """The keys of ``a."b c".d``, by tomllib itself: quotes and escapes mean what they mean to it."""
+    """Return the keys of ``a."b c".d``, parsed by tomllib for its treatment of quotes and escapes."""
     keys = []
     table: object = tomllib.loads(f"{(node.text or b'').decode()} = 0")
     while isinstance(table, dict):

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli.checks import group_ranges
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.file import Finding
-from bloomcli.policy.globs import place
+from bloomcli.policy.globs import relative_to_base
 from bloomcli.rules import RULES
 from bloomcli.storage.listing import is_uri, local_path, spelling
 from bloomcli.storage.os_errors import hint, read_file, reason, refused
@@ -58,8 +58,8 @@ class Baseline:
         return Entry(finding.id, path, finding.column, finding.stripe, finding.row_group)
 
     def spelled(self, path: str) -> str:
-        """A file's path as entries spell it."""
-        return path if is_uri(path) else place(local_path(path), self._folder)[0]
+        """A file's path as entries have it."""
+        return path if is_uri(path) else relative_to_base(local_path(path), self._folder)[0]
 
     @property
     def _folder(self) -> str:

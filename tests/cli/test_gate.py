@@ -70,7 +70,7 @@ def test_init_tells_what_the_files_fail_all_the_same(
     assert made.err == (
         "these files fail today whatever the policy's limits: filter-boolean (2); bloom.toml says where\n"
     )
-    assert "filter-boolean: 2 findings, the first of flag in types.parquet" in Path("bloom.toml").read_text()
+    assert "filter-boolean: 2 findings, the first: flag in types.parquet" in Path("bloom.toml").read_text()
     failing = bloom("validate", "types.parquet", "--format", "json").json
     assert {finding["id"] for finding in failing["findings"]} == {"filter-boolean"}
     Path("bloom.toml").unlink()
@@ -425,7 +425,7 @@ def test_a_tables_schema_that_no_reader_needs_is_refused(bloom: Bloom, lake: Pat
     Path("bloom.toml").write_text('# types\ntable-schema = "t.sql"\n')
     policy = bloom("validate", lake)
     assert policy.code == 2
-    assert "bloom.toml:2: a table's schema is for readers" in policy.err
+    assert "bloom.toml:2: no effect: a table's schema applies to readers" in policy.err
     assert bloom("validate", lake, "--readers", "spark").code == 0
     Path("bloom.toml").write_text('readers = ["spark"]\n')
     assert bloom("validate", lake, "--table-schema", "t.sql").code == 0

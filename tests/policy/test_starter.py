@@ -277,7 +277,7 @@ def test_files_that_failed_or_are_something_else_are_said_or_left_out(tmp_path: 
     ]
     text = starter(rows, base=str(tmp_path))
     assert tomllib.loads(text)["require"] == ["id"]
-    assert "1 more could not be looked at, the first: bad\N{REPLACEMENT CHARACTER}.orc" in text
+    assert "1 more could not be read, the first: bad\N{REPLACEMENT CHARACTER}.orc" in text
     assert "from 1 file (1 parquet)" in text
 
 
@@ -324,7 +324,7 @@ def test_what_fails_all_the_same_stands_at_the_top_and_is_not_required(tmp_path:
     )
     rows = [replace(row("a.orc", seen("id"), seen("f\nx"), seen("g")), findings=findings), row("b.orc", seen("id"))]
     text = starter(rows, base=str(tmp_path))
-    assert "#   filter-boolean: 2 findings, the first of f\N{REPLACEMENT CHARACTER}x in a.orc\n" in text
+    assert "#   filter-boolean: 2 findings, the first: f\N{REPLACEMENT CHARACTER}x in a.orc\n" in text
     assert "#   filter-length: 1 finding, the first of a.orc\n" in text
     assert tomllib.loads(text)["require"] == ["id"]
     alone = starter(rows[:1], base=str(tmp_path))
@@ -335,7 +335,7 @@ def test_what_fails_all_the_same_stands_at_the_top_and_is_not_required(tmp_path:
 def test_many_columns_with_some_filters_are_summed_up(tmp_path: Path) -> None:
     rows = [row("a.orc", *(seen(f"c{i}") for i in range(50))), row("b.orc")]
     text = starter(rows, base=str(tmp_path))
-    assert "# 30 more columns have filters in places" in text
+    assert "# 30 more columns have some filters" in text
     assert tomllib.loads(text)["require"] == []
 
 

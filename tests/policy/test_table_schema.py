@@ -137,24 +137,24 @@ def test_columns_as_sql_give_every_column_its_type(text: str) -> None:
 
 BAD = {
     "": ("no columns", 0, "write columns"),
-    "id": ("line 1: the end where a type should be", 2, "write columns"),
-    "id INT,\n  n BIGNIT": ("line 2: 'BIGNIT' is no type", 12, "did you mean bigint"),
-    "id qqqqqqq": ("'qqqqqqq' is no type", 3, "types are those of"),
-    "é INT,, b INT": ("',' where a column's name should be", 7, "write columns"),
-    "id array<int": ("the end where '>' should be", 12, "write columns"),
-    "id map<int>": ("'>' where ',' should be", 10, "write columns"),
-    "id array<int>>": ("'>' behind the columns", 13, "write columns"),
-    "id 5": ("'5' is no type", 3, "types are those of"),
-    "id 'int'": ("\"'int'\" where a type should be", 3, "write columns"),
-    "`` int": ("'' where a column's name should be", 0, "write columns"),
+    "id": ("line 1: expected a type, found the end", 2, "write columns"),
+    "id INT,\n  n BIGNIT": ("line 2: unknown type 'BIGNIT'", 12, "did you mean bigint"),
+    "id qqqqqqq": ("unknown type 'qqqqqqq'", 3, "types are those of"),
+    "é INT,, b INT": ("expected a column's name, found ','", 7, "write columns"),
+    "id array<int": ("expected '>', found the end", 12, "write columns"),
+    "id map<int>": ("expected ',', found '>'", 10, "write columns"),
+    "id array<int>>": ("unexpected '>' after the columns", 13, "write columns"),
+    "id 5": ("unknown type '5'", 3, "types are those of"),
+    "id 'int'": ("expected a type, found \"'int'\"", 3, "write columns"),
+    "`` int": ("expected a column's name, found ''", 0, "write columns"),
     "id int default (1": ("a bracket that is never closed", 15, "write columns"),
     "id decimal(9,": ("a bracket that is never closed", 13, "write columns"),
-    "id decimal(9;2)": ("';' among a type's figures", 12, "write columns"),
-    "id int[2": ("the end where ']' should be", 8, "write columns"),
-    "(a int": ("the end where ')' should be", 6, "write columns"),
+    "id decimal(9;2)": ("unexpected ';' in a type's parameters", 12, "write columns"),
+    "id int[2": ("expected ']', found the end", 8, "write columns"),
+    "(a int": ("expected ')', found the end", 6, "write columns"),
     "create table t as select 1": ("a CREATE TABLE without a list of columns", 18, "write columns"),
     "create table t ()": ("no columns", 17, "write columns"),
-    "id int) x": ("')' behind the columns", 6, "write columns"),
+    "id int) x": ("unexpected ')' after the columns", 6, "write columns"),
     "a " + "array<" * 200 + "int" + ">" * 200: ("nest deeper than 100", 602, "write columns"),
     "a int" + "[]" * 200: ("nest deeper than 100", 205, "write columns"),
     '{"type": "struct",\n "fields": [,]}': ("line 2: not JSON", 31, "give Spark's"),
@@ -290,7 +290,7 @@ def test_a_file_that_can_not_be_read_is_an_error(tmp_path: Path, monkeypatch: py
         read(tmp_path / "f")
     assert raised.value.offset == 3
     monkeypatch.setattr(limits, "TABLE_SCHEMA_MAX_BYTES", 3)
-    with pytest.raises(UsageError, match="more than 3 bytes"):
+    with pytest.raises(UsageError, match="larger than 3 bytes"):
         read(tmp_path / "f")
 
 
