@@ -325,7 +325,7 @@ def test_what_fails_all_the_same_stands_at_the_top_and_is_not_required(tmp_path:
     rows = [replace(row("a.orc", seen("id"), seen("f\nx"), seen("g")), findings=findings), row("b.orc", seen("id"))]
     text = starter(rows, base=str(tmp_path))
     assert "#   filter-boolean: 2 findings, the first: f\N{REPLACEMENT CHARACTER}x in a.orc\n" in text
-    assert "#   filter-length: 1 finding, the first of a.orc\n" in text
+    assert "#   filter-length: 1 finding, the first: a.orc\n" in text
     assert tomllib.loads(text)["require"] == ["id"]
     alone = starter(rows[:1], base=str(tmp_path))
     assert tomllib.loads(alone)["require"] == ["id"], "the policy can't ask for what another rule forbids"
