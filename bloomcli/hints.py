@@ -17,17 +17,17 @@ def folding(column: str, fpp: float) -> str:
 
 
 def removing(column: str) -> str:
-    """Return the `bloom remove` command for a column."""
+    """`bloom remove` for a column."""
     return _quoted("remove", column)
 
 
 def listed(column: str) -> str:
-    """Escape a column name for `--columns`: commas separate names, so a comma within a name needs a backslash."""
+    """A name as `--columns` takes it: commas separate columns, so that one within a name needs a backslash."""
     return column.replace(",", "\\,")
 
 
 def _quoted(command: str, column: str, *options: str) -> str:
-    """Quote the command for a shell."""
+    """As a shell takes it."""
     import shlex
 
     return f"`{shlex.join(['bloom', command, *options, '--columns', listed(column)])}`"
