@@ -13,7 +13,7 @@ from bloomcli.checks.reader_faults import Fault, TypeFaults, lose, titles
 from bloomcli.model.file import Column, Finding, Severity
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.rules.reader_types import SINGLE_BLOCK, Reader
-from bloomcli.rules.readers import everyone, evidence, named, superseded, told
+from bloomcli.rules.readers import everyone, evidence, evidence_text, named, superseded
 
 _OFTEN_NAMED: Final = ("spark", "trino", "duckdb", "clickhouse")
 _OFFERED: Final = 2
@@ -100,4 +100,4 @@ class Readers:
         if self._rules.readers_said and columns:
             for who in self.who:
                 for issue in who.issues_of(self._format):
-                    yield f"{who.title} may lose rows of files with filters ({told(issue)})"
+                    yield f"{who.title} may lose rows of files with filters ({evidence_text(issue)})"

@@ -17,8 +17,8 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.records import format_named
 from bloomcli.model.file import Column, FilterFacts, Finding, Presence, Severity
 from bloomcli.rules.reader_types import INTERVAL, ISSUE, NEGATIVE_ZERO, SINGLE_BLOCK, Reader
+from bloomcli.rules.readers import evidence_text
 from bloomcli.rules.readers import named as known
-from bloomcli.rules.readers import told
 from bloomcli.values.literals import Literal, kind_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _issues(file_format: str, named: Sequence[Reader]) -> Iterator[Finding]:
             yield Finding(
                 id=ISSUE,
                 severity=Severity.NOTE,
-                message=f"{who.title} may lose rows of files with filters ({told(issue)})",
+                message=f"{who.title} may lose rows of files with filters ({evidence_text(issue)})",
                 hint=f"take a release of {who.title} without the fault, or switch its use of filters off",
             )
 

@@ -1,13 +1,13 @@
-"""The command line: a group whose commands load when they are called, and the one map to exit codes.
+"""The command line: a Click group that imports a command's module on demand, and the mapping of errors to exit codes.
 
-0    fine; probe: maybe present somewhere
-1    validate: a finding; probe: absent everywhere (as grep)
-2    the request can't be meant: usage, unknown column, a filter that is there already
+0    success; probe: a value may be present
+1    validate: a finding; probe: all values are absent everywhere (like grep)
+2    the request is invalid: usage, unknown column, a filter that exists already
 3    input unreadable or corrupt, or output that can't be written
 4    input valid, but not supported (encrypted, signed footer, unknown codec)
 70   a bug in bloom; BLOOM_DEBUG=1 shows the traceback
 130  stopped by Ctrl-C
-141  whoever read the output closed it (as a shell says of a program that SIGPIPE ended)
+141  the program that read the output closed it (the exit code in shells for SIGPIPE)
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from bloomcli.errors import BloomError, PolicyError, near_names
 from bloomcli.version import __version__
 
 COMMANDS: Final = ("inspect", "probe", "add", "validate", "fold", "remove", "dump")
-"""In the order in which a newcomer needs them."""
+"""The order in the help: the commands that a new user needs first."""
 
 EXIT_CODES: Final = {
-    0: "fine; probe: maybe present somewhere",
-    1: "validate: a finding; probe: absent everywhere",
-    2: "usage: contradicting options, an unknown column, a filter that is there already",
+    0: "success; probe: a value may be present",
+    1: "validate: a finding; probe: all values are absent everywhere",
+    2: "usage: contradicting options, an unknown column, a filter that exists already",
     3: "input unreadable or corrupt, or output that can't be written",
     4: "input valid but not supported (encrypted, signed footer, unknown codec)",
     70: "a bug in bloom",
     130: "stopped by Ctrl-C",
-    141: "whoever read the output closed it",
+    141: "the program that read the output closed it",
 }
-"""The map that README and the manual pages print."""
+"""The exit codes as in README and the manual pages."""
 
 _BUG: Final = 70
 _INTERRUPTED: Final = 130
@@ -45,26 +45,26 @@ _PIPE_CLOSED: Final = 141
 
 
 class _PipeClosed(Exception):
-    """Whoever read our output has gone. Click would end the program with 1, which has a meaning here."""
+    """The program that read the output has closed it. Click would exit with 1, which means something else here."""
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module when the command is asked for."""
+    """A group that imports a command's module when the command is called."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """As Click does, but for a closed pipe."""
+        """Do the same as Click, except for a closed pipe."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
             raise _PipeClosed from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in their order."""
+        """Return the commands in the order of the help."""
         del ctx
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, if there is one."""
+        """Return the command of this name; None if it doesn't exist."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
@@ -74,7 +74,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As Click does, with near names offered for one that doesn't exist."""
+        """Do the same as Click, but suggest similar names for a command that doesn't exist."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             near = near_names(name, COMMANDS, n=1)
@@ -86,26 +86,26 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine, 1 a finding (validate) or absent everywhere (probe), 2 usage, "
+    epilog="Exit codes: 0 success, 1 a finding (validate) or absent everywhere (probe), 2 usage, "
     "3 unreadable or corrupt, 4 not supported. See bloom(1).",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="bloom", message="%(prog)s %(version)s")
 def bloom() -> None:
     """Show, prove and retrofit Bloom filters in Parquet, ORC and Mosaic files.
 
-    inspect shows every filter and its measured false-positive rate, probe asks the filters about
-    values, add puts filters into a file without rewriting its data, validate proves that no filter
-    misses a value.
+    inspect shows every filter and its measured false-positive rate, probe looks up values in the
+    filters, add adds filters to a file without rewriting its data, and validate proves that no
+    filter misses a value.
     """
 
 
 def run(args: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code and never raises."""
+    """Run the command line and return the exit code. Never raises."""
     from bloomcli.cli.output import take_any_text
 
     take_any_text()
-    # numpy comes with the package that reads Mosaic: its OpenBLAS interrupts a process that gets no threads, which
-    # nothing here needs
+    # Mosaic's reader imports numpy, whose OpenBLAS aborts the process when the system refuses to start threads; bloom
+    # doesn't need those threads
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = bloom.main(args=None if args is None else list(args), prog_name="bloom", standalone_mode=False)
@@ -128,13 +128,13 @@ def run(args: Sequence[str] | None = None) -> int:
         from bloomcli.storage.os_errors import out_of_memory
 
         return _fail(out_of_memory())
-    except Exception as error:  # noqa: BLE001  the last line of defence: a bug is said to be one
+    except Exception as error:  # noqa: BLE001  any other exception is a bug, and reported as one
         return _bug(error)
     return code if isinstance(code, int) else 0
 
 
 def _refused(error: OSError) -> int:
-    """Work on files tells its own errors (see `system`): what comes this far is about our output."""
+    """Report an OSError. Those of files are converted earlier (see `os_errors`), so this one is about the output."""
     if error.filename is not None:
         from bloomcli.storage.os_errors import error_of
 
@@ -146,13 +146,13 @@ def _refused(error: OSError) -> int:
 
 
 def _drop_output() -> None:
-    """Whoever took our output takes no more: nothing may be written to it, not even at exit."""
+    """Redirect standard output to the null device, because nothing can be written to it, not even at exit."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:
-    """Tell the user; where standard error takes nothing, the exit code tells alone."""
+    """Write to standard error. If that fails, the exit code is the only report."""
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
 

@@ -20,19 +20,17 @@ Examples:
   python -c "import numpy; print(numpy.load('id.npy').shape)"    # (blocks, 8)""",
 )
 @options.file_argument
-@options.column_option("The leaf column; may be left out where only one column has filters.")
+@options.column_option("The leaf column; optional if only one column has filters.")
 @click.option("-g", "--row-group", type=click.IntRange(min=0), default=0, show_default=True, help="Counted from 0.")
-@click.option(
-    "-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="Of an ORC file, from 0."
-)
+@click.option("-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0.")
 @options.format_option("hex", "raw", "json", "npy")
 def command(file: str, column: str | None, row_group: int, stripe: int, form: str) -> int:
     """Dump one filter's bits.
 
-    hex: one block of 256 bits a line, its eight words as hexadecimal numbers. raw: the bitset's bytes
-    as they are in the file. npy: a NumPy array of unsigned 32-bit words, one row a block. An ORC
-    filter has no blocks: its longs are shown instead. json: facts,
-    header and bitset, bytes as hexadecimal digits.
+    hex: one block of 256 bits per line, its eight words as hexadecimal numbers. raw: the bitset's
+    bytes, as in the file. npy: a NumPy array of unsigned 32-bit words, one row per block. ORC filters
+    have no blocks, so hex and npy have 64-bit words instead. json: facts, header and bitset, with
+    bytes as hexadecimal digits.
     """
     from bloomcli.commands.dump import dump
 

@@ -20,19 +20,19 @@ Examples:
   bloom fold orders.parquet --dry-run""",
 )
 @options.files_argument
-@options.columns_option("Fold the filters of these leaf columns only; globs are allowed.")
-@options.exclude_option("Leave the filters of these leaf columns as they are.")
+@options.columns_option("Fold only the filters of these leaf columns; globs are allowed.")
+@options.exclude_option("Don't fold the filters of these leaf columns.")
 @options.target_options
-@options.fpp_option("False-positive rate that each filter has to keep to, measured on its bits.")
-@options.max_bytes_option("Fold further, down to this size, even where that misses the rate.")
+@options.fpp_option("The highest false-positive rate of a folded filter, measured on its bits.")
+@options.max_bytes_option("Fold to at most this size, even if the filter then exceeds the rate.")
 @options.format_option("text", "json")
 @dataset_options
 def command(dataset: Dataset, form: str, **options_: Any) -> int:
     """Shrink oversized filters without reading a column.
 
-    Writers that don't know how many distinct values a column has write 1 MiB filters for a handful of values.
-    ORing neighbouring blocks halves a filter: the result is exactly the filter that a writer would have built at
-    half the size. Filters that can't shrink stay as they are.
+    Writers that don't know the number of distinct values of a column write 1 MiB filters for a few
+    values. ORing neighbouring blocks halves a filter, and the result is exactly the filter that the
+    values build at half the size. Filters that can't shrink stay unchanged.
     """
     from bloomcli.commands.options import FoldOptions
 

@@ -22,28 +22,29 @@ Examples:
   bloom inspect orders.parquet -c 'user.*' --format csv > filters.csv""",
 )
 @options.files_argument
-@options.columns_option("Show filters of these leaf columns only; globs are allowed.")
-@options.exclude_option("Leave the filters of these leaf columns out.")
+@options.columns_option("Show only filters of these leaf columns; globs are allowed.")
+@options.exclude_option("Don't show filters of these leaf columns.")
 @click.option(
-    "-a", "--all", "every", is_flag=True, help="ORC: show every filter, not one line a column that sums them up."
+    "-a", "--all", "every", is_flag=True, help="ORC: show every filter instead of one summary line per column."
 )
 @options.format_option("text", "json", "csv")
 @dataset_options
 def command(dataset: Dataset, columns: tuple[str, ...], exclude: tuple[str, ...], every: bool, form: str) -> int:
     """Show every Bloom filter of a file.
 
-    For each filter: row group, column, type, where it lies, its size and blocks, the number of
-    distinct values estimated from its bits, the share of bits set (fill), the measured
-    false-positive rate (FPP), and bits per distinct value. Only the footer and the filters are read.
+    For each filter: row group, column, type, offset, size, number of blocks, number of distinct
+    values (NDV, estimated from its bits), share of set bits (fill), measured false-positive rate
+    (FPP), and bits per distinct value. Only the footer and the filters are read.
 
-    An ORC file has a filter for each few thousand rows: they are summed up by column, with the rate that
-    their writer asked for beside the one that the bits give, and filters that readers must not trust.
+    An ORC file has a filter for every few thousand rows. The output has one line per column, with
+    the requested and the measured rate, and marks filters that readers must not use.
 
-    In text and CSV, control characters in names are written as escapes (\\n, \\x1b) and, in CSV, a
-    backslash as two; JSON has every name as it is.
+    Text and CSV contain escapes (\\n, \\x1b) for control characters in names, and CSV two backslashes
+    for one. JSON has the original names.
 
-    A filter that can't be read is a row that says why. Of directories, globs and several files: one row each.
-    Links to directories are followed where they are named; those found in a directory are rows that say so.
+    The row of a filter that can't be read has the reason. For directories, globs and several files,
+    there is one row per file. Links to directories are followed if they are arguments; links found
+    in a directory are reported in a row.
     """
     from bloomcli.commands import inspect
     from bloomcli.commands.options import InspectOptions

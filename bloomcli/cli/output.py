@@ -1,4 +1,4 @@
-"""Results onto standard output, progress onto standard error."""
+"""Writes results to standard output and progress to standard error."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from bloomcli.report.layout import Block
 
 _PATIENCE: Final = 0.5
-"""Seconds that work may take before a bar is shown: most commands are done by then."""
+"""Seconds before the first progress bar: most commands finish earlier."""
 
-_AS_IT_CAN: Final = "bloom"
-"""The name of `_as_it_can` among the ways of Python to treat what an encoding can't hold."""
+_ERRORS: Final = "bloom"
+"""The name under which `_encode_anything` is registered as an error handler of Python's codecs."""
 
 _PHASES: Final = {"copy": "copying", "decode": "reading columns", "check": "checking values"}
 
 
 def take_any_text() -> None:
-    """Let standard output take whatever is in names of files and columns, in any locale, and all of it."""
+    """Make standard output accept all names of files and columns, in any locale, and write them completely."""
     if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
-        # python -u, PYTHONUNBUFFERED: what the system doesn't take in one call would be lost without a word
+        # with python -u or PYTHONUNBUFFERED, a partial write of the system would lose the rest silently
         sys.stdout = io.TextIOWrapper(
             io.BufferedWriter(io.FileIO(sys.stdout.fileno(), "w", closefd=False)),
             encoding=sys.stdout.encoding,
@@ -36,12 +36,12 @@ def take_any_text() -> None:
             line_buffering=sys.stdout.isatty(),
         )
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        codecs.register_error(_AS_IT_CAN, _as_it_can)
-        sys.stdout.reconfigure(errors=_AS_IT_CAN)
+        codecs.register_error(_ERRORS, _encode_anything)
+        sys.stdout.reconfigure(errors=_ERRORS)
 
 
-def _as_it_can(error: UnicodeError) -> tuple[str | bytes, int]:
-    r"""A byte of a file's name that is no text is written as it is, what the locale can't spell as ``\u2603``."""
+def _encode_anything(error: UnicodeError) -> tuple[str | bytes, int]:
+    r"""Encode a byte of a file's name that isn't text as that byte, and other characters as ``\u2603``."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     at = error.start
@@ -51,7 +51,7 @@ def _as_it_can(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def write(command: str, report: object, form: str, text: Callable[[Any], Iterable[Block]]) -> None:
-    """Print a report as JSON or as text laid out by `text`."""
+    """Print a report as JSON, or as the blocks of text that `text` yields."""
     if form == "json":
         from bloomcli.report import json
 
@@ -63,7 +63,7 @@ def write(command: str, report: object, form: str, text: Callable[[Any], Iterabl
 
 
 class Bars:
-    """One bar a phase on standard error, on a terminal only, and only when the work takes a while."""
+    """Progress bars on standard error, one per phase: only on a terminal, and only if the work takes a while."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
@@ -83,12 +83,12 @@ class Bars:
             self._bars.stop()
 
     def describe(self, phase: str, text: str) -> None:
-        """Show `text` beside a phase's bar."""
+        """Set the text of a phase's bar."""
         with self._lock:
             self._texts[phase] = text
 
     def __call__(self, phase: str, done: int, total: int) -> None:
-        """Show that `done` of `total` bytes of a phase are done; called from several threads."""
+        """Show that `done` of `total` bytes of a phase are done. Can be called from several threads."""
         if not self._shown or time.monotonic() - self._started < _PATIENCE:
             return
         with self._lock:
@@ -120,7 +120,7 @@ def _bars() -> Progress:
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-        auto_refresh=_a_thread_starts(),  # by a thread; else with each step
+        auto_refresh=_a_thread_starts(),  # in a thread; without threads, at each call
     )
     bars.start()
     return bars

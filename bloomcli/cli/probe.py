@@ -15,46 +15,46 @@ from bloomcli.errors import UsageError
 
 _NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf)", re.IGNORECASE)
 _MARK: Final = "\0"
-"""Stands before negative numbers while Click parses: no argument of a process can contain it."""
+"""The prefix of negative numbers while Click parses: arguments of a process can't contain it."""
 
 
 class _Probe(click.Command):
-    """Takes negative numbers as values, not as options."""
+    """A command that takes negative numbers as values, not as options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Mark arguments that look like negative numbers; probe has no option of that form."""
+        """Mark arguments that look like negative numbers. No option of probe looks like one."""
         return super().parse_args(ctx, [_MARK + a if _NEGATIVE.match(a) else a for a in args])
 
 
 @click.command(
-    short_help="Ask the filters whether a value is there.",
+    short_help="Look up values in the filters.",
     cls=_Probe,
     epilog="""\b
 Examples:
   bloom probe orders.parquet --column id 42 43
-  bloom probe orders.parquet 42                    # where only one column has filters
+  bloom probe orders.parquet 42                    # if only one column has filters
   bloom probe orders.parquet -c user.email --values-from emails.txt --explain
   bloom probe /data/orders -c id 42                # every file of a directory
   bloom probe orders.parquet -c id 42 > /dev/null || echo "not in this file"
 \b
 Values by type: integers 42 or 0x2a, floats 1.5, decimals 12.34, dates 2024-02-29,
 +20240-01-01 or 0044-03-15 (BC), times 13:45:30.250, timestamps 2024-02-29T13:45:30.250Z,
-UUIDs, binary 0x0fff, strings as they are. Zones only where the column is in UTC.
+UUIDs, binary 0x0fff, strings without quotes. Zones only if the column is in UTC.
 \b
-Blank lines of a file are left out, but in columns of strings and of binary they are the
-empty value. A byte order mark is no part of the first line.""",
+Blank lines of a file are skipped, except for columns of strings and binary, where they are the
+empty value. A byte order mark is not part of the first line.""",
 )
 @click.argument("files", nargs=-1, metavar="FILE VALUE...", shell_complete=options.complete_files)
-@options.column_option("The leaf column; may be left out where only one column has filters.")
-@options.exclude_option("Leaf columns that aren't considered where --column is left out.")
+@options.column_option("The leaf column; optional if only one column has filters.")
+@options.exclude_option("Leaf columns to ignore when --column is missing.")
 @click.option(
     "--values-from",
     "source",
     metavar="FILE",
     type=click.Path(readable=False, allow_dash=True, path_type=str),
-    help="Read values from a file in UTF-8, one a line; - is standard input.",
+    help="Read values from a UTF-8 file, one per line; - is standard input.",
 )
-@click.option("--explain", is_flag=True, help="Show the hash, the block and the bits that are tested.")
+@click.option("--explain", is_flag=True, help="Show the hash, the block and the bits of each lookup.")
 @options.format_option("text", "json")
 @dataset_options
 def command(
@@ -65,14 +65,14 @@ def command(
     explain: bool,
     form: str,
 ) -> int:
-    """Ask the filters whether a value is there.
+    """Look up values in the filters.
 
-    For each row group: absent (a reader may skip it), maybe, no filter, or can't tell. Then, for each
-    value, what a reader may skip, and what it may skip by min/max statistics alone.
+    For each row group: absent (a reader can skip it), maybe, no filter, or can't tell. Then, for each
+    value, the row groups that a reader can skip, and those that min/max statistics alone rule out.
 
-    FILE may be a directory or a quoted pattern; with --files-from all arguments are values.
+    FILE can be a directory or a quoted pattern; with --files-from, all arguments are values.
 
-    Exits with 0 if some value may be present somewhere, with 1 if every value is absent everywhere.
+    The exit code is 0 if a value may be present, and 1 if all values are absent everywhere.
     """
     from bloomcli.commands import probe
     from bloomcli.commands.options import ProbeOptions
@@ -99,7 +99,7 @@ def command(
 
 
 def _lines(source: str) -> list[str]:
-    """Values from a file: its lines, without line ends and byte order mark. Bytes that aren't UTF-8 are kept."""
+    """Read values from a file, one per line. Bytes that aren't UTF-8 are kept; a byte order mark isn't."""
     lines = read_named(source).removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
     if lines[-1] == "":
         lines.pop()

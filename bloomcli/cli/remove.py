@@ -19,8 +19,8 @@ Examples:
   bloom remove orders.parquet --columns id --in-place""",
 )
 @options.files_argument
-@options.columns_option("Remove the filters of these leaf columns only; globs are allowed.")
-@options.exclude_option("Leave the filters of these leaf columns where they are.")
+@options.columns_option("Remove only the filters of these leaf columns; globs are allowed.")
+@options.exclude_option("Keep the filters of these leaf columns.")
 @options.target_options
 @options.format_option("text", "json")
 @dataset_options

@@ -1,4 +1,4 @@
-"""Reports in files beside the one on standard output: ``--report FORM=FILE``."""
+"""Writes additional reports to files: ``--report FORM=FILE``."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _STREAMS: Final = ("/dev/", "/proc/self/fd/")
 
 
 def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
-    """Tell before the work, not after it, which reports can't be written or would replace what is no report.
+    """Check, before the work starts, that the reports can be written and replace no file that isn't a report.
 
     Args:
-        paths: where the reports are to go.
+        paths: the files of the reports.
         others: other files of the same run, such as its policy and baseline.
 
     Raises:
-        UsageError: two reports for one file, or one in the place of another file of the run or of data.
-        WriteError: the folder isn't there or may not be written to.
+        UsageError: two reports have the same file, or a report would replace a data file or another file of the run.
+        WriteError: the directory doesn't exist or isn't writable.
     """
     with refused():
         _check(paths, others)
@@ -44,43 +44,43 @@ def _check(paths: Sequence[str], others: Iterable[str | None]) -> None:
         folder = os.path.dirname(path) or "."  # noqa: PTH120  as the user spelled it
         if not is_directory(folder) or not os.access(folder, os.W_OK | os.X_OK):
             raise WriteError(
-                f"reports can't be written to the folder {folder}", path=path, hint="make the folder first"
+                f"reports can't be written to the directory {folder}", path=path, hint="create the directory first"
             )
         if is_directory(path):
             raise WriteError("the report can't be written: it is a directory", path=path, hint="name a file")
         final = os.path.realpath(path)
         if final in taken:
             raise UsageError(
-                "the report would replace another file of this run", path=path, hint="name another file for it"
+                "the report would replace another file of this run", path=path, hint="choose another file for it"
             )
         taken.add(final)
         if _is_data(path):
-            raise UsageError("the report would replace a data file", path=path, hint="name another file for it")
+            raise UsageError("the report would replace a data file", path=path, hint="choose another file for it")
 
 
 def save(path: str, text: str) -> None:
-    """Write a report: into a pipe or a device as it is, else a file that is there whole or not at all."""
+    """Write a report: directly to a pipe or a device, atomically to a file."""
     data = text.encode("utf-8", "backslashreplace")
     if not _is_stream(path):
         with refused(path):
             place(Path(path), data, overwrite=True)
         return
     try:
-        with open(path, "ab") as stream:  # noqa: PTH123  as the user spelled it; behind what stands there
+        with open(path, "ab") as stream:  # noqa: PTH123  a path as the user wrote it; appends to redirected output
             stream.write(data)
     except OSError as error:
         raise unwritable(error, path) from None
 
 
 def unwritable(error: OSError, path: str | None = None) -> BloomError:
-    """What the system says when a stream doesn't take what is written to it."""
+    """Return the error for a stream that the system can't write to."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     hint = "the disk is full; free some room, or write elsewhere" if full else "check where the output goes"
     return WriteError(f"can't be written: {(error.strerror or str(error)).lower()}", path=path, hint=hint)
 
 
 def _is_stream(path: str) -> bool:
-    """A pipe, a terminal, a device; standard output by its name too, wherever that goes."""
+    """Return whether the path is a pipe, a terminal or a device, or a name of standard output."""
     if path.startswith(_STREAMS):
         return True
     info = status(path)

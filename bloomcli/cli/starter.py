@@ -1,4 +1,4 @@
-"""`bloom validate --init`: a first policy beside the files, and what its writer should know."""
+"""`bloom validate --init`: writes a first policy for a dataset, and reports what it doesn't cover."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from bloomcli.storage.os_errors import is_there, refused
 from bloomcli.validation import gate
 
 _TAKEN: Final = ("columns", "readers", "table_schema", "sample", "seed")
-"""Options of the gate that say which files and columns are looked at, or that the policy itself says."""
+"""Options of `validate` that select files and columns, or that the policy contains."""
 _OTHERS: Final = frozenset({"init", "policy", "files", "files_from", "jobs", "fail_fast", "engine", "master", "conf"})
-"""Which policy is written, of which files, and what works on them."""
+"""Options for the policy's file, the data files and the engine."""
 
 
 def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
@@ -37,7 +37,7 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
         given: options of the gate; `policy` is the file to write, or None for bloom.toml in this folder.
 
     Raises:
-        UsageError: an option that means nothing here, a policy that is there already, no files.
+        UsageError: an option has no effect with ``--init``, the policy exists already, or there are no files.
         UnreadableError: none of the files could be read.
     """
     _refuse_others()
@@ -66,15 +66,15 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
     fails = Counter(finding.id for row in report.rows for finding in row.findings)
     if fails:
         listed = ", ".join(f"{rule} ({count:,})" for rule, count in fails.items())
-        click.echo(f"these files fail today whatever the policy's limits: {listed}; {target} says where", err=True)
+        click.echo(f"these files fail with any limits: {listed}; {target} lists where", err=True)
     if above is not None:
-        click.echo(f"{target} goes before {os.path.relpath(above)}, which no longer counts in that folder", err=True)
+        click.echo(f"{target} replaces {os.path.relpath(above)} as the policy of its directory", err=True)
     click.echo(f"wrote {target}; now: {_next(dataset, target)}")
     return 0
 
 
 def _refuse_others() -> None:
-    """Options that a policy isn't made of would be lost without a word."""
+    """Raise UsageError for an option that `--init` would ignore."""
     for parameter in click.get_current_context().command.params:
         name = parameter.name or ""
         if name not in {*_TAKEN, *_OTHERS} and was_given(name):
@@ -83,33 +83,33 @@ def _refuse_others() -> None:
 
 
 def _free(target: Path) -> Path | None:
-    """A policy above, whose place the new one takes in its folder. Raises UsageError where there is one already."""
+    """Return the policy of a parent directory that the new one overrides. Raises UsageError if the policy exists."""
     if target.name == PYPROJECT:
         raise UsageError(
             f"--init doesn't write into {PYPROJECT}",
             path=str(target),
-            hint=f"let it write {NAME}; its keys may be moved below [tool.bloom], its tables as [tool.bloom.off]",
+            hint=f"let it write {NAME}, then move its keys to [tool.bloom], and its tables to [tool.bloom.off], ...",
         )
     if is_there(target):
-        raise UsageError("the policy exists already", path=str(target), hint="move it away, or --policy another name")
+        raise UsageError("the policy exists already", path=str(target), hint="move it away, or use --policy NAME")
     found = find(target.parent) if target.name == NAME else None
     if found is not None and found.parent == Path(os.path.abspath(target.parent)):  # noqa: PTH100  as `find` does
         raise UsageError(
-            f"there is a policy already, [tool.bloom]: {NAME} would go before it, and it would no longer count",
+            f"the policy exists already, as [tool.bloom]: {NAME} would replace it",
             path=os.path.relpath(found),
-            hint="move its keys away first, or --policy another name",
+            hint="move its keys away first, or use --policy NAME",
         )
     return found
 
 
 def _tell_failed(rows: tuple[FileRow, ...]) -> None:
-    """Say which files are left out. Raises UsageError, UnreadableError where nothing is left."""
+    """Report the files that were left out. Raises UsageError or UnreadableError if no file is left."""
     failed = [row for row in rows if row.status is Status.FAILED]
     for row in failed:
         click.echo(printable(f"left out: {row.error}" + (f"; {row.hint}" if row.hint else "")), err=True)
     if any(row.status not in (Status.FAILED, Status.SKIPPED) for row in rows):
         return
-    nothing = "there is nothing to make a policy of"
+    nothing = "no policy can be written without files"
     if not failed:
         raise UsageError("none of the files is of a known format", hint=nothing)
     if all(row.exit_code == UsageError.exit_code for row in failed):
@@ -118,7 +118,7 @@ def _tell_failed(rows: tuple[FileRow, ...]) -> None:
 
 
 def _next(dataset: Dataset, target: Path) -> str:
-    """The command that holds the files to the new policy."""
+    """Return the command that checks the files against the new policy."""
     words = ["bloom", "validate", *dataset.paths]
     if dataset.files_from is not None:
         words += ["--files-from", dataset.files_from]

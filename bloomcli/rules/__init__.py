@@ -1,7 +1,7 @@
-"""The rules of `validate`: what each finding's id stands for. Ids are stable: policies and baselines name them.
+"""The rules of `validate`. Every finding has the id of a rule. Ids are stable: policies and baselines contain them.
 
-Every rule has a page of its own beside this module (``pages/<id>.md``): what it is, why it matters, how to
-mend it. The reports take their titles, groups and usual severities from here, the pages go into SARIF.
+Every rule has a page (``pages/<id>.md``), which explains the rule, why it matters and how to fix a finding. Reports
+use the titles, groups and default severities from this module; SARIF also contains the pages.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from bloomcli.model.file import Severity
 
 
 class Group(StrEnum):
-    """What a rule is about."""
+    """The subject of a rule."""
 
     STRUCTURE = "structure"
-    """The bytes or the place of a filter, or of its column's pages, contradict the format or the rest of the file."""
+    """The bytes or the location of a filter, or of its column's pages, contradict the format or the rest of the
+    file."""
     SOUNDNESS = "soundness"
     """A reader that trusts the filter loses rows."""
     POLICY = "policy"
-    """The filter isn't what the team asked for, or isn't worth its bytes."""
+    """The filter doesn't meet the team's requirements, or isn't worth its bytes."""
     READERS = "readers"
-    """A named engine would probe the filter wrongly."""
+    """A named engine looks up values wrongly."""
 
 
 class When(StrEnum):
-    """What has to be asked for, for the rule to be looked at."""
+    """The condition under which a rule is checked."""
 
     ALWAYS = "always"
     DEEP = "--deep"
@@ -46,9 +47,9 @@ class Rule(NamedTuple):
     id: str
     group: Group
     severity: Severity
-    """Usual severity: a policy may set another one."""
+    """Default severity; a policy can change it."""
     title: str
-    """What is wrong where the rule is broken; a few words."""
+    """The problem in a few words."""
     when: When = When.ALWAYS
 
 
@@ -58,47 +59,47 @@ def _rules() -> dict[str, Rule]:
     rows = (
         ("value-missing", soundness, error, "a value is not in its filter", When.DEEP),
         ("filter-stray-bits", soundness, warning, "bits are set that no value sets", When.DEEP),
-        ("filter-not-checked", soundness, note, "a filter that its values can't be held against", When.DEEP),
-        ("filter-all-zero", soundness, error, "no bit is set though there are values", When.ALWAYS),
+        ("filter-not-checked", soundness, note, "a filter that can't be checked against its values", When.DEEP),
+        ("filter-all-zero", soundness, error, "no bit is set, but the column has values", When.ALWAYS),
         ("filter-boolean", soundness, error, "an all-zero filter on a BOOLEAN column", When.ALWAYS),
         ("filter-draft", soundness, error, "a filter of the 2018 drafts", When.ALWAYS),
         ("filter-untrusted", soundness, warning, "a filter that readers must not use", When.ALWAYS),
-        ("filter-offset", structure, error, "an offset that can't be", When.ALWAYS),
+        ("filter-offset", structure, error, "an impossible offset", When.ALWAYS),
         ("filter-length", structure, error, "a length that contradicts the header", When.ALWAYS),
-        ("filter-num-bytes", structure, error, "a bitset size that can't be", When.ALWAYS),
+        ("filter-num-bytes", structure, error, "an impossible bitset size", When.ALWAYS),
         ("filter-too-large", structure, error, "a filter beyond what readers accept", When.ALWAYS),
-        ("filter-header", structure, error, "no filter header where one should be", When.ALWAYS),
+        ("filter-header", structure, error, "no filter header at the filter's offset", When.ALWAYS),
         ("filter-algorithm", structure, error, "an unknown algorithm", When.ALWAYS),
         ("filter-hash", structure, error, "an unknown hash", When.ALWAYS),
         ("filter-compression", structure, error, "a compressed or unknown bitset encoding", When.ALWAYS),
         ("filter-overlap", structure, error, "a filter shares bytes with another part of the file", When.ALWAYS),
         ("filter-encrypted", structure, warning, "a filter that can't be read without its key", When.ALWAYS),
-        ("filter-encoding", structure, warning, "a filter stream without its encoding's mark", When.ALWAYS),
+        ("filter-encoding", structure, warning, "a filter stream without a declared encoding", When.ALWAYS),
         ("filter-no-row-index", structure, warning, "filters without a row index", When.ALWAYS),
-        ("filter-count", structure, error, "not one filter a row group", When.ALWAYS),
-        ("filter-hash-functions", structure, error, "a number of hash functions that can't be", When.ALWAYS),
-        ("filter-column", structure, error, "a filter of a column that isn't there", When.ALWAYS),
-        ("filter-type", structure, error, "a filter on a type that has none", When.ALWAYS),
+        ("filter-count", structure, error, "not one filter per row group", When.ALWAYS),
+        ("filter-hash-functions", structure, error, "an impossible number of hash functions", When.ALWAYS),
+        ("filter-column", structure, error, "a filter of a column that doesn't exist", When.ALWAYS),
+        ("filter-type", structure, error, "a filter on a type that can't have one", When.ALWAYS),
         ("filter-duplicate", structure, warning, "a second filter of the same column", When.ALWAYS),
-        ("filter-trailing-bytes", structure, warning, "bytes behind a filter's bits", When.ALWAYS),
-        ("filter-not-power-of-two", structure, warning, "a size that some readers refuse", When.ALWAYS),
+        ("filter-trailing-bytes", structure, warning, "bytes after a filter's bits", When.ALWAYS),
+        ("filter-not-power-of-two", structure, warning, "a size that some readers reject", When.ALWAYS),
         ("filter-no-length", structure, note, "no bloom_filter_length", When.ALWAYS),
-        ("page-header", structure, error, "a page that isn't what its header says", When.ALWAYS),
-        ("page-checksum", structure, error, "a page that doesn't fit its checksum", When.DEEP),
-        ("filter-required", policy, error, "a wanted filter isn't there", When.ASKED),
+        ("page-header", structure, error, "a page contradicts its header", When.ALWAYS),
+        ("page-checksum", structure, error, "a page doesn't match its checksum", When.DEEP),
+        ("filter-required", policy, error, "a required filter is missing", When.ASKED),
         ("filter-fpp", policy, error, "a false-positive rate above the limit", When.ASKED),
         ("filter-oversized", policy, error, "a filter larger than its values need", When.ASKED),
-        ("profit-constant", policy, note, "a filter on a column whose row groups hold one value each", When.POLICY),
-        ("profit-sorted", policy, note, "a filter on a column that min/max prunes already", When.POLICY),
-        ("profit-dictionary", policy, note, "a filter where readers use the dictionary", When.READERS),
+        ("profit-constant", policy, note, "a filter on a column with one value per row group", When.POLICY),
+        ("profit-sorted", policy, note, "a filter on a column that min/max statistics prune already", When.POLICY),
+        ("profit-dictionary", policy, note, "a filter on a column whose dictionary readers use", When.READERS),
         ("reader-negative-zero", readers, error, "a reader loses rows with a zero of the other sign", When.READERS),
         ("reader-millis", readers, error, "a reader probes milliseconds as microseconds", When.READERS),
         ("reader-decimal-width", readers, error, "a reader probes decimals at another width", When.READERS),
         ("reader-widened", readers, error, "a reader probes at the table's wider type", When.READERS),
-        ("reader-single-block", readers, error, "a reader looks past a filter of one block", When.READERS),
+        ("reader-single-block", readers, error, "a reader reads beyond a filter of one block", When.READERS),
         ("reader-float16", readers, error, "a reader probes FLOAT16 columns as FLOAT", When.READERS),
         ("reader-interval", readers, error, "a reader probes intervals in a form that filters lack", When.READERS),
-        ("reader-issue", readers, note, "a reader has a fault that files don't show", When.READERS),
+        ("reader-issue", readers, note, "a reader has a bug that can't be detected in files", When.READERS),
     )
     return {i: Rule(id=i, group=g, severity=s, title=t, when=w) for i, g, s, t, w in rows}
 
@@ -108,7 +109,7 @@ RULES: Final = _rules()
 
 
 def rule(id: str) -> Rule:  # noqa: A002  it is the rule's id
-    """The rule of this id. Raises UsageError that offers near ids."""
+    """Return the rule with this id. Raises UsageError, with similar ids, if it doesn't exist."""
     found = RULES.get(id)
     if found is None:
         near = near_names(id, RULES, n=3, cutoff=0.5)
@@ -119,5 +120,5 @@ def rule(id: str) -> Rule:  # noqa: A002  it is the rule's id
 
 @cache
 def page(id: str) -> str:  # noqa: A002  it is the rule's id
-    """The rule's page, Markdown. Raises UsageError for an unknown id."""
+    """Return the rule's page in Markdown. Raises UsageError for an unknown id."""
     return Path(__file__).with_name("pages").joinpath(f"{rule(id).id}.md").read_text(encoding="utf-8")

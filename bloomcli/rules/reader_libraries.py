@@ -1,4 +1,4 @@
-"""Readers that look no value up by themselves: libraries that an application asks, and engines that don't ask."""
+"""Readers that don't look up values on their own: libraries with an API for it, and engines without support."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bloomcli.rules.reader_types import NOT_POWER_OF_TWO, TOO_LARGE, Evidence, K
 _NEVER: Final[frozenset[str]] = frozenset()
 _AUGUST: Final = "main of August 2026"
 _NOVEMBER: Final = "the releases of November 2026"
-_ONLY_ON_REQUEST: Final = "filters are read by request of the application only, scans don't look them up"
+_ONLY_ON_REQUEST: Final = "filters are read only through the API, scans don't use them"
 
 
 def _measured(version: str, text: str) -> Evidence:
@@ -67,7 +67,7 @@ LIBRARIES: Final = (
         title="Velox",
         aliases=("gluten",),
         probes=_NEVER,
-        known=_source(_AUGUST, "its Parquet reader knows no filters"),
+        known=_source(_AUGUST, "its Parquet reader doesn't support filters"),
     ),
     Reader(
         name="polars",
@@ -75,7 +75,7 @@ LIBRARIES: Final = (
         probes=_NEVER,
         known=_measured(
             "Polars 2.1",
-            "polars-parquet can decode filters, polars-io and polars-stream don't ask it",
+            "polars-parquet can decode filters, but polars-io and polars-stream don't use it",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Readers that look values up in ORC files only. Facts, each with where it was found, as in `reader_table`."""
+"""Readers that look up values in ORC files only. Each fact has its source, as in `reader_table`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ORC_ONLY: Final = (
         probes=_ORC,
         known=_measured(
             "orc-core 2.3 through Spark 4.3",
-            "where the table's type isn't the file's, predicates are evaluated only for conversions that"
-            " SchemaEvolution.isPPDSafeConversion names",
+            "if the table's type differs from the file's, predicates are evaluated only for the conversions in"
+            " SchemaEvolution.isPPDSafeConversion",
         ),
         wrong_about={NEGATIVE_ZERO: _SARGS._replace(kind=Kind.MEASURED)},
         zeros=_FLOATS,
@@ -57,7 +57,7 @@ ORC_ONLY: Final = (
         probes=_ORC,
         known=_source(
             _AUGUST,
-            "ORC through orc-core; for Parquet, by the vectorised reader too, it asks RowGroupFilter for statistics"
+            "ORC through orc-core; for Parquet, also in the vectorised reader, it uses RowGroupFilter with statistics"
             " only (ParquetRecordReaderBase.java, HIVE-29737 is open)",
         ),
         wrong_about={NEGATIVE_ZERO: _SARGS},
@@ -70,12 +70,12 @@ ORC_ONLY: Final = (
         probes=_ORC,
         known=_source(
             _AUGUST,
-            "ORC where its ORC Bloom filters are switched on, not REAL; it doesn't read Parquet's (presto#18230 is"
+            "ORC if its ORC Bloom filters are enabled, except REAL; it doesn't read those of Parquet (presto#18230 is"
             " open)",
         ),
         wrong_about={
             NEGATIVE_ZERO: _source(
-                _AUGUST, "TupleDomainOrcPredicate.checkInBloomFilter: testDouble of the literal as it is"
+                _AUGUST, "TupleDomainOrcPredicate.checkInBloomFilter: testDouble of the unchanged literal"
             )
         },
         zeros=frozenset({"DOUBLE"}),

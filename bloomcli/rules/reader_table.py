@@ -1,8 +1,8 @@
-"""Engines that read filters, and what each of them looks up wrongly. Facts only, each with where it was found.
+"""Engines that read filters, and the values that each of them looks up wrongly. Each fact has its source.
 
-A reader hashes the literal of a query. Where it makes other bytes of it than the writer made of the equal value
-in the file, the filter says "absent" and rows are lost. "Measured" stands for: tried on files with the filter and
-without; the tests in ``tests/interop/test_reader_rules.py`` do so again where the engine can run.
+A reader hashes the literal of a query. If its bytes differ from those that the writer hashed for the equal value in
+the file, the filter answers "absent" and rows are lost. "Measured" means that the engine ran on files with and
+without the filter; ``tests/interop/test_reader_rules.py`` repeats that for the engines that can run in the tests.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def _source(version: str, text: str) -> Evidence:
     return Evidence(Kind.SOURCE, version, text)
 
 
-def _told(version: str, text: str) -> Evidence:
+def _thread(version: str, text: str) -> Evidence:
     return Evidence(Kind.THREAD, version, text)
 
 
 _AUGUST: Final = "main of August 2026"
-_SHORT_READS: Final = _told(
+_SHORT_READS: Final = _thread(
     "parquet-java 1.14.0 to 1.15.2",
-    "parquet-java#3249: filters whose bloom_filter_length isn't written may be read in part",
+    "parquet-java#3249: filters without a bloom_filter_length may be read only in part",
 )
 
 ROWS: Final = (
@@ -63,14 +63,14 @@ ROWS: Final = (
         probes=_BOTH,
         known=_measured(
             "Spark 4.3 (parquet-java 1.17, orc-core 2.3)",
-            "its Parquet predicates are of each file's own types, so widened columns, decimals of any width and"
-            " milliseconds are looked up rightly; sizes that are no powers of two too",
+            "its Parquet predicates have each file's own types, so widened columns, decimals of any width and"
+            " milliseconds are looked up correctly, also in filters whose size isn't a power of two",
         ),
         wrong_about={
             NEGATIVE_ZERO: _measured(
                 "Spark 4.3",
-                "`c = 0.0` over a Parquet or ORC column holding only -0.0 gives no rows with the filter and all of"
-                " them without",
+                "`c = 0.0` on a Parquet or ORC column with only -0.0 returns no rows with the filter and all rows"
+                " without it",
             )
         },
         misreads={NO_LENGTH: _SHORT_READS},
@@ -84,14 +84,14 @@ ROWS: Final = (
         probes=_PARQUET,
         known=_measured(
             f"parquet-java 1.17 and its {_AUGUST}",
-            "BloomFilterImpl.java; a predicate of another width than the file's is refused by"
-            " SchemaCompatibilityValidator, not looked up",
+            "BloomFilterImpl.java; SchemaCompatibilityValidator rejects a predicate whose width differs from the"
+            " file's before a lookup",
         ),
         wrong_about={
             NEGATIVE_ZERO: _measured(
                 "parquet-java 1.17",
-                "BloomFilterImpl.java, visit(Eq) and visit(In): NaN literals are let pass, zeros are hashed as they"
-                " are",
+                "BloomFilterImpl.java, visit(Eq) and visit(In): NaN literals are not looked up, zeros are hashed"
+                " unchanged",
             )
         },
         misreads={NO_LENGTH: _SHORT_READS},
@@ -105,23 +105,22 @@ ROWS: Final = (
         known=_source(
             _AUGUST,
             "TupleDomainParquetPredicate.checkInBloomFilter and TupleDomainOrcPredicate.checkInBloomFilter; in"
-            " Parquet unless parquet.use-bloom-filter is off, in ORC only where its ORC Bloom filters are switched"
-            " on. It looks up no decimals, timestamps or CHAR",
+            " Parquet unless parquet.use-bloom-filter is off, in ORC only if its ORC Bloom filters are enabled. It"
+            " doesn't look up decimals, timestamps and CHAR",
         ),
         wrong_about={
             NEGATIVE_ZERO: _source(
                 _AUGUST,
-                "TupleDomainParquetPredicate.checkInBloomFilter: REAL and DOUBLE literals are hashed as they are; in"
-                " ORC testDouble and testFloat likewise",
+                "TupleDomainParquetPredicate.checkInBloomFilter: REAL and DOUBLE literals are hashed unchanged; in"
+                " ORC testDouble and testFloat do the same",
             ),
             WIDENED: _source(
                 f"{_AUGUST}; trino#30544 is open",
                 "TupleDomainParquetPredicate.checkInBloomFilter: the literal is hashed at the width of the table's"
-                " type, the file's type isn't looked at; rows are lost where statistics don't make the query fail"
-                " before",
+                " type, regardless of the file's type; rows are lost unless the statistics make the query fail first",
             ),
         },
-        refuses={TOO_LARGE: _source(_AUGUST, "a filter above 128 MiB is an error of the query")},
+        refuses={TOO_LARGE: _source(_AUGUST, "a filter above 128 MiB makes the query fail")},
         dictionary=True,
         zeros=_FLOATS,
         widths={
@@ -139,23 +138,23 @@ ROWS: Final = (
         probes=_BOTH,
         known=_source(
             f"{_AUGUST} (7f879b1136)",
-            "ParquetBloomRowGroupFilter.java, used by Spark and Flink on Iceberg tables, where the file has field ids"
-            " or the table a name mapping; ORC through orc-core. An INT32 column under a long isn't looked up, nor is"
-            " TIME in milliseconds; a FLOAT column under a double is, rightly",
+            "ParquetBloomRowGroupFilter.java, used by Spark and Flink on Iceberg tables if the file has field ids or"
+            " the table has a name mapping; ORC through orc-core. It doesn't look up INT32 columns of type long, or"
+            " TIME in milliseconds; it looks up FLOAT columns of type double correctly",
         ),
         wrong_about={
             NEGATIVE_ZERO: _source(
-                _AUGUST, "ParquetBloomRowGroupFilter.shouldRead: FLOAT and DOUBLE literals are hashed as they are"
+                _AUGUST, "ParquetBloomRowGroupFilter.shouldRead: FLOAT and DOUBLE literals are hashed unchanged"
             ),
             MILLIS: _source(
                 _AUGUST,
                 "ParquetBloomRowGroupFilter.shouldRead: for INT64 and TIMESTAMP the literal's microseconds are"
-                " hashed, whatever the file's unit (its statistics: iceberg#18173)",
+                " hashed, regardless of the file's unit (for statistics: iceberg#18173)",
             ),
             DECIMAL_WIDTH: _source(
                 _AUGUST,
                 "ParquetBloomRowGroupFilter.shouldRead: decimals in bytes are hashed at"
-                " TypeUtil.decimalRequiredBytes(precision), whatever the column's length",
+                " TypeUtil.decimalRequiredBytes(precision), regardless of the column's length",
             ),
         },
         tables_only=True,
@@ -171,22 +170,22 @@ ROWS: Final = (
         known=_measured(
             "DuckDB 2.0.0",
             "fields of structs are looked up too; both zeros, milliseconds, decimals of up to 38 digits at any"
-            " width, mixed INT32 and INT64 files, sizes that are no powers of two and read_parquet(schema=...) all"
-            " give every row",
+            " width, mixed INT32 and INT64 files, sizes other than powers of two and read_parquet(schema=...) all"
+            " return every row",
         ),
         wrong_about={
             FLOAT16: _measured(
                 "DuckDB 1.4.4, 1.5.5 and 2.0.0",
-                "FLOAT16 columns are read as FLOAT and looked up by 4 bytes, no equality finds any row",
+                "FLOAT16 columns are read as FLOAT and looked up by 4 bytes, so an equality returns no row",
             ),
             DECIMAL_WIDTH: _measured(
                 "DuckDB 2.0.0",
-                "decimals of more than 38 digits are read as DOUBLE and looked up by 8 bytes, no equality finds any"
-                " row",
+                "decimals of more than 38 digits are read as DOUBLE and looked up by 8 bytes, so an equality returns"
+                " no row",
             ),
             INTERVAL: _measured(
                 "DuckDB 2.0.0",
-                "in files with the key duckdb.interval_bloom_filter intervals are looked up in a normal form, in"
+                "in files with the key duckdb.interval_bloom_filter, intervals are looked up in a normal form, in"
                 " which a day has 24 hours and a month 30 days",
             ),
         },
@@ -201,7 +200,7 @@ ROWS: Final = (
         wrong_about={
             NEGATIVE_ZERO: _measured(
                 "DuckDB 1.4.4 and 1.5.5",
-                "also noted in duckdb#23829: `c = 0.0` over stored -0.0 gives no rows; right in 2.0.0",
+                "also in duckdb#23829: `c = 0.0` on stored -0.0 returns no rows; correct in 2.0.0",
             ),
             FLOAT16: _measured("DuckDB 1.4.4 and 1.5.5", "FLOAT16 columns are looked up by the 4 bytes of a FLOAT"),
         },
@@ -215,15 +214,15 @@ ROWS: Final = (
         probes=_PARQUET,
         known=_measured(
             "DataFusion 55",
-            "decimals of any width, columns under a wider table type and sizes that are no powers of two give every"
+            "decimals of any width, columns with a wider table type and sizes other than powers of two return every"
             " row; FLOAT16, decimals of more than 38 digits, 8- and 16-bit integers, dates, times, timestamps"
             " and fields of structs aren't looked up",
         ),
         wrong_about={
             NEGATIVE_ZERO: _measured(
                 "DataFusion 55.0",
-                "`c = 0.0` over stored -0.0 gives no rows with the filter and all without;"
-                " BloomFilterStatistics.check_scalar hashes the literal as it is",
+                "`c = 0.0` on stored -0.0 returns no rows with the filter and all rows without it;"
+                " BloomFilterStatistics.check_scalar hashes the unchanged literal",
             )
         },
         zeros=_FLOATS,
@@ -234,13 +233,13 @@ ROWS: Final = (
         probes=_PARQUET,
         known=_measured(
             "DataFusion 52.3 and 54.1",
-            "-0.0 doesn't equal 0.0 there, with filters and without: no filter loses its rows",
+            "-0.0 doesn't equal 0.0 there, with and without filters, so filters lose no such rows",
         ),
         wrong_about={
             DECIMAL_WIDTH: _measured(
                 "DataFusion 52.3 and 54.1",
-                "datafusion#22994: decimals in FIXED_LEN_BYTE_ARRAY are hashed as 16 bytes, so that only precisions"
-                " 36 to 38 of Arrow's writers are found; right in 55",
+                "datafusion#22994: decimals in FIXED_LEN_BYTE_ARRAY are hashed as 16 bytes, so only those of"
+                " precision 36 to 38 from Arrow's writers are found; correct in 55",
             ),
         },
         superseded=True,
@@ -252,28 +251,28 @@ ROWS: Final = (
         probes=_BOTH,
         known=_source(
             _AUGUST,
-            "parquet-bloom-filter-util.cc: INT32, INT64, FLOAT, DOUBLE and STRING are looked up, only where the"
-            " table's type has the file's width, decimals, dates and timestamps never; ORC through ORC C++"
+            "parquet-bloom-filter-util.cc: INT32, INT64, FLOAT, DOUBLE and STRING are looked up if the table's type"
+            " has the file's width; decimals, dates and timestamps aren't looked up; ORC through ORC C++"
             " (hdfs-orc-scanner.cc)",
         ),
         wrong_about={
             NEGATIVE_ZERO: _source(
                 _AUGUST,
-                "parquet-bloom-filter-util.cc, BytesToParquetFloatingPoint: the literal is PLAIN-encoded and hashed"
-                " as it is",
+                "parquet-bloom-filter-util.cc, BytesToParquetFloatingPoint: the unchanged literal is PLAIN-encoded"
+                " and hashed",
             ),
             SINGLE_BLOCK: _source(
                 _AUGUST,
-                "parquet-bloom-filter.cc, ParquetBloomFilter::Init: the number of blocks is two at least, whatever"
-                " the bitset's size; only a debug build checks that they agree",
+                "parquet-bloom-filter.cc, ParquetBloomFilter::Init: the number of blocks is at least two, regardless"
+                " of the bitset's size; only a debug build checks that they agree",
             ),
         },
         refuses={TOO_LARGE: _source(_AUGUST, "ValidateBloomFilterHeader: at most 128 MiB")},
         misreads={
             NOT_POWER_OF_TWO: _source(
                 _AUGUST,
-                "ParquetBloomFilter::Init: the number of blocks is rounded down to a power of two, so that values are"
-                " looked up in other blocks than theirs; only a debug build checks that they agree",
+                "ParquetBloomFilter::Init: the number of blocks is rounded down to a power of two, so values are"
+                " looked up in the wrong blocks; only a debug build checks that they agree",
             )
         },
         dictionary=True,
@@ -286,35 +285,35 @@ ROWS: Final = (
         probes=_BOTH,
         known=_measured(
             "ClickHouse 26.9",
-            "Parquet: integers are hashed at the file's width, strings and fixed-length bytes as they are; floats,"
-            " decimals, UUIDs, dates and timestamps aren't looked up; sizes that are no powers of two give every row."
-            " ORC through ORC C++, unless input_format_orc_filter_push_down is off",
+            "Parquet: integers are hashed at the file's width, strings and fixed-length bytes unchanged; floats,"
+            " decimals, UUIDs, dates and timestamps aren't looked up; sizes other than powers of two return every"
+            " row. ORC through ORC C++, unless input_format_orc_filter_push_down is off",
         ),
         wrong_about={
             NEGATIVE_ZERO: _measured(
                 "ClickHouse 26.9",
-                "`c = 0` over an ORC column holding only -0.0 gives no rows with the filter and all of them without",
+                "`c = 0` on an ORC column with only -0.0 returns no rows with the filter and all rows without it",
             )
         },
         zeros=_FLOATS,
         zeros_in=_ORC,
         refuses={
             rule: _source(
-                "its main of 2026", "Reader.cpp: a filter of another algorithm, hash or compression ends the query"
+                "its main of 2026", "Reader.cpp: an unknown algorithm, hash or compression makes the query fail"
             )
             for rule in (ALGORITHM, HASH, COMPRESSION)
         },
         issues=(
             _measured(
                 "ClickHouse 26.9",
-                "a query or table that names a type in which values change (UInt16 over UInt32, Int8 over UInt8,"
-                " Bool over Int64, FixedString over shorter strings) loses the rows of these"
+                "a query or table with a type that changes values (UInt16 for UInt32, Int8 for UInt8, Bool for"
+                " Int64, FixedString for shorter strings) loses the rows of these values"
                 " (ClickHouse#121077 is open)",
             ),
-            _told(
+            _thread(
                 "ClickHouse up to 26.8",
-                "ClickHouse#112580: nulls that are read as a type's default aren't found by it; right in 26.9"
-                " (measured)",
+                "ClickHouse#112580: a search for a type's default doesn't find nulls that are read as it; correct in"
+                " 26.9 (measured)",
             ),
         ),
     ),
@@ -322,22 +321,22 @@ ROWS: Final = (
         name="starrocks",
         title="StarRocks",
         probes=_PARQUET,
-        known=_told("StarRocks since 3.5", "Parquet filters of external tables are looked up"),
-        issues=(_told("StarRocks 3.5.10", "starrocks#69898: predicates with OR over Paimon tables lose rows"),),
+        known=_thread("StarRocks since 3.5", "Parquet filters of external tables are looked up"),
+        issues=(_thread("StarRocks 3.5.10", "starrocks#69898: predicates with OR over Paimon tables lose rows"),),
     ),
     Reader(
         name="doris",
         title="Doris",
         probes=_PARQUET,
-        known=_told("Doris since 2025", "Parquet filters are looked up for `=` and IN"),
+        known=_thread("Doris since 2025", "Parquet filters are looked up for `=` and IN"),
         issues=(
-            _told(
+            _thread(
                 "Doris before doris#65489",
-                "doris#65487: the filter of a column's first row group is asked about the later ones too",
+                "doris#65487: the filter of a column's first row group is also used for the later row groups",
             ),
-            _told(
+            _thread(
                 "Doris before doris#67249, which is open",
-                "doris#67249: within AND or OR one column's filter is asked about another column's value",
+                "doris#67249: within AND or OR, a value of one column is looked up in another column's filter",
             ),
         ),
     ),

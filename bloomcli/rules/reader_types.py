@@ -1,4 +1,4 @@
-"""What is known of an engine that reads filters, and how it is known."""
+"""The facts about an engine that reads filters, and their evidence."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ NO_LENGTH: Final = "filter-no-length"
 TOO_LARGE: Final = "filter-too-large"
 
 BY_PRECISION: Final = 0
-"""A decimal's width is what its precision needs."""
+"""The width of a decimal follows from its precision."""
 
 
 class Kind(StrEnum):
-    """How a fact is known."""
+    """The kind of evidence for a fact."""
 
     MEASURED = "measured"
-    """The engine was run, with the filter and without."""
+    """The engine ran on files with and without the filter."""
     SOURCE = "source"
-    """Read in the engine's source; it wasn't run."""
+    """The engine's source shows it; the engine didn't run."""
     THREAD = "thread"
-    """Told in an issue or a pull request; neither run nor read here. A note at most."""
+    """An issue or a pull request reports it; it was not verified. Results in a note at most."""
 
 
 class Evidence(NamedTuple):
@@ -41,9 +41,9 @@ class Evidence(NamedTuple):
 
     kind: Kind
     version: str
-    """The versions for which it is known."""
+    """The versions that the fact applies to."""
     text: str
-    """What was seen, and where: a sentence without a period."""
+    """The observation and its source, as a sentence without a period."""
 
 
 _NOTHING: Final[Mapping[str, Evidence]] = {}
@@ -54,45 +54,46 @@ _NO_WIDTHS: Final[Mapping[str, str]] = {}
 
 
 class Reader(NamedTuple):
-    """One engine, as far as filters go."""
+    """One engine and its use of filters."""
 
     name: str
     title: str
-    """As people write it, for messages."""
+    """The usual spelling, for messages."""
     probes: frozenset[str]
-    """Formats whose filters it looks values up in by itself; empty where it never does."""
+    """The formats in whose filters it looks up values on its own; empty if it doesn't."""
     known: Evidence
-    """What it looks up."""
+    """The values that it looks up."""
     aliases: tuple[str, ...] = ()
     wrong_about: Mapping[str, Evidence] = _NOTHING
-    """Rule id -> by what it is known that rows are lost. Never told in a thread alone."""
+    """Rule id -> evidence that rows are lost. Never only a thread."""
     refuses: Mapping[str, Evidence] = _NOTHING
-    """Rule id -> by what it is known that it takes no such filter: it reads without, or not at all."""
+    """Rule id -> evidence that it rejects such a filter: it ignores the filter or fails."""
     misreads: Mapping[str, Evidence] = _NOTHING
-    """Rule id -> by what it is known that it looks values up wrongly in such a filter, which `add` never writes."""
+    """Rule id -> evidence that it looks up values wrongly in such a filter. `add` never writes such filters."""
     issues: tuple[Evidence, ...] = ()
     """Faults that no file shows: of some queries, of types that a query names; and what threads tell."""
     issues_in: frozenset[str] = _ISSUES_IN
     """Formats whose files they are about."""
     tables_only: bool = False
-    """It reads files through a table's schema only."""
+    """It reads files only through a table's schema."""
     superseded: bool = False
-    """An old release: there is a newer one without these faults, or with fewer."""
+    """An old release: a newer one has fewer of these bugs, or none."""
     dictionary: bool = False
-    """It skips row groups by reading the dictionary page of a chunk that is dictionary-encoded throughout."""
+    """It skips row groups by the dictionary page of a chunk whose pages are all dictionary-encoded."""
     zeros: frozenset[str] = _NONE
-    """Types of which it hashes its literal's own zero only: FLOAT, DOUBLE, FLOAT16."""
+    """Types for which it looks up a zero only with the literal's sign: FLOAT, DOUBLE, FLOAT16."""
     zeros_in: frozenset[str] = _FORMATS
-    """Formats in which it does."""
+    """The formats that `zeros` applies to."""
     decimal_width: int | None = None
-    """Bytes at which it hashes decimals stored as bytes; `BY_PRECISION`; None: the column's own, or not at all."""
+    """The width in bytes at which it hashes decimals that are stored as bytes, or `BY_PRECISION`; None for the
+    column's own width or no lookup."""
     decimal_digits: int | None = None
-    """Digits from beyond which it reads decimals that are stored as bytes as DOUBLE; None where it doesn't."""
+    """It reads decimals that are stored as bytes and have more digits than this as DOUBLE; None if it doesn't."""
     widths: Mapping[str, str] = _NO_WIDTHS
-    """Table type -> physical type at which it hashes, where that isn't the file's; types left out aren't probed."""
+    """Table type -> physical type at which it hashes, if that isn't the file's. It doesn't look up other types."""
 
     def loses_zeros(self, kind: str, file_format: str) -> bool:
-        """Whether it looks only its literal's own zero up in columns of a kind."""
+        """Return whether it looks up a zero only with the literal's sign in columns of this kind."""
         return kind in self.zeros and file_format in self.zeros_in
 
     def issues_of(self, file_format: str) -> tuple[Evidence, ...]:

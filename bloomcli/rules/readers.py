@@ -1,6 +1,6 @@
-"""Which engines read filters, by name; and what their ways of looking values up come to for a column.
+"""Finds the engines that read filters by name, and decides how they look up values of a column.
 
-What is known of each is in `bloomcli.rules.reader_table`: `validate --readers` and `add --readers` share it.
+The facts about each engine are in `bloomcli.rules.reader_table`; `validate --readers` and `add --readers` share them.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _DOUBLE_BYTES: Final = 8
 
 
 def reader(name: str) -> Reader:
-    """The reader of this name or alias, in any case. Raises UsageError, with near names, for an unknown one."""
+    """Return the reader with this name or alias, in any case. Raises UsageError, with similar names, if unknown."""
     found = _BY_ANY_NAME.get(name.strip().lower().replace("_", "-"))
     if found is not None:
         return found
     near = near_names(name.strip().lower(), _BY_ANY_NAME, n=3, cutoff=0.5)
-    known = "known ones: " + ", ".join(READERS)
-    raise UsageError(f"no reader {name!r}", hint=f"did you mean {' or '.join(near)}? {known}" if near else known)
+    known = "readers: " + ", ".join(READERS)
+    raise UsageError(f"unknown reader {name!r}", hint=f"did you mean {' or '.join(near)}? {known}" if near else known)
 
 
 def named(names: Iterable[str], file_format: str) -> list[Reader]:
-    """The readers of these names that look into filters of a format, each once, in the order named.
+    """Return the readers with these names that use filters of a format, each once, in the order of the names.
 
     Raises UsageError for an unknown name.
     """
@@ -41,11 +41,11 @@ def named(names: Iterable[str], file_format: str) -> list[Reader]:
 
 
 def everyone(file_format: str, *, tables: bool) -> list[Reader]:
-    """Every reader that looks into filters of a format in its present release.
+    """Return every reader whose current release uses filters of a format.
 
     Args:
-        file_format: as `FilterFile.format`.
-        tables: also those that read files through a table's schema only.
+        file_format: as in `FilterFile.format`.
+        tables: include readers that read files only through a table's schema.
     """
     return [
         who for who in ROWS if file_format in who.probes and not who.superseded and (tables or not who.tables_only)
@@ -53,47 +53,47 @@ def everyone(file_format: str, *, tables: bool) -> list[Reader]:
 
 
 def superseded(file_format: str) -> list[Reader]:
-    """Old releases that look into filters of a format."""
+    """Return the old releases that use filters of a format."""
     return [who for who in ROWS if file_format in who.probes and who.superseded]
 
 
 def evidence(rule: str, found: Sequence[Reader]) -> str:
-    """By what it is known of some readers that they break a rule: how, of which versions, and what was seen."""
-    return "; ".join(told(who.wrong_about[rule]) for who in found)
+    """Return the evidence that readers break a rule: kind, versions and observation."""
+    return "; ".join(evidence_text(who.wrong_about[rule]) for who in found)
 
 
-def told(fact: Evidence) -> str:
-    """A fact as a sentence."""
+def evidence_text(fact: Evidence) -> str:
+    """Return a fact as a sentence."""
     return f"{fact.kind.value}, {fact.version}: {fact.text}"
 
 
 def refusing(rule: str) -> str:
-    """Who refuses filters that break a rule, and who misreads them: ``Arrow C++ refuses it, Impala misreads it``."""
+    """Return who refuses and who misreads filters that break a rule: ``Arrow C++ refuses it, Impala misreads it``."""
     refuse = [who.title for who in ROWS if rule in who.refuses]
     misread = [who.title for who in ROWS if rule in who.misreads]
-    said = [
+    parts = [
         f"{' and '.join(titles)} {verb}{'s' if len(titles) == 1 else ''} it"
         for titles, verb in ((refuse, "refuse"), (misread, "misread"))
         if titles
     ]
-    return ", ".join(said)
+    return ", ".join(parts)
 
 
 def decimal_bytes(precision: int) -> int:
-    """Bytes of the shortest two's complement that holds every decimal of so many digits. Source: the Parquet
-    format's LogicalTypes.md, DECIMAL."""
+    """Return the bytes of the shortest two's complement form of all decimals with `precision` digits. Source: the
+    Parquet format's LogicalTypes.md, DECIMAL."""
     return int(10**precision - 1).bit_length() // 8 + 1
 
 
 def reads_double(who: Reader, column: Column) -> bool:
-    """Whether a reader takes a Parquet column of decimals for DOUBLE."""
+    """Return whether a reader reads a Parquet column of decimals as DOUBLE."""
     return who.decimal_digits is not None and column.precision > who.decimal_digits
 
 
 def decimal_width(who: Reader, column: Column) -> int | None:
-    """The width in bytes at which a reader hashes the decimals of a Parquet column that is stored in bytes.
+    """Return the width in bytes at which a reader hashes the decimals of a Parquet column that is stored as bytes.
 
-    None where it hashes them as they are stored, or doesn't look them up: in INT32 and INT64 no reader errs.
+    None if it hashes the stored bytes or doesn't look up decimals. No reader has this bug with INT32 and INT64.
     """
     if not column.precision or DECIMAL_WIDTH not in who.wrong_about:
         return None

@@ -206,7 +206,7 @@ def test_options_of_a_dataset_can_go_to_other_processes() -> None:
 
 
 def test_unknown_readers_and_schemas_that_are_not_there_are_errors(path: Path) -> None:
-    with pytest.raises(UsageError, match="no reader 'sparkle'"):
+    with pytest.raises(UsageError, match="unknown reader 'sparkle'"):
         bloomcli.add(path, ["id"], dry_run=True, readers=["sparkle"])
     with pytest.raises(UsageError, match="the table's schema can't be read"):
         bloomcli.add(path, ["id"], dry_run=True, table_schema=path.with_name("nosuch.sql"))

@@ -380,7 +380,7 @@ def test_only_the_columns_asked_for_are_looked_at(tmp_path: Path) -> None:
 
 def test_an_unknown_reader_is_an_error_whatever_the_file(tmp_path: Path) -> None:
     path = moments(tmp_path / "f", "us")
-    with pytest.raises(UsageError, match="no reader 'sparkle'"):
+    with pytest.raises(UsageError, match="unknown reader 'sparkle'"):
         check(path, ["sparkle"])
 
 

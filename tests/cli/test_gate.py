@@ -68,7 +68,7 @@ def test_init_tells_what_the_files_fail_all_the_same(
     made = bloom("validate", "types.parquet", "--init")
     assert made.code == 0
     assert made.err == (
-        "these files fail today whatever the policy's limits: filter-boolean (2); bloom.toml says where\n"
+        "these files fail with any limits: filter-boolean (2); bloom.toml lists where\n"
     )
     assert "filter-boolean: 2 findings, the first: flag in types.parquet" in Path("bloom.toml").read_text()
     failing = bloom("validate", "types.parquet", "--format", "json").json
@@ -132,7 +132,7 @@ def test_init_never_takes_the_place_of_a_policy_without_a_word(bloom: Bloom, lak
     assert bloom("validate", lake, "--init", "--policy", "other.toml").code == 0
     below = bloom("validate", lake, "--init", "--policy", "lake/bloom.toml")
     assert below.code == 0
-    assert below.err == "lake/bloom.toml goes before pyproject.toml, which no longer counts in that folder\n"
+    assert below.err == "lake/bloom.toml replaces pyproject.toml as the policy of its directory\n"
 
 
 def test_init_makes_nothing_of_files_of_other_kinds(bloom: Bloom, tmp_path: Path) -> None:
@@ -443,7 +443,7 @@ def test_a_tables_schema_that_no_reader_needs_is_refused(bloom: Bloom, lake: Pat
         (["--baseline", "none.json"], "--update-baseline"),
         (["--report", "pdf=x"], "FORM=FILE"),
         (["--report", "sarif"], "FORM=FILE"),
-        (["--report", "junit=no/folder/out.xml"], "make the folder first"),
+        (["--report", "junit=no/folder/out.xml"], "create the directory first"),
         (["--max-oversize", "0.5"], "0.5"),
         (["--table-schema", "none.sql"], "none.sql"),
         (["--readers", "spork"], "spark"),

@@ -73,12 +73,12 @@ def test_readers_are_found_by_name_and_alias_in_any_case(name: str, found: str) 
 
 
 def test_an_unknown_reader_is_an_error_that_offers_near_names() -> None:
-    with pytest.raises(UsageError, match="no reader 'trinno'") as raised:
+    with pytest.raises(UsageError, match="unknown reader 'trinno'") as raised:
         reader("trinno")
     assert (raised.value.hint or "").startswith("did you mean trino")
     with pytest.raises(UsageError) as raised:
         reader("")
-    assert (raised.value.hint or "").startswith("known ones: spark, ")
+    assert (raised.value.hint or "").startswith("readers: spark, ")
 
 
 @pytest.mark.parametrize("precision", range(1, 39))
