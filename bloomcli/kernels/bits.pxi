@@ -1,5 +1,5 @@
-# Counting bits. With the processor's own instruction where it has one (asked once, at run time: wheels aren't tuned to
-# the machine that builds them), else in words of 64 bits by adding neighbours.
+# Counts set bits: with the processor's instruction if it has one (tested at run time, because wheels are built for
+# all processors), else in words of 64 bits by adding neighbouring groups of bits.
 
 cdef extern from *:
     """
@@ -55,7 +55,8 @@ cdef extern from *:
         return __builtin_cpu_supports("popcnt") ? bloom_ones_native(p, size) : bloom_ones_plain(p, size);
     }
     static double bloom_hits(const unsigned char* p, size_t blocks, uint64_t* ones) {
-        return __builtin_cpu_supports("popcnt") ? bloom_hits_native(p, blocks, ones) : bloom_hits_plain(p, blocks, ones);
+        return __builtin_cpu_supports("popcnt") ? bloom_hits_native(p, blocks, ones) : bloom_hits_plain(p, blocks,
+        ones);
     }
     #else
     #if defined(__GNUC__) || defined(__clang__)
@@ -74,7 +75,7 @@ cdef extern from *:
 
 
 def count_bits(const unsigned char[::1] data not None):
-    """How many bits are set."""
+    """Return the number of set bits."""
     cdef size_t size = data.shape[0]
     cdef uint64_t total
     if size == 0:
@@ -86,9 +87,9 @@ def count_bits(const unsigned char[::1] data not None):
 
 
 def sbbf_stats(const unsigned char[::1] bitset not None):
-    """(set bits, false-positive probability of a random hash).
+    """Return the number of set bits, and the false-positive probability of a random hash.
 
-    Exact for the bits that are there: the mean over blocks of the product over the 8 words of popcount/32.
+    The probability is exact for the bitset: the mean over blocks of the product over the 8 words of popcount/32.
     """
     cdef Py_ssize_t z = _blocks(bitset.shape[0])
     cdef const unsigned char* bits = &bitset[0]
@@ -100,7 +101,8 @@ def sbbf_stats(const unsigned char[::1] bitset not None):
 
 
 def plain_stats(const unsigned char[::1] bitset not None):
-    """(`count_bits`, and both of `sbbf_stats`) as on a processor without an instruction for it; for the tests."""
+    """Return `count_bits` and both figures of `sbbf_stats`, computed without the processor's instruction; for
+    tests."""
     cdef Py_ssize_t z = _blocks(bitset.shape[0])
     cdef uint64_t total
     cdef double hits = bloom_hits_plain(&bitset[0], z, &total)

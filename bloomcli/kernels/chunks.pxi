@@ -1,8 +1,8 @@
-# Column chunks of a Parquet footer that are as they should be, told from those that have to be looked at.
+# Finds the column chunks of a Parquet footer whose metadata needs a full check.
 #
-# A footer has tens of thousands of chunks, and before filters are put into the file all of them are asked whether
-# their metadata can be read and what they claim lies before the footer. Here nothing is decoded but the integers that
-# tell. Whatever is unusual is only pointed at: the caller looks at it by the rules that its errors come from.
+# A footer may have tens of thousands of chunks. Before filters are added to the file, all of them are checked: their
+# metadata must be readable, and their locations must be before the footer. This module decodes only the integers for
+# that. It doesn't report errors: the caller checks the chunks that it returns in full.
 #
 # Field ids are those of parquet.thrift.
 
@@ -38,7 +38,8 @@ cdef inline int64_t _thrift_signed(uint64_t raw) noexcept nogil:
 
 
 cdef inline bint _new_field(int field, uint64_t* seen) noexcept nogil:
-    """Whether it is the first of its id, and one that `seen` has a bit for."""
+    """Record a field id in `seen`. Return whether it is the first with its id, and an id that `seen` has a bit
+    for."""
     if field < 1 or field > 63 or (seen[0] >> field) & 1:
         return False
     seen[0] |= <uint64_t>1 << field
@@ -46,7 +47,7 @@ cdef inline bint _new_field(int field, uint64_t* seen) noexcept nogil:
 
 
 cdef int _meta_kind(int field) noexcept nogil:
-    """The type of a field whose number is looked at; 0 for others."""
+    """Return the expected type of an integer field that is decoded; 0 for other fields."""
     if field == META_TYPE or field == META_CODEC or field == META_FILTER_LENGTH:
         return CT_I32
     if (META_NUM_VALUES <= field <= META_COMPRESSED or field == META_DATA_PAGE or field == META_DICTIONARY_PAGE
@@ -56,7 +57,7 @@ cdef int _meta_kind(int field) noexcept nogil:
 
 
 cdef bint _plain_struct(Walk* w, Py_ssize_t pos, int depth) noexcept nogil:
-    """No id is there twice."""
+    """Return whether the struct at `pos` can be walked and has no field id twice."""
     cdef int kind, field = 0
     cdef uint64_t seen = 0
     while True:
@@ -73,7 +74,7 @@ cdef bint _plain_struct(Walk* w, Py_ssize_t pos, int depth) noexcept nogil:
 
 
 cdef Py_ssize_t _plain_page_stats(Walk* w, Py_ssize_t pos, int depth) noexcept nogil:
-    """The end of a PageEncodingStats; -1 where it isn't as it should be."""
+    """Return the end of a PageEncodingStats; -1 if it needs a full check."""
     cdef int kind, field = 0
     cdef uint64_t seen = 0, raw
     while True:
@@ -113,7 +114,7 @@ cdef bint _plain_stats_list(Walk* w, Py_ssize_t pos, int depth) noexcept nogil:
 cdef Py_ssize_t _plain_meta(
     Walk* w, Py_ssize_t pos, int physical, int64_t data_end, int depth, int64_t* unsized
 ) noexcept nogil:
-    """The end of a ColumnMetaData; -1 where it isn't as it should be."""
+    """Return the end of a ColumnMetaData; -1 if it needs a full check."""
     cdef int kind, wanted, field = 0
     cdef uint64_t seen = 0, raw
     cdef int64_t number[META_INTEGERS]
@@ -162,7 +163,7 @@ cdef Py_ssize_t _plain_meta(
         return -1
     if not (seen >> META_FILTER_OFFSET) & 1 and not (seen >> META_FILTER_LENGTH) & 1:
         return pos
-    # of a chunk with a filter everything is read
+    # all metadata of a chunk with a filter is read
     if not (seen >> META_TYPE) & (seen >> META_CODEC) & (seen >> META_UNCOMPRESSED) & 1:
         return -1
     if number[META_CODEC] < 0 or number[META_UNCOMPRESSED] < 0:
@@ -225,12 +226,21 @@ cdef bint _plain_chunk(
 
 
 def chunks_to_look_at(const unsigned char[::1] data, starts, const int[::1] types, int64_t data_end, int max_depth):
-    """Which of a row group's chunks (by ordinal) may not be as they should be, and which filters say no length.
+    """Find the chunks of a row group that need a full check, and the filters without a length.
 
-    `starts` has the place of each chunk's metadata in the footer `data`, `types` each column's physical type as the
-    schema has it, `data_end` is where the file's data end. A chunk is passed over if its metadata can be read, and its
-    pages, filter and page indexes, as far as they say their lengths, lie within the data; and, where it has a filter,
-    if nothing that is read of it for that is missing or wrong. Gives ([ordinal ...], [(ordinal, offset) ...]).
+    A chunk needs no further check if its metadata can be read; if its pages, filter and page indexes, as far as their
+    lengths are known, are within the data; and, for a chunk with a filter, if all metadata for that is present and
+    valid.
+
+    Args:
+        data: the footer.
+        starts: the position of each chunk's metadata in the footer.
+        types: each column's physical type in the schema.
+        data_end: the end of the file's data, in bytes.
+        max_depth: the maximum nesting of structs and lists.
+
+    Returns:
+        ([ordinal ...], [(ordinal, offset) ...]): the chunks to check, and the filters without a length.
     """
     cdef Walk w
     cdef Py_ssize_t ordinal, pos

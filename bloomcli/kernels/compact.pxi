@@ -1,8 +1,8 @@
-# Thrift compact protocol, walked but not decoded; where each field of a struct starts and ends.
+# Walks the Thrift compact protocol without decoding it, to find the start and end of each field of a struct.
 #
 # Source: Thrift compact protocol encoding (thrift/doc/specs/thrift-compact-protocol.md).
-# Every length is checked against the buffer before it is used, nesting against `max_depth`, so that
-# whatever decodes the same bytes afterwards can neither overrun nor recurse without end.
+# Every length is checked against the buffer before use, and nesting against `max_depth`, so that another decoder can
+# afterwards read the same bytes without overrun or unbounded recursion.
 
 cdef enum:
     CT_TRUE = 1
@@ -38,7 +38,7 @@ _WALK_REASONS = {
 
 
 class CompactError(ValueError):
-    """The bytes are not a Thrift compact structure. `offset` is relative to the buffer."""
+    """The bytes are not a Thrift compact structure. `offset` is relative to the start of the buffer."""
 
     def __init__(self, reason, offset):
         super().__init__(reason)
@@ -49,7 +49,7 @@ class CompactError(ValueError):
 cdef struct Walk:
     const unsigned char* data
     Py_ssize_t end
-    Py_ssize_t at      # where a fault showed
+    Py_ssize_t at      # position of the fault
     int fault
 
 
@@ -89,17 +89,18 @@ cdef Py_ssize_t _list_head(Walk* w, Py_ssize_t pos, int* kind, uint64_t* size) n
         pos = _varint(w, pos, size)
         if pos < 0:
             return -1
-    # an empty list may leave its element type out
+    # an empty list may omit its element type
     if (kind[0] < CT_TRUE and size[0]) or kind[0] > CT_UUID:
         return _fail(w, WALK_TYPE, start)
-    # every element takes a byte at least, whatever its type
+    # an element of any type takes at least one byte
     if size[0] > <uint64_t>(w.end - pos):
         return _fail(w, WALK_SIZE, start)
     return pos
 
 
 cdef Py_ssize_t _field_head(Walk* w, Py_ssize_t pos, int* kind, int* field_id) noexcept nogil:
-    """Reads a field header, or the stop byte (kind 0). field_id carries the last id in and the new one out."""
+    """Read a field header, or the stop byte (kind 0). `field_id` is the previous id on entry and the new one on
+    return."""
     cdef Py_ssize_t start = pos
     cdef uint64_t raw
     cdef int delta
@@ -206,10 +207,12 @@ cdef _walk_raise(Walk* w):
 
 
 def compact_struct(const unsigned char[::1] data, Py_ssize_t pos, int max_depth):
-    """Walk the struct at `pos`: ({field id: (type, header start, value start, value end)}, end of struct).
+    """Walk the struct at `pos`. Return ({field id: (type, header start, value start, value end)}, end of the struct).
 
-    Types are the compact protocol's codes; booleans (1 true, 2 false) have empty values.
-    Raises CompactError for anything that is not such a struct, or nests deeper than `max_depth`.
+    Types are the codes of the compact protocol; booleans (1 true, 2 false) have empty values.
+
+    Raises:
+        CompactError: the bytes aren't such a struct, or nest deeper than `max_depth`.
     """
     cdef Walk w
     cdef int kind, field_id = 0
@@ -233,7 +236,7 @@ def compact_struct(const unsigned char[::1] data, Py_ssize_t pos, int max_depth)
 
 
 def compact_list(const unsigned char[::1] data, Py_ssize_t pos, int max_depth):
-    """Walk the list at `pos`: (element type, [start of each element ..., end of the list])."""
+    """Walk the list at `pos`. Return (element type, [start of each element ..., end of the list])."""
     cdef Walk w
     cdef int kind
     cdef uint64_t size, i
@@ -253,7 +256,7 @@ def compact_list(const unsigned char[::1] data, Py_ssize_t pos, int max_depth):
 
 
 def compact_int(const unsigned char[::1] data, Py_ssize_t pos):
-    """The zigzag integer (i16, i32 or i64) at `pos`."""
+    """Return the zigzag integer (i16, i32 or i64) at `pos`."""
     cdef Walk w
     cdef uint64_t raw = 0
     _walk_open(&w, data, pos)
@@ -263,7 +266,7 @@ def compact_int(const unsigned char[::1] data, Py_ssize_t pos):
 
 
 def compact_bytes(const unsigned char[::1] data, Py_ssize_t pos):
-    """The binary or string at `pos`, as bytes."""
+    """Return the bytes of the binary or string at `pos`."""
     cdef Walk w
     cdef uint64_t size = 0
     _walk_open(&w, data, pos)

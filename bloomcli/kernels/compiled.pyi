@@ -1,4 +1,4 @@
-# Types of the compiled module. Buffers hold bytes; hashes are uint64s in native order, 8 bytes each.
+# Types of the compiled module. Buffers contain bytes; hashes are uint64s in native byte order, 8 bytes each.
 
 from collections.abc import Sequence
 

@@ -1,10 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The one compiled module: hashing, split-block filters, and the walks over Parquet's bytes.
+"""The compiled module: hashing, filters, and decoding of Parquet pages, ORC streams and Thrift structures.
 
-Buffers in, buffers out: whatever has the buffer protocol and holds bytes (a pyarrow.Buffer calls its bytes
-signed: cast a memoryview of it to "B").
-The loops hold no Python objects and run without the GIL; every bound is checked before they start or
-inside them, so no input can make them read or write outside a buffer.
+Arguments and results are objects with the buffer protocol and unsigned bytes (the bytes of a pyarrow.Buffer are
+signed: cast a memoryview of it to "B"). The loops use no Python objects and run without the GIL. Every bound is
+checked before or in the loops, so that no input makes them read or write outside of a buffer.
 """
 
 import sys
@@ -98,7 +97,7 @@ cdef uint64_t _xxh64(const unsigned char* p, Py_ssize_t size) noexcept nogil:
 
 
 cdef inline uint64_t _finish(uint64_t h, const unsigned char* p, const unsigned char* end) noexcept nogil:
-    """What is left behind the last 32 bytes."""
+    """Hash the bytes after the last whole stripe of 32 bytes."""
     while end - p >= 8:
         h = _tail8(h, _load64(p))
         p += 8
@@ -112,7 +111,7 @@ cdef inline uint64_t _finish(uint64_t h, const unsigned char* p, const unsigned 
 
 
 def xxh64(const unsigned char[::1] data not None):
-    """XXH64, seed 0, of one value."""
+    """Return the XXH64 of one value, with seed 0."""
     if data.shape[0] == 0:
         return _xxh64(<const unsigned char*>b"", 0)
     cdef const unsigned char* p = &data[0]
@@ -144,9 +143,9 @@ cdef _check_range(Py_ssize_t offset, Py_ssize_t length):
 
 def hash_fixed(const unsigned char[::1] values not None, Py_ssize_t width, Py_ssize_t offset, Py_ssize_t length,
                const unsigned char[::1] validity, unsigned char[::1] out not None):
-    """XXH64 of `length` values of `width` bytes from element `offset` on; nulls are left out.
+    """Compute the XXH64 of `length` values of `width` bytes, from element `offset` on, without nulls.
 
-    Writes uint64s in native order to `out` (8 bytes a value) and returns how many.
+    Writes uint64s in native byte order to `out` (8 bytes per value) and returns their number.
     """
     _check_range(offset, length)
     if width < 1 or values.shape[0] // width - length < offset:
@@ -188,7 +187,10 @@ def hash_fixed(const unsigned char[::1] values not None, Py_ssize_t width, Py_ss
 def hash_binary(const unsigned char[::1] offsets not None, const unsigned char[::1] data not None,
                 Py_ssize_t offset, Py_ssize_t length, bint large, const unsigned char[::1] validity,
                 unsigned char[::1] out not None):
-    """XXH64 of Arrow (large_)binary values: int32 or int64 `offsets` into `data`; nulls are left out."""
+    """Compute the XXH64 of Arrow (large_)binary values, without nulls: `offsets` into `data` are int32 or int64.
+
+    Writes uint64s in native byte order to `out` (8 bytes per value) and returns their number.
+    """
     _check_range(offset, length)
     cdef Py_ssize_t step = 8 if large else 4
     if length == 0:
@@ -222,13 +224,13 @@ def hash_binary(const unsigned char[::1] offsets not None, const unsigned char[:
             memcpy(o + n * 8, &h, 8)
             n += 1
     if bad:
-        raise ValueError("an offset lies outside the data")
+        raise ValueError("an offset is outside of the data")
     return n
 
 
 def has_zero(const unsigned char[::1] values not None, Py_ssize_t width, Py_ssize_t offset, Py_ssize_t length,
              const unsigned char[::1] validity):
-    """Whether a floating-point value (2, 4 or 8 bytes wide) that is not null is +0 or -0."""
+    """Return whether a non-null floating-point value of 2, 4 or 8 bytes is +0 or -0."""
     _check_range(offset, length)
     if width not in (2, 4, 8) or values.shape[0] // width - length < offset:
         raise ValueError("fewer values than asked for, or not a floating-point width")
@@ -268,7 +270,7 @@ cdef inline Py_ssize_t _block(uint64_t h, uint64_t z) noexcept nogil:
 
 
 def sbbf_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count):
-    """Insert `count` hashes (uint64s in native order)."""
+    """Insert `count` hashes (uint64s in native byte order)."""
     cdef uint64_t z = <uint64_t>_blocks(bitset.shape[0])
     if count < 0 or hashes.shape[0] // 8 < count:
         raise ValueError("fewer hashes than asked for")
@@ -296,7 +298,7 @@ def sbbf_insert(unsigned char[::1] bitset not None, const unsigned char[::1] has
 
 def sbbf_check(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None,
                Py_ssize_t count, unsigned char[::1] out not None):
-    """Look up `count` hashes: out[i] is 1 for "maybe", 0 for "absent". Returns how many are absent."""
+    """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
     cdef uint64_t z = <uint64_t>_blocks(bitset.shape[0])
     if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
         raise ValueError("fewer hashes than asked for, or no room for the answers")
@@ -325,7 +327,7 @@ def sbbf_check(const unsigned char[::1] bitset not None, const unsigned char[::1
 
 
 def sbbf_fold(const unsigned char[::1] bitset not None):
-    """The filter with half the blocks: block i is the OR of blocks 2i and 2i+1."""
+    """Return the filter with half the blocks: block i is the OR of blocks 2i and 2i+1."""
     cdef Py_ssize_t z = _blocks(bitset.shape[0]), b, j
     if z % 2:
         raise ValueError("an odd number of blocks can't be folded")

@@ -1,4 +1,4 @@
-# CRC-32C (Castagnoli), as Hadoop's checksum files have it. Source: RFC 3720, appendix B.4.
+# CRC-32C (Castagnoli), as in Hadoop's checksum files. Source: RFC 3720, appendix B.4.
 cdef uint32_t[8][256] CRC
 
 
@@ -36,9 +36,9 @@ cdef uint32_t _crc32c(const unsigned char* p, Py_ssize_t size) noexcept nogil:
 
 
 def crc32c_chunks(const unsigned char[::1] data not None, Py_ssize_t size):
-    """The CRC-32C of each `size` bytes of `data`, big-endian, one after the other."""
+    """Return the CRC-32C of each `size` bytes of `data`, big-endian, concatenated."""
     if size < 1:
-        raise ValueError("a chunk has a byte at least")
+        raise ValueError("a chunk has at least one byte")
     cdef Py_ssize_t total = data.shape[0], at = 0, n = 0
     size = min(size, max(total, 1))
     result = bytearray(((total + size - 1) // size) * 4)

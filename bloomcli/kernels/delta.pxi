@@ -1,25 +1,25 @@
-# DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY, to integers and to hashes, a slice at a time.
+# Decodes DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY to integers and to hashes, in slices.
 #
-# Source: the Apache Parquet format's Encodings.md. A block without bits says the same delta thousands of times in
-# two bytes, so a count is no measure of the bytes behind it: nothing is allocated by it, a run of equal values is
-# one value with a number, and each call does a bounded piece of work. What is decoded may come in windows: a
-# kernel that needs bytes behind the window says so, and goes on where it was once it has them.
+# Source: the Apache Parquet format's Encodings.md. A block of bit width 0 repeats a delta thousands of times in two
+# bytes, so a count says nothing about the number of bytes. Therefore no allocation depends on a count, a run of equal
+# values is one value with a count, and each call does a bounded amount of work. The input may come in windows: a
+# kernel that needs bytes beyond the window returns a status, and continues when it gets them.
 
 from libc.stdlib cimport free, realloc
 
 cdef enum:
     DELTA_BLOCK_MAX = 8192
     DELTA_MINIS_MAX = 1024  # a miniblock has a multiple of 8 values
-    SLICE_BYTES = 1 << 26   # bytes hashed in one call: some 10 ms
+    SLICE_BYTES = 1 << 26   # bytes hashed in one call: about 10 ms
 
 cdef enum:
     READ_SLICE = 0
     READ_DONE = 1
-    READ_MORE = 2     # bytes behind the window are needed
+    READ_MORE = 2     # bytes beyond the window are needed
     READ_BAD = 3
-    READ_PREFIXES = 4  # as READ_MORE, of the prefix lengths
-    READ_LENGTHS = 5   # as READ_MORE, of the lengths
-    READ_LONG = 6      # a value is longer than may be kept
+    READ_PREFIXES = 4  # like READ_MORE, for the prefix lengths
+    READ_LENGTHS = 5   # like READ_MORE, for the lengths
+    READ_LONG = 6      # a value exceeds the size limit
 
 SLICE_DONE = READ_SLICE
 ALL_DONE = READ_DONE
@@ -30,10 +30,10 @@ TOO_LONG = READ_LONG
 
 
 cdef class Deltas:
-    """A place within DELTA_BINARY_PACKED values: `feed` gives it bytes, the kernels take values from it.
+    """A reader of DELTA_BINARY_PACKED values: `feed` sets its input, and the kernels consume its values.
 
-    `count` is how many values there are by the header, -1 until that was read. `position` is where the next byte
-    to be read lies in what was fed last.
+    `count` is the number of values according to the header, and -1 before the header is read. `position` is the
+    position of the next byte in the last input.
     """
 
     cdef const unsigned char[::1] view
@@ -52,7 +52,7 @@ cdef class Deltas:
         self.mini = 0
 
     def feed(self, const unsigned char[::1] data not None, Py_ssize_t pos, bint final):
-        """Go on from `pos` of `data`; `final`: there is nothing behind its end."""
+        """Continue at `pos` of `data`. `final`: `data` is the last window."""
         _walk_open(&self.w, data, pos)
         self.view = data
         self.position = pos
@@ -86,7 +86,7 @@ cdef class Deltas:
         return READ_SLICE
 
     cdef int _block(self) noexcept nogil:
-        """A block's smallest delta and its widths."""
+        """Read a block's smallest delta and its bit widths."""
         cdef uint64_t raw
         cdef Py_ssize_t pos = _varint(&self.w, self.position, &raw)
         if pos < 0:
@@ -100,7 +100,7 @@ cdef class Deltas:
         return READ_SLICE
 
     cdef int _fill(self) noexcept nogil:
-        """Have a run, or a miniblock's values; only called where there is neither."""
+        """Read the next run or miniblock. Called only when the previous one is consumed."""
         cdef int status, width
         cdef Py_ssize_t n, size
         cdef uint64_t mask, delta
@@ -149,7 +149,7 @@ cdef class Deltas:
         return READ_SLICE if self.run else READ_DONE
 
     cdef int _peek(self, int64_t* value, uint64_t* times) noexcept nogil:
-        """The next value, and how many times it follows itself."""
+        """Return the next value, and the number of its consecutive repetitions, without consuming it."""
         cdef int status
         if self.at == self.have and not self.run:
             status = self._fill()
@@ -170,7 +170,7 @@ cdef class Deltas:
             self.run -= times
 
     def length(self):
-        """The next value, that `feed` has brought; it isn't taken."""
+        """Return the next value without consuming it."""
         cdef int64_t value = 0
         cdef uint64_t times = 0
         if self._peek(&value, &times):
@@ -178,12 +178,12 @@ cdef class Deltas:
         return value
 
     def take(self):
-        """Go past one value."""
+        """Consume one value."""
         self.length()
         self._take(1)
 
     def skip(self):
-        """Go past all values; what they are is not looked at. A status."""
+        """Skip all values without decoding them. Return a status."""
         cdef int status = READ_SLICE
         cdef Py_ssize_t n
         with nogil:
@@ -209,7 +209,8 @@ cdef class Deltas:
         return READ_MORE if status == READ_MORE else READ_DONE
 
     def read(self, unsigned char[::1] out not None, Py_ssize_t limit):
-        """Up to `limit` values as int64s, equal neighbours only once: (how many, status)."""
+        """Write up to `limit` values to `out` as int64s, equal neighbours only once. Return (their number,
+        status)."""
         cdef uint64_t* values = _room(out, limit)
         cdef Py_ssize_t n = 0, size
         cdef int status = READ_SLICE
@@ -237,14 +238,14 @@ cdef class Deltas:
 
     cdef _refuse(self):
         if self.count < 0 and self.w.fault == WALK_SIZE:
-            raise PageError("the delta header's block sizes or count can't be")
+            raise PageError("the delta header has invalid block sizes or an invalid count")
         if self.count < 0:
             raise PageError("the delta header is cut off")
         raise PageError("a delta block runs past the page's end")
 
 
 cdef uint64_t _last_bits(const unsigned char* p, int shift, int width) noexcept nogil:
-    """`width` bits from bit `shift` on, where 9 bytes aren't left to be read."""
+    """Return `width` bits from bit `shift` on, if fewer than 9 bytes can be read."""
     cdef uint64_t found = 0
     cdef int have = 0, need
     while have < width:
@@ -258,10 +259,10 @@ cdef uint64_t _last_bits(const unsigned char* p, int shift, int width) noexcept 
 
 def hash_lengths(Deltas lengths not None, const unsigned char[::1] data, Py_ssize_t pos, bint final,
                  unsigned char[::1] out, unsigned char[::1] sizes, Py_ssize_t limit):
-    """XXH64 of up to `limit` values that lie back to back from `pos` on (DELTA_LENGTH_BYTE_ARRAY).
+    """Compute the XXH64 of up to `limit` contiguous values, from `pos` on (DELTA_LENGTH_BYTE_ARRAY).
 
-    Equal empty neighbours are one value. Writes hashes to `out` and lengths, int64s, to `sizes`; returns (how many,
-    position behind them, status).
+    Consecutive empty values count once. Writes hashes to `out`, and lengths as int64s to `sizes`. Returns (number of
+    values, position after them, status).
     """
     cdef const unsigned char* p = _start(data, pos)
     cdef uint64_t* hashes = _room(out, limit)

@@ -1,6 +1,7 @@
-# DuckDB's second hash of an interval. Parquet's INTERVAL is 12 bytes: months, days and milliseconds, each uint32.
-# DuckDB compares intervals by a normal form, in which a day has 24 hours and a month 30 days, and looks that up in
-# files whose footer says so. Source: DuckDB, interval.hpp, Normalize and Borrow; parquet_interval.hpp, Encode.
+# DuckDB's second hash of an interval. Parquet's INTERVAL has 12 bytes: months, days and milliseconds, each uint32.
+# DuckDB compares intervals by a normal form, in which a day has 24 hours and a month 30 days, and looks up the normal
+# form in files whose footer declares it. Source: DuckDB, interval.hpp, Normalize and Borrow; parquet_interval.hpp,
+# Encode.
 
 
 cdef enum:
@@ -10,10 +11,10 @@ cdef enum:
 
 
 cdef bint _normal_interval(int64_t months, int64_t days, int64_t millis, unsigned char* out) noexcept nogil:
-    """The 12 bytes of an interval's normal form; false where DuckDB's INTERVAL can't hold it."""
+    """Compute the 12 bytes of an interval's normal form. Return false if DuckDB's INTERVAL can't represent it."""
     cdef int64_t carry
     cdef uint32_t[3] words
-    days += millis // DAY_MILLIS  # never negative, so that C rounds as it should
+    days += millis // DAY_MILLIS  # never negative, so C rounds down
     millis = millis % DAY_MILLIS
     carry = days // MONTH_DAYS
     days = days % MONTH_DAYS
@@ -24,7 +25,7 @@ cdef bint _normal_interval(int64_t months, int64_t days, int64_t millis, unsigne
     if months != <int32_t>months:
         if months < 0:
             return False
-        days += (months - MOST_MONTHS) * MONTH_DAYS  # what 32 bits don't hold stays in the days
+        days += (months - MOST_MONTHS) * MONTH_DAYS  # months beyond 32 bits stay in the days
         months = MOST_MONTHS
         if days != <uint32_t>days:
             return False
@@ -36,11 +37,11 @@ cdef bint _normal_interval(int64_t months, int64_t days, int64_t millis, unsigne
 
 
 def hash_normal_intervals(const unsigned char[::1] values not None, Py_ssize_t count, unsigned char[::1] out not None):
-    """XXH64 of the normal forms of `count` intervals of 12 bytes, by which DuckDB looks them up.
+    """Compute the XXH64 of the normal forms of `count` intervals of 12 bytes, which DuckDB looks up.
 
-    Days are read as DuckDB's writer has them, without a sign, and as its reader does, with one; where that makes a
-    difference there are two hashes. Months have a sign for both. Writes uint64s in native order to `out` (16 bytes a value) and
-    returns how many.
+    DuckDB's writer reads days as unsigned, its reader as signed; if that makes a difference, an interval has two
+    hashes. Both read months as signed. Writes uint64s in native byte order to `out` (up to 16 bytes per value) and
+    returns their number.
     """
     if count < 0 or values.shape[0] // 12 < count or out.shape[0] // 16 < count:
         raise ValueError("fewer intervals than asked for, or no room for the hashes")

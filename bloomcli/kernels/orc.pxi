@@ -31,7 +31,7 @@ cdef uint64_t _orc_murmur(const unsigned char* p, Py_ssize_t size) noexcept nogi
         h = _rotl(h ^ _orc_lane(_load64(p + at)), 27) * 5 + 0x52DCE729
         at += 8
     if at < size:
-        if size >= 8:  # the value's last 8 bytes, without those that were seen
+        if size >= 8:  # the value's last 8 bytes, without those hashed already
             tail = _load64(p + size - 8) >> (8 * (8 - (size - at)))
         else:
             for i in range(size):
@@ -41,18 +41,18 @@ cdef uint64_t _orc_murmur(const unsigned char* p, Py_ssize_t size) noexcept nogi
 
 
 cdef class OrcMurmur:
-    """ORC's 64-bit Murmur3 of one value whose bytes come in pieces."""
+    """ORC's 64-bit Murmur3 of one value, computed in pieces."""
 
     cdef uint64_t h
     cdef uint64_t size
-    cdef unsigned char[8] rest   # bytes since the last whole lane
+    cdef unsigned char[8] rest   # bytes after the last whole lane
 
     def __cinit__(self):
         self.h = 104729
         self.size = 0
 
     def update(self, const unsigned char[::1] data not None):
-        """Take the next bytes in."""
+        """Add the next bytes."""
         cdef Py_ssize_t n = data.shape[0], at = 0
         cdef const unsigned char* p = &data[0] if n else <const unsigned char*>b""
         cdef uint64_t h = self.h
@@ -69,13 +69,13 @@ cdef class OrcMurmur:
                 h = _rotl(h ^ _orc_lane(_load64(p + at)), 27) * 5 + 0x52DCE729
                 at += 8
             while at < n:
-                self.rest[have & 7] = p[at]  # fewer than 8 are left
+                self.rest[have & 7] = p[at]  # fewer than 8 bytes are left
                 at += 1
                 have += 1
         self.h = h
 
     def digest(self):
-        """The hash of all bytes so far."""
+        """Return the hash of all bytes so far."""
         cdef uint64_t tail = 0
         cdef int i, have = <int>(self.size & 7)
         for i in range(have):
@@ -84,7 +84,7 @@ cdef class OrcMurmur:
 
 
 def orc_hash_bytes(const unsigned char[::1] data not None):
-    """ORC's 64-bit Murmur3 of one value's bytes."""
+    """Return ORC's 64-bit Murmur3 of one value."""
     if data.shape[0] == 0:
         return _orc_murmur(<const unsigned char*>b"", 0)
     return _orc_murmur(&data[0], data.shape[0])
@@ -92,7 +92,10 @@ def orc_hash_bytes(const unsigned char[::1] data not None):
 
 def orc_hash_long(const unsigned char[::1] values not None, int width, int64_t divisor, Py_ssize_t offset,
                   Py_ssize_t length, const unsigned char[::1] validity, unsigned char[::1] out not None):
-    """ORC's hash of signed integers of 1, 2, 4 or 8 bytes, each divided by `divisor` (floor); nulls are left out."""
+    """Compute ORC's hash of signed integers of 1, 2, 4 or 8 bytes, floor-divided by `divisor`, without nulls.
+
+    Writes uint64s in native byte order to `out` and returns their number.
+    """
     _check_range(offset, length)
     if width not in (1, 2, 4, 8) or values.shape[0] // width - length < offset or divisor < 1:
         raise ValueError("fewer values than asked for, or not an integer width")
@@ -105,7 +108,7 @@ def orc_hash_long(const unsigned char[::1] values not None, int width, int64_t d
     cdef unsigned char* o = &out[0]
     cdef Py_ssize_t i, n = 0
     cdef int64_t value, rest, before = 0
-    cdef uint64_t h = _wang(0)  # of `before`: equal neighbours are hashed once
+    cdef uint64_t h = _wang(0)  # the hash of `before`: equal neighbours are hashed once
     with nogil:
         for i in range(length):
             if not _valid(bitmap, offset + i):
@@ -131,7 +134,11 @@ def orc_hash_long(const unsigned char[::1] values not None, int width, int64_t d
 
 def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssize_t offset, Py_ssize_t length,
                     const unsigned char[::1] validity, unsigned char[::1] out not None):
-    """ORC's hash of floats (widened) and doubles: their bits as a long, every NaN as the canonical one."""
+    """Compute ORC's hash of floats (widened) and doubles: of their bits as a long, with every NaN as the canonical
+    NaN.
+
+    Writes uint64s in native byte order to `out` and returns their number.
+    """
     _check_range(offset, length)
     if width not in (4, 8) or values.shape[0] // width - length < offset:
         raise ValueError("fewer values than asked for, or not a floating-point width")
@@ -145,7 +152,7 @@ def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssiz
     cdef Py_ssize_t i, n = 0
     cdef float narrow
     cdef double value
-    cdef uint64_t bits, before = 0, h = _wang(0)  # of `before`: equal neighbours are hashed once
+    cdef uint64_t bits, before = 0, h = _wang(0)  # the hash of `before`: equal neighbours are hashed once
     with nogil:
         for i in range(length):
             if not _valid(bitmap, offset + i):
@@ -169,7 +176,7 @@ def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssiz
 
 cdef uint32_t _km_bits(Py_ssize_t nbytes, int k) except 0:
     if nbytes <= 0 or nbytes % 8 or nbytes > (1 << 27):
-        raise ValueError("a bitset is a positive multiple of 8 bytes, 128 MiB at most")
+        raise ValueError("a bitset is a positive multiple of 8 bytes, at most 128 MiB")
     if not 1 <= k <= 1024:
         raise ValueError("a filter has 1 to 1024 hash functions")
     return <uint32_t>(nbytes * 8)
@@ -182,11 +189,11 @@ cdef struct Modulus:
 
 
 cdef Modulus _modulus(uint32_t bits) noexcept nogil:
-    """What stands for a division by `bits` (at most 2^30): with 2^(l-1) < bits <= 2^l, magic is 2^(31+l) / bits, up.
+    """Return the constants that replace a division by `bits` (at most 2^30).
 
-    magic * bits - 2^(31+l) lies in 1..2^l, so c * magic >> (31+l) is c // bits for every c of 31 bits (Granlund and
-    Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2). magic is 2^32 + 1 at most, and
-    the product stays below 2^64.
+    With 2^(l-1) < bits <= 2^l, magic is 2^(31+l) / bits, rounded up. magic * bits - 2^(31+l) is in 1..2^l, so
+    c * magic >> (31+l) is c // bits for every c of 31 bits (Granlund and Montgomery, "Division by Invariant Integers
+    using Multiplication", theorem 4.2). magic is at most 2^32 + 1, and the product is below 2^64.
     """
     cdef Modulus m
     cdef int l = 0
@@ -199,13 +206,13 @@ cdef Modulus _modulus(uint32_t bits) noexcept nogil:
 
 
 cdef inline uint32_t _km_place(uint32_t combined, Modulus m) noexcept nogil:
-    """The bit of h1 + i h2: flipped where it is negative, modulo the filter's bits. No division, no branch."""
+    """Return the bit of h1 + i h2: complemented if negative, modulo the filter's bits. No division, no branch."""
     combined ^= 0 - (combined >> 31)
     return combined - <uint32_t>((combined * m.magic) >> m.shift) * m.bits
 
 
 def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count, int k):
-    """Insert `count` hashes, `k` bits each; equal neighbours once. The bitset is longs, little-endian."""
+    """Insert `count` hashes, `k` bits each; equal neighbours once. The bitset has little-endian longs."""
     cdef Modulus m = _modulus(_km_bits(bitset.shape[0], k))
     if count < 0 or hashes.shape[0] // 8 < count:
         raise ValueError("fewer hashes than asked for")
@@ -230,7 +237,7 @@ def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashe
 
 def km_check(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count,
              int k, unsigned char[::1] out not None):
-    """Look up `count` hashes: out[i] is 1 for "maybe", 0 for "absent". Returns how many are absent."""
+    """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
     cdef Modulus m = _modulus(_km_bits(bitset.shape[0], k))
     if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
         raise ValueError("fewer hashes than asked for, or no room for the answers")

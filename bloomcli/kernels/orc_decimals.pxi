@@ -1,11 +1,11 @@
-# ORC's decimals: an unbounded varint each, zigzag, and a scale beside it; and the text of them that is hashed.
+# ORC's decimals: each is an unbounded zigzag varint with a scale in another stream. Their text is hashed.
 #
-# Sources: the Apache ORC specification, Decimal Columns; orc-core's DecimalTreeReader, HiveDecimal.toString; ORC C++'s
-# Decimal64ColumnReader and Decimal128ColumnReader, which bring every value to the column's own scale.
+# Sources: the Apache ORC specification, Decimal Columns; orc-core's DecimalTreeReader, HiveDecimal.toString; ORC
+# C++'s Decimal64ColumnReader and Decimal128ColumnReader, which convert every value to the column's scale.
 
 cdef enum:
     MOST_VARINT = 19       # bytes of 128 bits
-    MOST_DIGITS = 80       # of 128 bits (39), with as many zeros before or behind them
+    MOST_DIGITS = 80       # of 128 bits (39), with as many zeros before or after them
     MOST_DECIMAL_TEXT = 96
 
 
@@ -17,13 +17,13 @@ cdef struct Decimal128:
 
 
 cdef struct DecimalShape:
-    int lead               # digits before the point; below 0, zeros behind it before the first other digit
-    int fraction           # digits behind it, without zeros at the end
-    int digits             # of the magnitude as it is stored
+    int lead               # digits before the point; if negative, zeros between the point and the first other digit
+    int fraction           # digits after the point, without trailing zeros
+    int digits             # of the stored magnitude
 
 
 cdef inline Py_ssize_t _decimal_varint(const unsigned char* p, Py_ssize_t size, Decimal128* d) noexcept nogil:
-    """A zigzag varint of up to 128 bits: how many bytes it takes, CUT_OFF, or MALFORMED."""
+    """Read a zigzag varint of up to 128 bits. Return its size in bytes, CUT_OFF, or MALFORMED."""
     cdef uint64_t low = 0, high = 0
     cdef Py_ssize_t i = 0
     while True:
@@ -53,7 +53,7 @@ cdef inline Py_ssize_t _decimal_varint(const unsigned char* p, Py_ssize_t size, 
 
 
 cdef inline int _decimal_digits(Decimal128* d, unsigned char* digits) noexcept nogil:
-    """The magnitude's digits, least significant first, and how many there are: none for 0."""
+    """Write the magnitude's digits, least significant first, and return their number: 0 for zero."""
     cdef uint32_t[4] limbs
     cdef uint64_t low = d.low, rest
     cdef int i, top, count = 0
@@ -93,8 +93,8 @@ cdef inline int _decimal_digits(Decimal128* d, unsigned char* digits) noexcept n
 
 
 cdef Py_ssize_t _decimal_text(Decimal128* d, unsigned char* text, DecimalShape* shape) noexcept nogil:
-    """A decimal as HiveDecimal prints it: its bytes. MALFORMED where it has more than 38 digits before or behind
-    the point. `text` has room for MOST_DECIMAL_TEXT."""
+    """Write a decimal as HiveDecimal prints it, and return the size in bytes. MALFORMED if it has more than 38 digits
+    before or after the point. `text` has room for MOST_DECIMAL_TEXT."""
     cdef unsigned char[MOST_DIGITS] digits
     cdef int count = _decimal_digits(d, digits), scale, first = 0, n
     cdef Py_ssize_t size = 0
@@ -137,7 +137,8 @@ cdef Py_ssize_t _decimal_text(Decimal128* d, unsigned char* text, DecimalShape* 
 
 
 def orc_decimal_text(const unsigned char[::1] value not None, int scale):
-    """A decimal (16 bytes, little-endian two's complement) as the text that ORC hashes: zeros trimmed."""
+    """Return the text of a decimal (16 bytes, little-endian two's complement) that ORC hashes, without trailing
+    zeros."""
     if value.shape[0] != 16 or not 0 <= scale <= 38:
         raise ValueError("a decimal has 16 bytes and a scale of 0 to 38")
     cdef unsigned char[MOST_DECIMAL_TEXT] text
@@ -156,14 +157,26 @@ def orc_decimal_text(const unsigned char[::1] value not None, int scale):
 
 def orc_hash_decimals(const unsigned char[::1] data not None, Py_ssize_t pos, const unsigned char[::1] scales not None,
                       Py_ssize_t first, Py_ssize_t count, int scale, int most, unsigned char[::1] out not None):
-    """ORC's hash of the decimals from number `first` to `count` that lie back to back from `pos` on, their int64
-    `scales` beside them, in a column of a `scale` whose values have `most` digits (18 or 38).
+    """Compute ORC's hash of contiguous decimals.
 
-    Readers disagree about values that don't fit such a column, so that those are refused. Stops at the first value
-    that isn't whole in the data. Gives its number, and where it starts.
+    Readers disagree about values that don't fit the column, so these are errors. Stops at the first value that isn't
+    complete in `data`.
+
+    Args:
+        data: the values.
+        pos: the position of the first value to hash.
+        scales: the values' scales, as int64s.
+        first: the index of the first value to hash.
+        count: the number of values.
+        scale: the column's scale.
+        most: the maximum number of digits of the column's values, 18 or 38.
+        out: the hashes.
+
+    Returns:
+        The index and the position of the value at which it stopped.
     """
     if pos < 0 or pos > data.shape[0] or not 0 <= first <= count or not 0 <= scale <= 38:
-        raise ValueError("a position, a scale or a number of values that can't be")
+        raise ValueError("an invalid position, scale or number of values")
     if scales.shape[0] // 8 < count or out.shape[0] // 8 < count:
         raise ValueError("fewer scales than values, or no room for the hashes")
     if count == 0:
@@ -187,7 +200,7 @@ def orc_hash_decimals(const unsigned char[::1] data not None, Py_ssize_t pos, co
             if not known or d.low != before.low or d.high != before.high or d.scale != before.scale \
                     or d.negative != before.negative:
                 length = _decimal_text(&d, text, &shape)
-                # at 18 digits readers count in 64 bits, also before the value is brought to the column's scale
+                # with 18 digits readers compute in 64 bits, even before the conversion to the column's scale
                 if length < 0 or shape.fraction > scale or (shape.digits and shape.lead + scale > most) \
                         or (most == 18 and shape.digits > 18):
                     bad = True
@@ -201,5 +214,5 @@ def orc_hash_decimals(const unsigned char[::1] data not None, Py_ssize_t pos, co
     if got == MALFORMED:
         raise RunError("a decimal of more than 128 bits")
     if bad:
-        raise RunError("a decimal that its column's digits don't hold")
+        raise RunError("a decimal with more digits than its column allows")
     return first, pos

@@ -1,28 +1,27 @@
-# ORC's run-length encodings, and hashes of what they lead to.
+# Decodes ORC's run-length encodings, and hashes values by the decoded lengths and indexes.
 #
-# Source: the Apache ORC specification (ORC v1), "Run Length Encoding". A stream arrives in pieces (its
-# decompressed chunks), so the decoders here go run by run: a run that is cut off at the piece's end is left for
-# the next call, which has it whole. No run takes more than 8 KiB of bytes, or gives more than 512 values. Every
-# length is checked against the piece before it is used.
+# Source: the Apache ORC specification (ORC v1), "Run Length Encoding". A stream arrives in pieces (its decompressed
+# chunks), so the decoders process whole runs: a run that is cut off at the end of a piece is left for the next call,
+# which gets all of it. A run has at most 8 KiB and 512 values. Every length is checked against the piece before use.
 
 class RunError(ValueError):
     """A stream's bytes contradict their encoding."""
 
 
 cdef enum:
-    CUT_OFF = 0          # the run isn't whole: more bytes are needed
-    MALFORMED = -1       # there is no such run
+    CUT_OFF = 0          # the run is incomplete: more bytes are needed
+    MALFORMED = -1       # the run is invalid
     MOST_VALUES = 512    # of one run, in any of the encodings
     MOST_BYTE_RUN = 130
 
-# bits of a value by their five-bit code
+# bit widths by their five-bit code
 cdef int[32] RUN_WIDTHS
 RUN_WIDTHS[:] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
                  17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 32, 40, 48, 56, 64]
 
 
 cdef inline int _closest_width(int bits) noexcept nogil:
-    """The narrowest width that there is a code for and that holds `bits`."""
+    """Return the smallest width of at least `bits` that has a code."""
     cdef int i
     for i in range(32):
         if RUN_WIDTHS[i] >= bits:
@@ -35,7 +34,7 @@ cdef inline uint64_t _unzigzag(uint64_t v) noexcept nogil:
 
 
 cdef inline uint64_t _big64(const unsigned char* p) noexcept nogil:
-    """Eight bytes, big-endian. Compilers make one load and one swap of it."""
+    """Read eight bytes, big-endian. Compilers reduce this to one load and one swap."""
     return (<uint64_t>p[0] << 56 | <uint64_t>p[1] << 48 | <uint64_t>p[2] << 40 | <uint64_t>p[3] << 32
             | <uint64_t>p[4] << 24 | <uint64_t>p[5] << 16 | <uint64_t>p[6] << 8 | <uint64_t>p[7])
 
@@ -49,7 +48,8 @@ cdef inline uint64_t _big(const unsigned char* p, int nbytes) noexcept nogil:
 
 
 cdef inline uint64_t _packed(const unsigned char* p, Py_ssize_t size, int width, Py_ssize_t i) noexcept nogil:
-    """Value `i` of big-endian bit-packed ones; `size` bytes from `p` on may be read, the value's among them."""
+    """Return value `i` of big-endian bit-packed values; `size` bytes from `p` on can be read and contain the
+    value."""
     cdef Py_ssize_t at = (i * width) >> 3
     cdef int bit = <int>((i * width) & 7), have
     cdef uint64_t v
@@ -65,7 +65,7 @@ cdef inline uint64_t _packed(const unsigned char* p, Py_ssize_t size, int width,
 
 
 cdef inline Py_ssize_t _base128(const unsigned char* p, Py_ssize_t size, uint64_t* value) noexcept nogil:
-    """A base-128 varint of up to 64 bits: how many bytes it takes, CUT_OFF, or MALFORMED."""
+    """Read a base-128 varint of up to 64 bits. Return its size in bytes, CUT_OFF, or MALFORMED."""
     cdef Py_ssize_t i
     value[0] = 0
     for i in range(10):
@@ -78,9 +78,9 @@ cdef inline Py_ssize_t _base128(const unsigned char* p, Py_ssize_t size, uint64_
 
 
 def message_parts(const unsigned char[::1] data not None, Py_ssize_t most):
-    """How many fields a protobuf message has, those of messages within it not counted; `most` + 1 where more.
+    """Return the number of fields of a protobuf message, without those of nested messages; at most `most` + 1.
 
-    Source: the Protocol Buffers encoding. What isn't a message ends the count.
+    Source: the Protocol Buffers encoding. Bytes that aren't a message end the count.
     """
     cdef Py_ssize_t size = data.shape[0], at = 0, got, count = 0
     cdef const unsigned char* p = &data[0] if size else <const unsigned char*>b""
@@ -112,7 +112,7 @@ def message_parts(const unsigned char[::1] data not None, Py_ssize_t most):
 
 cdef Py_ssize_t _run_v1(const unsigned char* p, Py_ssize_t size, bint signed_, uint64_t* out,
                         Py_ssize_t* used) noexcept nogil:
-    """RLE version 1: 3 to 130 values a small step apart, or 1 to 128 varints."""
+    """Decode a run of RLE version 1: 3 to 130 values with a constant step, or 1 to 128 varints."""
     cdef uint64_t value = 0, step
     cdef Py_ssize_t got, at, count, i
     if size < 1:
@@ -145,7 +145,7 @@ cdef Py_ssize_t _run_v1(const unsigned char* p, Py_ssize_t size, bint signed_, u
 
 cdef Py_ssize_t _run_patched(const unsigned char* p, Py_ssize_t size, int width, Py_ssize_t count, uint64_t* out,
                              Py_ssize_t* used) noexcept nogil:
-    """PATCHED_BASE: a base, narrow offsets from it, and a list of (gap, upper bits) for those that are wide."""
+    """Decode PATCHED_BASE: a base, narrow offsets from it, and a list of (gap, upper bits) for the wide offsets."""
     cdef int base_bytes, patch_width, gap_width, patches, entry_width
     cdef Py_ssize_t data, listed, i, at = 0
     cdef uint64_t base, entry, patch
@@ -170,9 +170,9 @@ cdef Py_ssize_t _run_patched(const unsigned char* p, Py_ssize_t size, int width,
         out[i] = _packed(p + data, size - data, width, i)
     for i in range(patches):
         entry = _packed(p + listed, size - listed, entry_width, i)
-        at += <Py_ssize_t>((entry >> patch_width) & 0xFF)  # each gap is from the patch before; none is above 255
+        at += <Py_ssize_t>((entry >> patch_width) & 0xFF)  # a gap starts at the previous patch and is at most 255
         patch = entry & ((<uint64_t>1 << patch_width) - 1)
-        if patch:  # without one, a gap of 255 leads on to the next gap
+        if patch:  # without a patch, a gap of 255 continues with the next gap
             if at >= count:
                 return MALFORMED
             out[at] |= patch << width
@@ -183,7 +183,8 @@ cdef Py_ssize_t _run_patched(const unsigned char* p, Py_ssize_t size, int width,
 
 cdef Py_ssize_t _run_v2(const unsigned char* p, Py_ssize_t size, bint signed_, uint64_t* out,
                         Py_ssize_t* used) noexcept nogil:
-    """RLE version 2: SHORT_REPEAT, DIRECT, PATCHED_BASE or DELTA, by the first byte's upper two bits."""
+    """Decode a run of RLE version 2: SHORT_REPEAT, DIRECT, PATCHED_BASE or DELTA, by the upper two bits of its first
+    byte."""
     cdef int kind, width, code
     cdef Py_ssize_t count, i, got, at
     cdef uint64_t value = 0, step = 0
@@ -229,8 +230,8 @@ cdef Py_ssize_t _run_v2(const unsigned char* p, Py_ssize_t size, bint signed_, u
         return got
     at += got
     value = _unzigzag(value) if signed_ else value
-    step = _unzigzag(step)  # signed, whatever the values are
-    if code == 0:  # here it means no bits, not one: every step is the same
+    step = _unzigzag(step)  # signed, also for unsigned values
+    if code == 0:  # here it means 0 bits, not 1: all steps are equal
         for i in range(count):
             out[i] = value
             value += step
@@ -244,7 +245,7 @@ cdef Py_ssize_t _run_v2(const unsigned char* p, Py_ssize_t size, bint signed_, u
     out[0] = value
     value += step
     out[1] = value
-    for i in range(count - 2):  # the first step's sign is every step's
+    for i in range(count - 2):  # all steps have the sign of the first
         if <int64_t>step < 0:
             value -= _packed(p + at, size - at, width, i)
         else:
@@ -255,10 +256,21 @@ cdef Py_ssize_t _run_v2(const unsigned char* p, Py_ssize_t size, bint signed_, u
 
 def orc_runs(const unsigned char[::1] data not None, Py_ssize_t pos, int version, bint signed_,
              unsigned char[::1] out not None, Py_ssize_t have, Py_ssize_t want):
-    """Decode runs of integers from `pos` on into int64s behind the `have` that are in `out`, until there are `want`.
+    """Decode runs of integers to int64s.
 
-    Whole runs only, so there may be more than `want`; fewer where the data ends. Version 1 or 2 of the encoding.
-    Gives how many `out` has now, and the position after the last run. `out` needs room for `want` + 511.
+    Decodes only whole runs, so there may be more than `want` values, or fewer at the end of the data.
+
+    Args:
+        data: the encoded runs.
+        pos: the position of the first run.
+        version: 1 or 2, the version of the encoding.
+        signed_: the values are zigzag-encoded.
+        out: the values; it needs room for `want` + 511.
+        have: the number of values in `out`.
+        want: the number of values in `out` at which to stop.
+
+    Returns:
+        The number of values in `out`, and the position after the last run.
     """
     if pos < 0 or pos > data.shape[0] or have < 0 or want < 0 or version not in (1, 2):
         raise ValueError("a position or a number of values that can't be")
@@ -278,13 +290,13 @@ def orc_runs(const unsigned char[::1] data not None, Py_ssize_t pos, int version
             have += got
             pos += used
     if got == MALFORMED:
-        raise RunError("a run of integers that can't be")
+        raise RunError("an invalid run of integers")
     return have, pos
 
 
 def orc_byte_runs(const unsigned char[::1] data not None, Py_ssize_t pos, unsigned char[::1] out not None,
                   Py_ssize_t have, Py_ssize_t want):
-    """Decode runs of bytes as `orc_runs` does those of integers. `out` needs room for `want` + 129."""
+    """Decode runs of bytes, like `orc_runs` for integers. `out` needs room for `want` + 129."""
     if pos < 0 or pos > data.shape[0] or have < 0 or want < 0:
         raise ValueError("a position or a number of values that can't be")
     if out.shape[0] - MOST_BYTE_RUN < max(have, want) - 1:
@@ -311,7 +323,7 @@ def orc_byte_runs(const unsigned char[::1] data not None, Py_ssize_t pos, unsign
 
 
 def orc_fit(const unsigned char[::1] values not None, Py_ssize_t count, int width):
-    """Whether `count` int64s all fit in signed integers of `width` bytes."""
+    """Return whether all of `count` int64s fit in signed integers of `width` bytes."""
     if count < 0 or values.shape[0] // 8 < count or width not in (1, 2, 4, 8):
         raise ValueError("fewer values than asked for, or not an integer width")
     cdef uint64_t half = <uint64_t>1 << (width * 8 - 1), over = 0
@@ -326,7 +338,7 @@ def orc_fit(const unsigned char[::1] values not None, Py_ssize_t count, int widt
 
 
 def orc_sum(const unsigned char[::1] values not None, Py_ssize_t count):
-    """The sum of `count` int64s, none of which may be below 0 or above what 31 bits hold."""
+    """Return the sum of `count` int64s. Raises RunError if one is negative or exceeds 31 bits."""
     if count < 0 or values.shape[0] // 8 < count:
         raise ValueError("fewer values than asked for")
     cdef const unsigned char* p = &values[0] if values.shape[0] else <const unsigned char*>b""
@@ -344,9 +356,9 @@ def orc_sum(const unsigned char[::1] values not None, Py_ssize_t count):
 
 def orc_hash_lengths(const unsigned char[::1] data not None, Py_ssize_t pos, const unsigned char[::1] lengths not None,
                      Py_ssize_t first, Py_ssize_t count, unsigned char[::1] out not None):
-    """ORC's hash of the values from number `first` to `count` that lie back to back from `pos` on, by int64 lengths.
+    """Compute ORC's hash of contiguous values with int64 lengths, from value `first` at `pos` to value `count`.
 
-    Stops at the first that isn't whole in the data. Gives its number, and where it starts.
+    Stops at the first value that isn't complete in `data`, and returns its index and its position.
     """
     if pos < 0 or pos > data.shape[0] or not 0 <= first <= count:
         raise ValueError("a position or a number of values that can't be")
@@ -358,7 +370,7 @@ def orc_hash_lengths(const unsigned char[::1] data not None, Py_ssize_t pos, con
     cdef const unsigned char* p = &data[0] if size else <const unsigned char*>b""
     cdef const unsigned char* ls = &lengths[0]
     cdef unsigned char* o = &out[0]
-    cdef int64_t length = 0, before = -1   # of the value whose hash `h` is: equal neighbours are hashed once
+    cdef int64_t length = 0, before = -1   # length of the value with the hash `h`: equal neighbours are hashed once
     cdef uint64_t h = 0
     with nogil:
         while first < count:
@@ -378,7 +390,7 @@ def orc_hash_lengths(const unsigned char[::1] data not None, Py_ssize_t pos, con
 
 def orc_gather(const unsigned char[::1] table not None, const unsigned char[::1] indexes not None, Py_ssize_t count,
                unsigned char[::1] out not None):
-    """The hashes in `table` at each of `count` int64 indexes."""
+    """Write to `out` the hash in `table` at each of `count` int64 indexes."""
     if count < 0 or indexes.shape[0] // 8 < count or out.shape[0] // 8 < count:
         raise ValueError("fewer indexes than asked for, or no room for the hashes")
     cdef uint64_t entries = <uint64_t>(table.shape[0] // 8), index = 0
@@ -393,4 +405,4 @@ def orc_gather(const unsigned char[::1] table not None, const unsigned char[::1]
                 break
             memcpy(&out[i * 8], t + index * 8, 8)
     if bad:
-        raise RunError(f"entry {index} of a dictionary that has {entries}")
+        raise RunError(f"entry {index} of a dictionary with {entries} entries")

@@ -1,31 +1,31 @@
-# ORC's timestamps: seconds since a writer zone's 2015 and nanoseconds, as the milliseconds that are hashed.
+# ORC's timestamps: converts seconds since 2015 in the writer's zone, and nanoseconds, to the hashed milliseconds.
 #
 # Sources: the Apache ORC specification, Timestamp Columns; orc-core's TimestampTreeReader (readTimestamp, parseNanos)
 # and SerializationUtils.convertToUtc, ORC C++'s TimestampColumnReader.
 
-cdef int64_t GREGORIAN_CYCLE = 12622780800   # seconds of 400 years, after which every rule repeats
+cdef int64_t GREGORIAN_CYCLE = 12622780800   # seconds of 400 years, after which all rules repeat
 cdef int64_t[8] TRAILING = [1, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000]   # by the zeros' code
 
 
 cdef struct Zone:
-    const unsigned char* starts   # seconds from which on an offset holds, ascending; the first is the least int64
-    const unsigned char* firsts   # the offset of each, by which we read
-    const unsigned char* ends     # where its other offsets end in `more`; they start where those before it end
+    const unsigned char* starts   # the first second of each interval, ascending; the first is the smallest int64
+    const unsigned char* firsts   # the offset of each interval that bloom uses
+    const unsigned char* ends     # the end of its other offsets in `more`; they start at the previous interval's end
     const unsigned char* more
     Py_ssize_t size
     int64_t base                  # the instant of 2015-01-01 00:00
-    int64_t cycle                 # from here on, every 400 years are alike
-    bint exact                    # nobody reads it differently
+    int64_t cycle                 # from this second on, offsets repeat every 400 years
+    bint exact                    # all readers agree
 
 
 cdef struct Moment:
     uint64_t seconds              # since 1970, as stored: rounded towards zero
-    int64_t nanos                 # Arrow C++ writes those of moments before 1970 below 0
+    int64_t nanos                 # negative before 1970 in files of Arrow C++
     uint64_t part                 # whole milliseconds of the nanoseconds, rounded down
     uint64_t millis               # the instant, rounded down
     int64_t second                # the instant, rounded down
     bint negative
-    bint fraction                 # of a millisecond or more: then a negative second is one too late
+    bint fraction                 # the nanoseconds are at least a millisecond: a negative second is then one too late
     bint bad
 
 
@@ -48,7 +48,7 @@ cdef inline Moment _moment(uint64_t seconds, uint64_t code, int64_t base) noexce
 
 
 cdef inline Py_ssize_t _interval(Zone* z, int64_t second) noexcept nogil:
-    """The last interval that starts at or before a second."""
+    """Return the last interval that starts at or before a second."""
     cdef Py_ssize_t low = 0, left = z.size, half
     if second >= z.cycle:
         second = z.cycle + (second - z.cycle) % GREGORIAN_CYCLE
@@ -76,7 +76,7 @@ cdef int _add_reading(uint64_t* found, int count, uint64_t millis, uint64_t main
 
 
 cdef int _add_offset(uint64_t* found, int count, Moment* m, uint64_t offset, uint64_t main) noexcept nogil:
-    """orc-core takes the sign from the instant, ORC C++ from the wall clock."""
+    """Add the readings with an offset: orc-core uses the sign of the instant, ORC C++ that of the local time."""
     cdef uint64_t wall = m.seconds + offset
     cdef uint64_t millis = wall * 1000 + m.part
     if <int64_t>wall < 0 and m.fraction:
@@ -94,30 +94,31 @@ cdef int _add_interval(uint64_t* found, int count, Zone* z, Py_ssize_t at, Momen
 
 
 cdef class WriterZone:
-    """Offsets from UTC by moment: those of a file's writer, and others that its readers may have.
+    """Offsets from UTC by instant: those of a file's writer, and different ones that its readers may use.
 
     Args:
-        starts: seconds since 1970 from which on offsets hold, ascending; the first is the least int64.
-        firsts: the offset from each on, in seconds.
-        ends: where each one's other offsets end in `more`.
+        starts: the first second since 1970 of each interval, ascending; the first is the smallest int64.
+        firsts: the offset in each interval, in seconds.
+        ends: the end of each interval's other offsets in `more`.
+        more: the other offsets of all intervals, in seconds.
         base: the instant of 2015-01-01 00:00.
-        cycle: from here on, every 400 years are alike.
-        exact: nobody reads a moment differently.
+        cycle: the second from which on offsets repeat every 400 years.
+        exact: all readers agree about every timestamp.
 
-    All are int64s in native order.
+    The byte strings contain int64s in native byte order.
     """
 
     cdef Zone zone
     cdef object kept
     cdef readonly int readings
-    """How many readings one moment may have: of two intervals, each with both signs."""
+    """The maximum number of readings of a timestamp: those of two intervals, with both signs."""
 
     def __init__(self, bytes starts not None, bytes firsts not None, bytes ends not None, bytes more not None,
                  int64_t base, int64_t cycle, bint exact):
         cdef Py_ssize_t size = len(starts) // 8, i
         cdef int64_t before = 0, end
         if size < 1 or len(firsts) != size * 8 or len(ends) != size * 8:
-            raise ValueError("offsets that aren't as many as their starts")
+            raise ValueError("the numbers of offsets and starts differ")
         self.kept = (starts, firsts, ends, more)
         self.zone.starts = starts
         self.zone.firsts = firsts
@@ -128,16 +129,16 @@ cdef class WriterZone:
         self.zone.cycle = cycle
         self.zone.exact = exact
         if <int64_t>_load64(self.zone.starts) != (-9223372036854775807 - 1):
-            raise ValueError("the first interval has to start at the least int64")
+            raise ValueError("the first interval has to start at the smallest int64")
         for i in range(size):
             end = <int64_t>_load64(self.zone.ends + i * 8)
             if end < before or end - before >= 16 or end > len(more) // 8:
-                raise ValueError("other offsets that aren't there, or more than are asked for")
+                raise ValueError("the ends don't match the other offsets")
             self.readings = max(self.readings, 4 * (end - before + 1))
             before = end
 
     def wall(self, int64_t seconds, int64_t nanos):
-        """Nanoseconds since 1970 on the wall clock, for a value of each of the two streams."""
+        """Return nanoseconds since 1970 in local time, for a value of each of the two streams."""
         cdef Moment m = _moment(<uint64_t>seconds, <uint64_t>nanos, self.zone.base)
         if m.bad:
             raise RunError("more nanoseconds than a second has")
@@ -147,16 +148,17 @@ cdef class WriterZone:
 
 
 cdef inline bint _equal_moments(const unsigned char* seconds, const unsigned char* nanos, Py_ssize_t i) noexcept nogil:
-    """Whether a value is the one before it."""
+    """Return whether a value equals the previous one."""
     return (_load64(seconds + i * 8) == _load64(seconds + i * 8 - 8)
             and _load64(nanos + i * 8) == _load64(nanos + i * 8 - 8))
 
 
 def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned char[::1] nanos not None,
                      Py_ssize_t count, WriterZone zone not None, unsigned char[::1] out not None, bint every=True):
-    """ORC's hash of timestamps: the milliseconds on the writer's wall clock, rounded down; equal neighbours once.
+    """Compute ORC's hash of timestamps: of the milliseconds in the writer's local time, rounded down.
 
-    Gives how many of them some reader may see otherwise; equal neighbours count once, or for `every` one.
+    Equal neighbours are hashed once. Returns the number of values that some reader may read differently, in which
+    equal neighbours count once, unless `every` is true.
     """
     if count < 0 or seconds.shape[0] // 8 < count or nanos.shape[0] // 8 < count or out.shape[0] // 8 < count:
         raise ValueError("fewer values than asked for, or no room for the hashes")
@@ -184,7 +186,7 @@ def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned c
                 at = _interval(z, second)
                 offset = _load64(z.firsts + at * 8)
                 more = _other_from(z, at) < <int64_t>_load64(z.ends + at * 8)
-                if second < z.cycle:  # what follows is in the same interval, most often
+                if second < z.cycle:  # the next values are usually in the same interval
                     low = <int64_t>_load64(z.starts + at * 8)
                     high = <int64_t>_load64(z.starts + (at + 1) * 8) if at + 1 < z.size else z.cycle
                     high = min(high, z.cycle)
@@ -203,11 +205,11 @@ def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned c
 def orc_other_moments(const unsigned char[::1] seconds not None, const unsigned char[::1] nanos not None,
                       Py_ssize_t count, WriterZone zone not None, Py_ssize_t first, unsigned char[::1] owners not None,
                       unsigned char[::1] out not None, bint every=True):
-    """The hashes of the other moments that readers may see, and each one's owner: its value's number, from `first`.
+    """Compute the hashes of the other timestamps that readers may read, and the index of each one's value, from
+    `first`.
 
-    Those of equal neighbours are given once, or for `every` one.
-
-    Both have room for the zone's `readings` of each value that `orc_hash_moments` counted. Gives how many there are.
+    Equal neighbours are processed once, unless `every` is true. `out` and `owners` have room for the zone's
+    `readings` of each value that `orc_hash_moments` counted. Returns the number of hashes.
     """
     if count < 0 or seconds.shape[0] // 8 < count or nanos.shape[0] // 8 < count:
         raise ValueError("fewer values than asked for")

@@ -1,12 +1,12 @@
-# The fields of a Parquet page header that are read, in one walk without an object for each of them.
+# Reads the fields of a Parquet page header that bloom uses, in one walk and without an object for each field.
 #
-# Source: PageHeader, DataPageHeader, DictionaryPageHeader and DataPageHeaderV2 of the Parquet format's parquet.thrift.
-# The walk is compact_struct's own: the same bytes are refused, for the same reason at the same place.
+# Source: PageHeader, DataPageHeader, DictionaryPageHeader and DataPageHeaderV2 of the Parquet format's
+# parquet.thrift. The walk is that of compact_struct: it rejects the same bytes with the same reason and offset.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 cdef enum:
-    KNOWN_FIELDS = 9   # ids below this are kept
+    KNOWN_FIELDS = 9   # ids below this are recorded
 
 cdef enum:
     DATA_PAGE = 0
@@ -15,16 +15,17 @@ cdef enum:
 
 
 cdef struct Known:
-    int kind[KNOWN_FIELDS]            # 0: not there
+    int kind[KNOWN_FIELDS]            # 0: missing
     Py_ssize_t start[KNOWN_FIELDS]    # of the value
 
 
 cdef Py_ssize_t _known_fields(Walk* w, Py_ssize_t pos, int max_depth, Known* known) except? -2:
-    """Walk the struct at `pos`, and keep where its first fields lie. Returns its end, or -1 with the fault set."""
+    """Walk the struct at `pos` and record the positions of its known fields. Return its end, or -1 with the fault
+    set."""
     cdef int kind, field_id = 0
     cdef Py_ssize_t header, value
-    cdef uint64_t low = 0      # ids up to 63 that were there
-    cdef set others = None     # and the rest of them
+    cdef uint64_t low = 0      # ids up to 63 so far
+    cdef set others = None     # other ids so far
     memset(known, 0, sizeof(Known))
     while True:
         header = pos
@@ -51,7 +52,7 @@ cdef Py_ssize_t _known_fields(Walk* w, Py_ssize_t pos, int max_depth, Known* kno
 
 
 cdef int64_t _known_int(Walk* w, Known* known, int field_id) noexcept nogil:
-    """An i32 field; -1 where there is none of that type."""
+    """Return an i32 field; -1 if there is none of that type."""
     cdef uint64_t raw = 0
     if known.kind[field_id] != CT_I32 or _varint(w, known.start[field_id], &raw) < 0:
         return -1
@@ -59,25 +60,27 @@ cdef int64_t _known_int(Walk* w, Known* known, int field_id) noexcept nogil:
 
 
 cdef class PageHeader:
-    """The page header at `start` of `data`, which is looked at up to `end` and no further.
+    """The page header at `start` of `data`, which is read only up to `end`.
 
-    An integer that isn't there, or isn't an i32, is -1; one that the file has below 0 is given as it is. What the
-    specification lets only one kind of page have is read of the structure that belongs to `type`: all of it is -1
-    where that isn't there, or has a field twice. Raises CompactError as compact_struct does.
+    An integer that is missing or not an i32 is -1; other negative values are kept. The fields of a specific page type
+    come from the structure for `type`: all are -1 if that is missing or has a field twice.
+
+    Raises:
+        CompactError: as in `compact_struct`.
     """
 
     cdef readonly bytes data
     cdef readonly Py_ssize_t start
     cdef readonly Py_ssize_t end
     cdef readonly Py_ssize_t size
-    """Bytes of the header."""
+    """Size of the header in bytes."""
     cdef readonly int64_t type
     cdef readonly int64_t uncompressed_page_size
     cdef readonly int64_t compressed_page_size
     cdef readonly object crc
-    """None where there is none."""
+    """None if the header has no checksum."""
     cdef readonly bint has_head
-    """The structure that belongs to `type` is there."""
+    """The header has the structure for `type`."""
     cdef readonly int64_t num_values
     cdef readonly int64_t encoding
     cdef readonly int64_t definition_level_encoding
@@ -85,7 +88,7 @@ cdef class PageHeader:
     cdef readonly int64_t definition_levels_byte_length
     cdef readonly int64_t repetition_levels_byte_length
     cdef readonly bint is_compressed
-    """False only where the header says so."""
+    """False only if the header sets it to false."""
 
     def __init__(self, bytes data not None, Py_ssize_t start, Py_ssize_t end, int max_depth):
         cdef Walk w

@@ -1,9 +1,9 @@
-# Value sections of Parquet data pages, straight to hashes.
+# Hashes the value sections of Parquet data pages without decoding them to values.
 #
-# Source: the Apache Parquet format's Encodings.md. Values are hashed in PLAIN form, so most encodings
-# need no decoding at all: what lies in the page is what gets hashed. Nulls have no bytes in a value
-# section; only their number matters, and `Levels` tells it. Every length is checked against the
-# page before it is used. A page may come in windows, and each call does a bounded piece of work.
+# Source: the Apache Parquet format's Encodings.md. Values are hashed in PLAIN form, so most encodings need no
+# decoding: the bytes in the page are the hashed bytes. Nulls have no bytes in a value section; only their number
+# matters, which `Levels` counts. Every length is checked against the page before use. A page may come in windows, and
+# each call does a bounded amount of work.
 
 class PageError(ValueError):
     """A page's bytes contradict its header or its encoding."""
@@ -26,15 +26,16 @@ cdef inline uint32_t _u32(const unsigned char* p) noexcept nogil:
 
 
 cdef struct Hybrid:
-    # RLE/bit-packed hybrid runs, wherever a window ends
-    uint64_t left    # values that are to come
+    # the state of RLE/bit-packed hybrid runs, which continue at the end of a window
+    uint64_t left    # remaining values
     uint64_t groups  # of 8 values each, of a bit-packed run
     uint64_t times   # of an RLE run
     uint64_t value
 
 
 cdef Py_ssize_t _begin(Hybrid* h, Walk* w, Py_ssize_t pos, int width, bint* bad) noexcept nogil:
-    """Begin the run at `pos`, whose header and value lie before the window's end: position behind them, or -1."""
+    """Start the run at `pos`. Return the position after its header and value; -1 if the window doesn't contain
+    them."""
     cdef uint64_t head = 0
     cdef int b, size = (width + 7) // 8
     cdef Py_ssize_t at = _varint(w, pos, &head)
@@ -54,9 +55,9 @@ cdef Py_ssize_t _begin(Hybrid* h, Walk* w, Py_ssize_t pos, int width, bint* bad)
 
 
 cdef Py_ssize_t _grouped(Hybrid* h, Py_ssize_t held, int width, bint final) noexcept nogil:
-    """How many values of a bit-packed run can be read from `held` bytes; -1 where the page has too few."""
+    """Return the number of values of a bit-packed run that `held` bytes contain; -1 if the page has too few bytes."""
     cdef Py_ssize_t whole = held // width
-    # a run may be cut at the page's end where its last groups hold no values
+    # a run may be cut off at the end of the page if its last groups have no values
     cdef uint64_t want = h.left if h.groups > h.left // 8 else h.groups * 8
     if <uint64_t>whole * 8 >= want:
         return <Py_ssize_t>want
@@ -66,9 +67,9 @@ cdef Py_ssize_t _grouped(Hybrid* h, Py_ssize_t held, int width, bint final) noex
 
 
 cdef class Levels:
-    """Definition levels, counted: RLE/bit-packed hybrid runs that may come in windows.
+    """Counts definition levels: RLE/bit-packed hybrid runs, which may come in windows.
 
-    `hits` is how many of the `count` levels are `highest`, `left` how many are still to come.
+    `hits` is the number of levels that are `highest`, `left` the number of remaining levels of `count`.
     """
 
     cdef Hybrid h
@@ -87,11 +88,12 @@ cdef class Levels:
 
     @property
     def left(self):
-        """Levels that are still to come."""
+        """The number of remaining levels."""
         return self.h.left
 
     def feed(self, const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t end, bint final):
-        """Count in data[pos:end], behind which there is nothing if `final`; position up to which that went."""
+        """Count the levels in data[pos:end], the last window if `final`. Return the position after the counted
+        levels."""
         cdef Walk w
         cdef Py_ssize_t i, n, at, hits = 0
         cdef uint64_t window, mask = (<uint64_t>1 << self.width) - 1, level = 0, highest = self.highest
@@ -144,16 +146,17 @@ cdef class Levels:
                     pos = at
         self.hits += hits
         if above:
-            raise PageError(f"a level of {level}, and the highest is {highest}")
+            raise PageError(f"a level of {level}, but the highest is {highest}")
         if bad:
             raise PageError("the levels end before the page's last value")
         return pos
 
 
 cdef class Indices:
-    """Dictionary indices, marked: a byte with the bit width, then RLE/bit-packed hybrid runs, maybe in windows.
+    """Marks dictionary indices: a byte with the bit width, then RLE/bit-packed hybrid runs, which may come in
+    windows.
 
-    `unseen` is how many bytes of `seen` are 0: where none is left, the rest of the indices isn't looked at.
+    `unseen` is the number of bytes of `seen` that are 0. When it reaches 0, the other indices aren't read.
     """
 
     cdef Hybrid h
@@ -169,11 +172,11 @@ cdef class Indices:
 
     @property
     def done(self):
-        """All indices were looked at that matter."""
+        """Whether all indices are read, or all entries are marked."""
         return self.h.left == 0 or (self.unseen <= 0 and self.seen.shape[0] > 0)
 
     def feed(self, const unsigned char[::1] data not None, Py_ssize_t pos, bint final):
-        """Mark what lies in `data` from `pos` on; position up to which that went."""
+        """Mark the indices in `data` from `pos` on. Return the position after them."""
         cdef Walk w
         cdef Py_ssize_t i, n, at, size = self.seen.shape[0], end = data.shape[0]
         cdef uint64_t window, mask, index = 0
@@ -194,7 +197,7 @@ cdef class Indices:
             if width > 32:
                 raise PageError(f"dictionary indices {width} bits wide")
             self.width = width
-            if width == 0:  # all are 0, and take no bytes
+            if width == 0:  # all indices are 0 and take no bytes
                 self.h.times, self.h.value = self.h.left, 0
         mask = (<uint64_t>1 << width) - 1
         _walk_open(&w, data, pos)
@@ -248,14 +251,14 @@ cdef class Indices:
                     pos = at
         self.unseen = unseen
         if outside:
-            raise PageError(f"a dictionary index of {index}, and the dictionary has {size} values")
+            raise PageError(f"a dictionary index of {index}, but the dictionary has {size} values")
         if bad:
             raise PageError("the dictionary indices end before the page's last value")
         return pos
 
 
 def keep_marked(unsigned char[::1] hashes not None, const unsigned char[::1] seen not None):
-    """Move the hashes whose byte in `seen` isn't 0 to the front, in order; returns how many."""
+    """Move the hashes whose byte in `seen` isn't 0 to the front, in order. Return their number."""
     cdef uint64_t* values = _room(hashes, seen.shape[0])
     cdef Py_ssize_t i, n = 0
     with nogil:
@@ -267,7 +270,8 @@ def keep_marked(unsigned char[::1] hashes not None, const unsigned char[::1] see
 
 
 def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t count, unsigned char[::1] out):
-    """XXH64 of `count` values of `width` bytes, equal neighbours only once; returns how many that are."""
+    """Compute the XXH64 of `count` values of `width` bytes, equal neighbours only once. Return the number of
+    hashes."""
     cdef uint64_t* hashes = _room(out, count)
     cdef Py_ssize_t n = 0, i
     cdef const unsigned char* p
@@ -277,7 +281,7 @@ def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t
         return 0
     p = &data[0]
     with nogil:
-        # most often no two neighbours are equal: to see that first keeps the other loops without branches
+        # usually no neighbours are equal: a first pass checks that, so that the other loops need no branch
         if width == 8:
             for i in range(1, count):
                 n += _load64(p + i * 8) == _load64(p + i * 8 - 8)
@@ -317,10 +321,10 @@ def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t
 
 def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final, unsigned char[::1] out,
                       Py_ssize_t limit, Py_ssize_t most, bint every):
-    """XXH64 of up to `most` PLAIN BYTE_ARRAY values (u32 LE length, bytes) from `pos` on.
+    """Compute the XXH64 of up to `most` PLAIN BYTE_ARRAY values (u32 LE length, bytes) from `pos` on.
 
-    Equal neighbours only once, unless `every`. Fewer where `limit` hashes are full, or where `data` ends within a value, which is damage if `final`. Returns (how
-    many values, how many hashes, position behind them).
+    Equal neighbours are hashed once, unless `every` is true. Stops earlier after `limit` hashes, or if `data` ends
+    within a value, which is an error if `final`. Returns (number of values, number of hashes, position after them).
     """
     cdef const unsigned char* p = _start(data, pos)
     cdef uint64_t* hashes = _room(out, limit)
@@ -353,7 +357,7 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
 
 def byte_stream_split(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t total, Py_ssize_t width,
                       Py_ssize_t first, Py_ssize_t count, unsigned char[::1] out):
-    """Put the bytes of `count` of `total` BYTE_STREAM_SPLIT values of `width` bytes, from `first` on, back together."""
+    """Join the bytes of `count` of `total` BYTE_STREAM_SPLIT values of `width` bytes, from value `first` on."""
     cdef Py_ssize_t i, b
     if pos < 0 or total < 0 or width < 1 or pos > data.shape[0] or (data.shape[0] - pos) // width < total:
         raise PageError("the byte streams run past the page's end")
@@ -368,7 +372,7 @@ def byte_stream_split(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t 
 
 
 def narrow_int32(const unsigned char[::1] values, Py_ssize_t count, unsigned char[::1] out):
-    """The low 32 bits of `count` int64s: what a delta-encoded INT32 column holds."""
+    """Write the low 32 bits of `count` int64s, which are the values of a delta-encoded INT32 column."""
     cdef Py_ssize_t i
     if count < 0 or values.shape[0] // 8 < count or out.shape[0] // 4 < count:
         raise ValueError("the buffers have no room for the values")

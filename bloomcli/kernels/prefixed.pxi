@@ -1,12 +1,12 @@
-# DELTA_BYTE_ARRAY, and values that are longer than what is decoded at a time.
+# Hashes DELTA_BYTE_ARRAY values, and values that are longer than the input of one call.
 #
 # Source: the Apache Parquet format's Encodings.md.
 
 cdef class Prefixed:
-    """DELTA_BYTE_ARRAY values, hashed: each begins as the one before, so that one is kept.
+    """Hashes DELTA_BYTE_ARRAY values. A value shares a prefix with the previous one, which is therefore kept.
 
-    `longest`: most bytes of a value. `width`: what all have, of fixed-length columns; else -1. `hashed` adds up the
-    values' bytes.
+    `longest`: the maximum size of a value in bytes. `width`: the size of every value of a fixed-length column; -1 for
+    other columns. `hashed`: the total size of the hashed values.
     """
 
     cdef unsigned char* value
@@ -23,7 +23,7 @@ cdef class Prefixed:
 
     @property
     def before(self):
-        """The value that the next one begins as."""
+        """The previous value, which contains the next one's prefix."""
         return self.value[:self.last] if self.last else b""
 
     cdef bint _grow(self, Py_ssize_t size) noexcept nogil:
@@ -37,10 +37,10 @@ cdef class Prefixed:
 
     def hash(self, Deltas prefixes not None, Deltas suffixes not None, const unsigned char[::1] data, Py_ssize_t pos,
              bint final, unsigned char[::1] out, unsigned char[::1] shapes, Py_ssize_t limit):
-        """XXH64 of up to `limit` values whose suffixes lie from `pos` on, equal neighbours only once.
+        """Compute the XXH64 of up to `limit` values whose suffixes start at `pos`, equal neighbours only once.
 
-        Writes hashes to `out`, and each value's prefix and suffix lengths, int64s, to `shapes`. Returns (how many,
-        position behind them, status).
+        Writes hashes to `out`, and each value's prefix and suffix lengths as int64s to `shapes`. Returns (number of
+        values, position after them, status).
         """
         cdef const unsigned char* p = _start(data, pos)
         cdef uint64_t* hashes = _room(out, limit)
@@ -104,7 +104,7 @@ cdef class Prefixed:
 
 
 cdef class Hasher:
-    """XXH64, seed 0, of one value that comes in parts."""
+    """XXH64 of one value with seed 0, computed in parts."""
 
     cdef uint64_t v1, v2, v3, v4, size
     cdef unsigned char[32] held
@@ -127,7 +127,7 @@ cdef class Hasher:
         return p
 
     def update(self, const unsigned char[::1] data not None):
-        """The next part."""
+        """Add the next part."""
         cdef Py_ssize_t held = <Py_ssize_t>(self.size & 31), size = data.shape[0], more
         cdef const unsigned char* p
         cdef const unsigned char* rest
@@ -148,7 +148,7 @@ cdef class Hasher:
                 memcpy(self.held, rest, <size_t>(size & 31))
 
     def digest(self):
-        """The hash of what came."""
+        """Return the hash of all parts so far."""
         cdef uint64_t h
         cdef const unsigned char* p = self.held
         cdef const unsigned char* end = p + (self.size & 31)

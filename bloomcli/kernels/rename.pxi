@@ -1,5 +1,5 @@
-# Renames with a condition: renameat2(2), which Python doesn't offer. By the number of the system call, as the wrapper
-# of that name is younger than the C libraries that wheels are for.
+# Conditional renames by renameat2(2), which Python doesn't provide. The system call is made by its number, because
+# the C libraries that wheels support have no wrapper for it.
 
 cdef extern from *:
     """
@@ -23,7 +23,7 @@ cdef extern from *:
 
 
 def rename_with(int from_fd, bytes name, int to_fd, bytes to, unsigned int flags):
-    """renameat2(2); gives 0 or the error's number, ENOSYS where the system has no such call."""
+    """Call renameat2(2). Return 0 or the error number, which is ENOSYS if the system doesn't have the call."""
     cdef const char* old = name
     cdef const char* new = to
     cdef int code

@@ -78,11 +78,11 @@ def test_a_level_above_the_highest_is_refused(highest: int) -> None:
         if size > (width + 7) // 8:
             continue
         run = thrift.varint(8 << 1) + level.to_bytes((width + 7) // 8, "little")
-        with pytest.raises(PageError, match=f"a level of {level}, and the highest is {highest}"):
+        with pytest.raises(PageError, match=f"a level of {level}, but the highest is {highest}"):
             counted(run, 0, len(run), 8, highest)
         if level < 1 << width:
             bits = sum(level << at * width for at in range(8)).to_bytes(width, "little")
-            with pytest.raises(PageError, match=f"a level of {level}, and the highest is {highest}"):
+            with pytest.raises(PageError, match=f"a level of {level}, but the highest is {highest}"):
                 counted(b"\x03" + bits, 0, 1 + width, 8, highest)
 
 
@@ -201,7 +201,7 @@ def test_nothing_is_looked_at_where_no_entry_is_left_and_marks_are_kept() -> Non
 def test_an_index_beyond_the_dictionary_is_refused(index: int, packed: bool) -> None:
     for before in ([], [0, 2]):
         data = runs([*before, index, 1], 32, packed)
-        with pytest.raises(PageError, match=f"a dictionary index of {index}, and the dictionary has 3 values"):
+        with pytest.raises(PageError, match=f"a dictionary index of {index}, but the dictionary has 3 values"):
             marked(data, 0, len(before) + 1, bytearray(3), 3)
     with pytest.raises(PageError, match="the dictionary has 0 values"):
         marked(b"\0", 0, 1, bytearray(), 0)

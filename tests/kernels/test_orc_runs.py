@@ -163,13 +163,13 @@ BEHIND = ((3 << 12 | 1000) << 2).to_bytes(2, "big")
     ],
 )
 def test_runs_that_cant_be_are_refused(data: bytes) -> None:
-    with pytest.raises(kernels.RunError, match="can't be"):
+    with pytest.raises(kernels.RunError, match="an invalid run of integers"):
         kernels.orc_runs(data, 0, 2, False, bytearray(600 * 8), 0, 1)
 
 
 @pytest.mark.parametrize("head", [b"\x00\x00", b"\xff"])
 def test_a_number_without_an_end_is_refused_in_version_1(head: bytes) -> None:
-    with pytest.raises(kernels.RunError, match="can't be"):
+    with pytest.raises(kernels.RunError, match="an invalid run of integers"):
         kernels.orc_runs(head + b"\xff" * 11, 0, 1, True, bytearray(600 * 8), 0, 1)
 
 
@@ -258,7 +258,7 @@ def test_hashes_are_gathered_from_a_dictionary_and_places_beyond_it_are_refused(
     kernels.orc_gather(table, struct.pack("<4q", 2, 0, 0, 1), 4, out)
     assert out == packed([30, 10, 10, 20])
     for place in (3, -1, MOST):
-        with pytest.raises(kernels.RunError, match=r"entry \d+ of a dictionary that has 3"):
+        with pytest.raises(kernels.RunError, match=r"entry \d+ of a dictionary with 3 entries"):
             kernels.orc_gather(table, struct.pack("<2q", 0, place), 2, out)
     kernels.orc_gather(b"", b"", 0, bytearray())
 

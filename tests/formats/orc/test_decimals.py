@@ -82,7 +82,7 @@ def damaged(path: Path, kind: int, data: bytes) -> Path:
 
 
 ENDS = "the stream ends before the stripe's last value"
-HELD = "a decimal that its column's digits don't hold"
+HELD = "a decimal with more digits than its column allows"
 DAMAGE = [
     (SECONDARY, b"", ENDS),
     (DATA, b"", ENDS),

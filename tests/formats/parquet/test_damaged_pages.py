@@ -227,7 +227,7 @@ def test_value_sections_cut_anywhere_are_refused(tmp_path: Path, encoding: str, 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (b"\x06\x02\x3f", "a dictionary index of 63, and the dictionary has 40 values"),
+        (b"\x06\x02\x3f", "a dictionary index of 63, but the dictionary has 40 values"),
         (b"\x06\x02\x05", "the dictionary indices end before the page's last value"),
         (b"\x21", "dictionary indices 33 bits wide"),
     ],
