@@ -224,7 +224,7 @@ def hash_binary(const unsigned char[::1] offsets not None, const unsigned char[:
             memcpy(o + n * 8, &h, 8)
             n += 1
     if bad:
-        raise ValueError("an offset is outside of the data")
+        raise ValueError("an offset is outside the data")
     return n
 
 

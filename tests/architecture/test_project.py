@@ -78,7 +78,7 @@ def test_wheels_are_built_for_every_python_that_is_classified() -> None:
     assert {f"cp3{minor}-*" for minor in pythons} <= set(project["tool"]["cibuildwheel"]["build"].split())
 
 
-def test_contributors_are_told_commands_and_files_that_exist() -> None:
+def test_contributors_get_commands_and_files_that_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     named = re.findall(r"`(?:\.venv/bin/)?(?:python )?((?:tests|tools|docs|bloomcli|\.github)/[\w./-]+)", text)
     assert len(named) > 8

@@ -205,7 +205,7 @@ def test_options_of_a_dataset_can_go_to_other_processes() -> None:
     assert pickle.loads(pickle.dumps((tasks, policy))) == (tasks, policy)
 
 
-def test_unknown_readers_and_schemas_that_are_not_there_are_errors(path: Path) -> None:
+def test_unknown_readers_and_schemas_that_do_not_exist_are_errors(path: Path) -> None:
     with pytest.raises(UsageError, match="unknown reader 'sparkle'"):
         bloomcli.add(path, ["id"], dry_run=True, readers=["sparkle"])
     with pytest.raises(UsageError, match="the table's schema can't be read"):

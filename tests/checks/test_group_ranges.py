@@ -25,7 +25,7 @@ def test_row_groups_of_stripes_stand_behind_their_stripe() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "a", "-1", "1-", "2-1", "0,", "0:1:2", "0  1", "1 ", "٣", "9" * 19])
-def test_what_names_no_places_is_said_so(text: str) -> None:
+def test_what_names_no_places_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match="names no places"):
         group_ranges.read(text)
 

@@ -47,7 +47,7 @@ def write(request: pytest.FixtureRequest, tmp_path: Path) -> Write:
 # --- filter-required
 
 
-def test_a_wanted_filter_that_isnt_there_is_found_and_one_that_is_isnt(write: Write) -> None:
+def test_a_missing_required_filter_is_found_and_an_existing_one_is_not(write: Write) -> None:
     path = write({"id": list(range(ROWS)), "name": ["n"] * ROWS}, ["id"])
     assert with_id(bloomcli.validate(path, policy=asking(require=("id",))), "filter-required") == []
     (finding,) = with_id(bloomcli.validate(path, policy=asking(require=("id", "name"))), "filter-required")
@@ -100,7 +100,7 @@ def test_a_filter_many_times_as_large_as_its_values_need_is_found(tmp_path: Path
     assert bloomcli.validate(tmp_path / "folded", max_oversize=1.5).ok, "the hint mends it"
 
 
-def test_in_orc_the_stride_sets_the_size_and_only_the_rate_that_was_asked_for_can_be_too_low(tmp_path: Path) -> None:
+def test_in_orc_the_stride_sets_the_size_and_only_the_rate_that_was_requested_can_be_too_low(tmp_path: Path) -> None:
     orc.write_table(pa.table({"id": [1, 2] * 500}), tmp_path / "plain", row_index_stride=1000)
     bloomcli.add(tmp_path / "plain", ["id"], output=tmp_path / "usual", fpp=0.01)
     bloomcli.add(tmp_path / "plain", ["id"], output=tmp_path / "low", fpp=1e-9)

@@ -371,14 +371,14 @@ def test_other_formats_and_no_readers_give_nothing(tmp_path: Path, fixtures: Pat
         assert check(path) == []
 
 
-def test_only_the_columns_asked_for_are_looked_at(tmp_path: Path) -> None:
+def test_only_the_requested_columns_are_checked(tmp_path: Path) -> None:
     path = write(tmp_path / "f", {c: pa.array([NOON], pa.timestamp("ms")) for c in "ab"})
     bloomcli.add(path, ["*"], in_place=True)
     assert [f.column for f in check(path)] == ["a", "b"]
     assert [f.column for f in check(path, columns={1})] == ["b"]
 
 
-def test_an_unknown_reader_is_an_error_whatever_the_file(tmp_path: Path) -> None:
+def test_an_unknown_reader_is_an_error_regardless_of_the_file(tmp_path: Path) -> None:
     path = moments(tmp_path / "f", "us")
     with pytest.raises(UsageError, match="unknown reader 'sparkle'"):
         check(path, ["sparkle"])

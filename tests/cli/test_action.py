@@ -317,7 +317,7 @@ def test_packages_that_are_named_are_installed(runner: tuple[Path, Path], tmp_pa
         ({}, "{folder}/old python", 2, "It needs Python 3.11 or later"),
     ],
 )
-def test_a_runner_that_will_not_do_is_told_so(
+def test_an_unusable_runner_is_reported(
     tmp_path: Path, env: dict[str, str], python: str, code: int, says: str
 ) -> None:
     old = tmp_path / "old python"

@@ -201,7 +201,7 @@ def test_options_of_add_reach_the_files(bloom: Bloom, tmp_path: Path) -> None:
     assert bloom("add", lake, "-c", "id", "--in-place", "--force").code == 0
 
 
-def test_a_rate_is_held_against_filters_that_are_there_only_where_it_is_given(bloom: Bloom, tmp_path: Path) -> None:
+def test_a_rate_is_held_against_filters_that_exist_only_where_it_is_given(bloom: Bloom, tmp_path: Path) -> None:
     lake = datasets.plain(tmp_path / "lake", 2)
     assert bloom("add", lake, "-c", "id", "--fpp", "0.5", "--in-place").code == 0
     assert bloom("add", lake, "-c", "id", "--in-place", "-f", "json").json["skipped"] == 2
@@ -214,7 +214,7 @@ def test_a_rate_is_held_against_filters_that_are_there_only_where_it_is_given(bl
     assert bloom("add", lake, "-c", "id", "--fpp", "1%", "--in-place", "-f", "json").json["skipped"] == 2
 
 
-def test_the_draft_of_mosaic_has_to_be_asked_for_of_datasets_too(bloom: Bloom, tmp_path: Path) -> None:
+def test_the_draft_of_mosaic_has_to_be_requested_of_datasets_too(bloom: Bloom, tmp_path: Path) -> None:
     need(find_spec("mosaic") is not None, "the paimon-mosaic package")
     from support import mosaicfiles
 
@@ -242,7 +242,7 @@ def test_exit_codes_are_the_gravest_files(bloom: Bloom, lake: Path, fixtures: Pa
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_cannot_be_listed_is_a_failed_row_and_linked_directories_are_told(
+def test_what_cannot_be_listed_is_a_failed_row_and_linked_directories_are_reported(
     bloom: Bloom, lake: Path, command: str
 ) -> None:
     (lake / "part=0" / "up").symlink_to(lake)
@@ -328,7 +328,7 @@ def test_fail_fast_stops_at_the_first_failure(bloom: Bloom, tmp_path: Path, jobs
         (["inspect", "{lake}/" + "x" * 300], 3, "file name too long"),
     ],
 )
-def test_what_cannot_be_meant_is_said_before_any_file_is_touched(
+def test_what_is_invalid_is_said_before_any_file_is_touched(
     bloom: Bloom, tmp_path: Path, args: list[str], code: int, says: str
 ) -> None:
     for folder in "ab":

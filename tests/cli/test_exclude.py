@@ -186,7 +186,7 @@ def test_globs_leave_columns_of_an_unknown_codec_out(tmp_path: Path, monkeypatch
     assert reasons == {"id": None, "secret": None, "name": "compressed by ZSTD, which isn't known here"}
 
 
-def test_orcs_own_sizes_are_news_only_where_a_rate_was_asked_for(bloom: Bloom, tmp_path: Path) -> None:
+def test_orcs_own_sizes_are_news_only_where_a_rate_was_requested(bloom: Bloom, tmp_path: Path) -> None:
     """orc-core's size for 1 % gives 1.02 % at 10,000 values."""
     path = orcfiles.write(tmp_path / "f.orc", {"id": range(40_000)})
     quiet = bloom("add", path, "-c", "*", "-o", tmp_path / "out.orc")

@@ -80,7 +80,7 @@ def test_every_code_is_in_the_map() -> None:
     assert set(EXIT_CODES) == {0, 1, 2, 3, 4, 70, 130, 141}
 
 
-def test_a_bug_is_said_to_be_one(bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_reported_as_a_bug(bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
@@ -175,7 +175,7 @@ def test_an_output_that_takes_a_part_only_is_an_error(filtered: Path, tmp_path: 
         assert done.stderr.startswith("bloom: standard output: can't be written: file too large")
 
 
-def test_an_error_that_cannot_be_told_still_has_its_exit_code(tmp_path: Path) -> None:
+def test_an_error_that_cannot_be_written_still_has_its_exit_code(tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         for name, code in (("nothing.parquet", 3), ("a", 2)):
             args = [sys.executable, "-m", "bloomcli", "inspect", tmp_path / name, *(["-c"] if code == 2 else [])]

@@ -50,7 +50,7 @@ def test_init_writes_a_policy_that_the_dataset_passes_and_never_over_one(bloom: 
     assert Path("other.toml").read_bytes() == Path("bloom.toml").read_bytes()
 
 
-def test_init_tells_what_it_left_out_and_makes_nothing_of_nothing(bloom: Bloom, lake: Path) -> None:
+def test_init_reports_what_it_left_out_and_makes_nothing_of_nothing(bloom: Bloom, lake: Path) -> None:
     Path("lake/cut.parquet").write_bytes(b"PAR1 cut")
     made = bloom("validate", lake, "--init")
     assert made.code == 0
@@ -60,16 +60,14 @@ def test_init_tells_what_it_left_out_and_makes_nothing_of_nothing(bloom: Bloom, 
     assert not Path("none.toml").exists()
 
 
-def test_init_tells_what_the_files_fail_all_the_same(
+def test_init_reports_what_the_files_fail_all_the_same(
     bloom: Bloom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(Path(ROOT) / "fixtures" / "parquet" / "spark_types.parquet", "types.parquet")
     made = bloom("validate", "types.parquet", "--init")
     assert made.code == 0
-    assert made.err == (
-        "these files fail with any limits: filter-boolean (2); bloom.toml lists where\n"
-    )
+    assert made.err == ("these files fail with any limits: filter-boolean (2); bloom.toml lists where\n")
     assert "filter-boolean: 2 findings, the first: flag in types.parquet" in Path("bloom.toml").read_text()
     failing = bloom("validate", "types.parquet", "--format", "json").json
     assert {finding["id"] for finding in failing["findings"]} == {"filter-boolean"}
@@ -79,7 +77,7 @@ def test_init_tells_what_the_files_fail_all_the_same(
     assert bloom("validate", "types.parquet").code == 0
 
 
-def test_init_looks_at_what_was_asked_for(bloom: Bloom, lake: Path) -> None:
+def test_init_looks_at_what_was_requested(bloom: Bloom, lake: Path) -> None:
     bloomcli.add(next(lake.rglob("*.parquet")), ["name"], in_place=True)
     Path("t.sql").write_text("id BIGINT, name STRING")
     Path("sub").mkdir()
@@ -175,7 +173,7 @@ def test_a_faulty_policy_is_a_usage_error_with_its_line(bloom: Bloom, lake: Path
     assert "none.toml" in missing.err
 
 
-def test_excluded_files_are_told_in_every_form_and_pass_where_each_was_named(bloom: Bloom, lake: Path) -> None:
+def test_excluded_files_are_reported_in_every_form_and_pass_where_each_was_named(bloom: Bloom, lake: Path) -> None:
     Path("bloom.toml").write_text('exclude = ["**/part=0/**"]\n')
     out = sorted(lake.glob("part=0/*.parquet"))
     for form in ("text", "json", "junit", "sarif", "github"):
@@ -304,7 +302,7 @@ def test_a_report_that_cant_be_written_costs_the_others_nothing(bloom: Bloom, la
         assert "filter-required" in late.out
 
 
-def test_what_is_found_before_values_cant_be_read_is_told(bloom: Bloom, lake: Path) -> None:
+def test_what_is_found_before_values_cant_be_read_is_reported(bloom: Bloom, lake: Path) -> None:
     path = datasets.write(lake / "two.parquet", 200)
     bloomcli.add(path, ["id", "name"], in_place=True)
     data = bytearray(path.read_bytes())
@@ -328,7 +326,7 @@ def test_what_is_found_before_values_cant_be_read_is_told(bloom: Bloom, lake: Pa
     assert "could not be checked" in alone.out
 
 
-def test_findings_that_are_off_or_known_dont_fail_and_are_told(bloom: Bloom, lake: Path) -> None:
+def test_findings_that_are_off_or_known_dont_fail_and_are_reported(bloom: Bloom, lake: Path) -> None:
     Path("bloom.toml").write_text('require = ["name"]\n\n[off]\nfilter-required = "written next week"\n')
     off = bloom("validate", lake)
     assert off.code == 0
@@ -452,7 +450,7 @@ def test_a_tables_schema_that_no_reader_needs_is_refused(bloom: Bloom, lake: Pat
         (["--deep", "--seed", "7"], "--sample 5%"),
     ],
 )
-def test_misuse_is_told_with_what_to_do(bloom: Bloom, lake: Path, arguments: list[str], said: str) -> None:
+def test_misuse_is_reported_with_what_to_do(bloom: Bloom, lake: Path, arguments: list[str], said: str) -> None:
     result = bloom("validate", lake, "--no-policy", *arguments)
     assert result.code in {2, 3}
     assert result.out == ""

@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
     return write(tmp_path / "f.mosaic", table, batch=30, num_buckets=2)
 
 
-def test_add_has_to_be_told_that_version_2_is_meant(bloom: Bloom, path: Path, tmp_path: Path) -> None:
+def test_add_writes_version_2_only_on_request(bloom: Bloom, path: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.mosaic"
     refused = bloom("add", path, "--columns", "id", "-o", out)
     assert refused.code == 2

@@ -66,7 +66,7 @@ def test_inspect_prints_no_name_raw(bloom: Bloom, odd: Path, form: str, args: li
     assert r"b\x1b[31mred" in result.out
 
 
-def test_csv_has_a_line_a_filter_and_tells_all_names_apart(bloom: Bloom, odd: Path) -> None:
+def test_csv_has_a_line_per_filter_and_distinguishes_all_names(bloom: Bloom, odd: Path) -> None:
     out = bloom("inspect", odd, "--format", "csv").out
     rows = list(csv.DictReader(io.StringIO(out)))
     assert len(out.splitlines()) == len(rows) + 1 == len(NAMES) + 1

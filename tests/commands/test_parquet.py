@@ -51,7 +51,7 @@ def expected(group: int, column: str) -> list[bytes]:
     return [LONG(i * 3) for i in rows] if column == "id" else [f"n{i}".encode() for i in rows if i % 4]
 
 
-def test_inspect_tells_what_the_file_and_its_filters_are(path: Path) -> None:
+def test_inspect_reports_what_the_file_and_its_filters_are(path: Path) -> None:
     report = bloomcli.inspect(path)
     meta = pq.read_metadata(path)
     assert (report.rows, report.row_groups, report.columns) == (300, 3, 4)
@@ -204,7 +204,7 @@ def typed(value: Any, utc: bool) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_value_that_is_there_may_be_there(tmp_path: Path, name: str) -> None:
+def test_every_value_that_exists_is_maybe_present(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     write(tmp_path / "in", {"c": case.array(2)}, rows=1 << 20)
     bloomcli.add(tmp_path / "in", ["*"], output=tmp_path / "out", fpp=1e-6, readers="spark")
@@ -240,7 +240,7 @@ ABSENT: dict[str, Callable[[int], Any]] = {
 
 
 @pytest.mark.parametrize("name", ABSENT)
-def test_values_that_are_not_there_are_mostly_absent(tmp_path: Path, name: str) -> None:
+def test_values_that_do_not_exist_are_mostly_absent(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     write(tmp_path / "in", {"c": case.array()})
     bloomcli.add(tmp_path / "in", ["*"], output=tmp_path / "out", readers="spark")
@@ -281,7 +281,7 @@ def test_a_decimal_is_found_in_whatever_length_it_is_stored(tmp_path: Path, long
     assert {v.presence for v in bloomcli.probe(tmp_path / "out", others).verdicts} == {Presence.ABSENT}
 
 
-def test_a_filter_is_asked_where_statistics_count_only_nulls(tmp_path: Path) -> None:
+def test_a_filter_is_used_where_statistics_count_only_nulls(tmp_path: Path) -> None:
     """And what they say stands apart: readers skip by it before they ask the filter."""
 
     def lie(metadata: thrift.Fields) -> None:

@@ -54,7 +54,7 @@ def test_a_new_file_changes_little_of_the_sample() -> None:
 
 
 @given(st.lists(st.text(max_size=5), min_size=1, max_size=30), st.integers(1, 40), st.integers(-(2**63), 2**63 - 1))
-def test_a_sample_has_its_size_whatever_the_names_and_the_seed(names: list[str], number: int, seed: int) -> None:
+def test_a_sample_has_its_size_regardless_of_the_names_and_the_seed(names: list[str], number: int, seed: int) -> None:
     taken = chosen(names, share(str(number)), seed)
     assert len(taken) == min(number, len(names))
     assert taken <= set(range(len(names)))

@@ -125,7 +125,7 @@ def test_with_fail_fast_the_rest_is_not_run_and_what_was_done_has_its_row(tmp_pa
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_rows_are_told_as_they_come_largest_file_first(tmp_path: Path, jobs: int) -> None:
+def test_rows_are_reported_as_they_come_largest_file_first(tmp_path: Path, jobs: int) -> None:
     for i, rows in enumerate((10, 20_000, 100)):
         datasets.write(tmp_path / f"{i}.parquet", rows)
     told: list[FileRow] = []
@@ -309,7 +309,7 @@ def test_what_the_files_need_is_imported_once_before_workers_are_forked(tmp_path
     assert (done.stdout, done.stderr) == ("[] ['orc', 'parquet']\n", "")
 
 
-def test_what_cannot_be_imported_is_told_by_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_imported_is_reported_by_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.parquet", "b.parquet", "c.orc"):
         datasets.write(tmp_path / name)
     monkeypatch.setitem(sys.modules, "bloomcli.formats.parquet.file", None)

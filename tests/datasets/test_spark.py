@@ -214,7 +214,7 @@ def test_relative_paths_are_the_drivers(
         (["empty"], {"output": "hdfs://n/x"}, UnsupportedError, "can be looked at, but not changed"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_runs(
+def test_what_is_invalid_is_refused_before_anything_runs(
     session: SparkSession,
     tmp_path: Path,
     paths: Sequence[str],
@@ -228,11 +228,11 @@ def test_what_cannot_be_meant_is_refused_before_anything_runs(
         run_on_spark("add", named, ID, session=session, **where)
 
 
-def test_the_session_that_is_there_is_used(session: SparkSession) -> None:
+def test_the_session_that_exists_is_used(session: SparkSession) -> None:
     assert spark.session("local[7]", {"spark.app.name": "other"}) is session
 
 
-def test_library_functions_give_frames_of_rows_that_are_there(session: SparkSession, tmp_path: Path) -> None:
+def test_library_functions_give_frames_of_rows_that_exist(session: SparkSession, tmp_path: Path) -> None:
     root = datasets.mixed(tmp_path / "lake")
     frame = bloom_spark.add(session, root, ["id"], fpp=0.001, in_place=True)
     assert frame.columns == list(FileRow.__dataclass_fields__)
@@ -346,7 +346,7 @@ def test_without_pyspark_it_says_how_to_install_it(tmp_path: Path) -> None:
         ("spark.testing.memory=1", None, "System memory 1 must be at least"),
     ],
 )
-def test_a_spark_that_does_not_start_is_told(
+def test_a_spark_that_does_not_start_is_reported(
     session: SparkSession, tmp_path: Path, setting: str, java: str | None, said: str
 ) -> None:
     datasets.plain(tmp_path, 1)

@@ -69,7 +69,7 @@ def test_in_a_checkout_executors_import_the_installed_package(tmp_path: Path, in
     assert (checked["filters_checked"], checked["exit_code"]) == (8, 0)
 
 
-def test_in_a_session_of_the_callers_own_too_which_stays_as_it_was(
+def test_in_a_session_of_the_callers_own_too_which_stays_unchanged(
     tmp_path: Path, installed: Path, sources: Path
 ) -> None:
     lake = datasets.plain(tmp_path / "lake", 4)

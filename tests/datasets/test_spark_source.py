@@ -114,7 +114,7 @@ def test_a_schema_that_is_given_is_kept_to(lake: Path, load: Any) -> None:
         ({"partitions": "0"}, "a number of partitions is 1 or more, not 0"),
     ],
 )
-def test_what_cannot_be_meant_is_said(lake: Path, load: Any, how: dict[str, str], message: str) -> None:
+def test_what_is_invalid_is_reported(lake: Path, load: Any, how: dict[str, str], message: str) -> None:
     with pytest.raises(Exception, match=message):
         load(lake, **how).collect()
 

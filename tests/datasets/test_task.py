@@ -219,7 +219,7 @@ def test_fold_skips_filters_that_cannot_be_smaller(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("command", "options"), [("remove", {}), ("fold", {}), ("add", ID)])
-def test_files_that_need_no_change_are_copied_as_they_are(path: Path, command: str, options: dict[str, Any]) -> None:
+def test_files_that_need_no_change_are_copied_unchanged(path: Path, command: str, options: dict[str, Any]) -> None:
     if command != "remove":
         bloomcli.add(path, ["id"], in_place=True)
     path.chmod(0o640)

@@ -121,7 +121,7 @@ def test_outputs_are_known_where_a_cut_has_moved_page_indexes_and_other_filters(
         assert (out / path.name).read_bytes() == alone(path, bloomcli.remove, **options)
 
 
-def test_an_output_of_another_source_is_made_again_whatever_its_age(path: Path) -> None:
+def test_an_output_of_another_source_is_made_again_regardless_of_its_age(path: Path) -> None:
     out = path.parent / "out"
     assert one(path, "add", ID, output=out).status is Status.DONE
     before = (out / path.name).stat().st_mtime_ns
@@ -132,7 +132,7 @@ def test_an_output_of_another_source_is_made_again_whatever_its_age(path: Path) 
 
 
 @pytest.mark.parametrize("garbage", [b"garbage\n", b"", b"PAR1", b"ORC"])
-def test_something_else_under_an_outputs_name_is_left_and_said(path: Path, garbage: bytes) -> None:
+def test_something_else_under_an_outputs_name_is_left_and_reported(path: Path, garbage: bytes) -> None:
     out = path.parent / "out"
     out.mkdir()
     (out / path.name).write_bytes(garbage)
@@ -143,7 +143,7 @@ def test_something_else_under_an_outputs_name_is_left_and_said(path: Path, garba
     assert one(path, "add", {**ID, "overwrite": True}, output=out).status is Status.DONE
 
 
-def test_an_output_of_another_format_or_kind_is_left_and_said(tmp_path: Path) -> None:
+def test_an_output_of_another_format_or_kind_is_left_and_reported(tmp_path: Path) -> None:
     path, out = write(tmp_path / "a.parquet"), tmp_path / "out"
     out.mkdir()
     other = out / path.name
@@ -212,7 +212,7 @@ def test_a_default_rate_is_held_against_our_own_filters_only(tmp_path: Path) -> 
     ],
 )
 @pytest.mark.parametrize("in_place", [True, False])
-def test_filters_that_are_not_what_is_asked_for_fail_the_file(
+def test_filters_that_differ_from_the_request_fail_the_file(
     path: Path, before: dict[str, Any], asked: dict[str, Any], says: str, in_place: bool
 ) -> None:
     bloomcli.add(path, ["id"], in_place=True, mosaic_draft=True, **before)
@@ -228,7 +228,7 @@ def test_filters_that_are_not_what_is_asked_for_fail_the_file(
 
 
 @pytest.mark.parametrize("variant", ["parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"])
-def test_filters_of_a_draft_do_only_where_they_are_asked_for(tmp_path: Path, variant: str) -> None:
+def test_filters_of_a_draft_suffice_only_where_they_are_requested(tmp_path: Path, variant: str) -> None:
     path = write(tmp_path / "a.parquet")
     bloomcli.add(path, ["id"], in_place=True, variant=variant)
     row = one(path, "add", ID, in_place=True)
@@ -354,7 +354,7 @@ def without_one(path: Path, data: bytes, ordinal: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["pyarrow_empty.parquet", "cpp_empty.orc", "released_empty.mosaic"])
-def test_a_file_without_rows_is_left_as_it_is(fixtures: Path, tmp_path: Path, name: str) -> None:
+def test_a_file_without_rows_is_left_unchanged(fixtures: Path, tmp_path: Path, name: str) -> None:
     path = Path(shutil.copy(next(fixtures.rglob(name)), tmp_path))
     inode = path.stat().st_ino
     column = bloomcli_leaf(path)

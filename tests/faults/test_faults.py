@@ -81,7 +81,7 @@ def request_trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Request
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_fault_at_a_system_call_harms_nothing_and_is_told(
+def test_a_fault_at_a_system_call_harms_nothing_and_is_reported(
     name: str, request_trials: Request, pytestconfig: pytest.Config
 ) -> None:
     most = _CHANGING if SCENARIOS[name].changing else _READING

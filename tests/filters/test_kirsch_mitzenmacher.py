@@ -65,7 +65,7 @@ def test_a_rate_that_is_none_is_refused(fpp: float) -> None:
         km.size_for(100, fpp)
 
 
-def test_a_size_is_bounded_whatever_is_asked_for() -> None:
+def test_a_size_is_bounded_whatever_is_requested() -> None:
     bits, k = km.size_for(1 << 40, 1e-9)
     assert bits <= 1 << 30
     assert k == 1
@@ -73,7 +73,7 @@ def test_a_size_is_bounded_whatever_is_asked_for() -> None:
 
 @pytest.mark.parametrize("fpp", [0.1, 0.05, 0.01, 0.001])
 @pytest.mark.parametrize("count", [1000, 10_000])
-def test_the_rate_that_was_asked_for_is_told_from_the_size(count: int, fpp: float) -> None:
+def test_the_rate_that_was_requested_is_distinguished_from_the_size(count: int, fpp: float) -> None:
     assert km.requested_fpp(count, km.size_for(count, fpp)[0]) == pytest.approx(fpp, rel=0.05)
 
 

@@ -154,13 +154,13 @@ def test_a_filter_is_folded_to_the_smallest_that_meets_the_rate(count: int, fpp:
     assert folded.blocks == 1 or folded.fold().fpp > fpp
 
 
-def test_a_filter_that_misses_the_rate_stays_as_it_is() -> None:
+def test_a_filter_that_misses_the_rate_stays_unchanged() -> None:
     built = filled(256, 1000)
     assert built.folded_to(0.001) is built
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 5])
-def test_an_odd_filter_stays_as_it_is(blocks: int) -> None:
+def test_an_odd_filter_stays_unchanged(blocks: int) -> None:
     built = filled(32 * blocks, 1)
     assert built.folded_to(0.99, max_bytes=32) is built
 

@@ -56,7 +56,7 @@ def run(sizes: list[int], threads: int, ceiling: int, *, shrink: Callable[[int],
 
 
 @pytest.mark.parametrize("threads", [1, 2, 16])
-def test_what_is_in_flight_stays_under_the_ceiling_whatever_the_sizes(threads: int) -> None:
+def test_what_is_in_flight_stays_under_the_ceiling_regardless_of_the_sizes(threads: int) -> None:
     mixed = random.Random(3)
     sizes = [mixed.choice((1, 5, 30, 60)) for _ in range(300)]
     assert run(sizes, threads, 100) <= 100
@@ -90,7 +90,7 @@ def test_what_waits_to_be_written_counts_and_the_next_one_waits_for_it() -> None
         assert begun == [0, 1, 2]
 
 
-def test_an_error_is_told_at_once_and_raised_in_its_turn() -> None:
+def test_an_error_is_reported_at_once_and_raised_in_its_turn() -> None:
     def broken() -> int:
         raise ValueError("this one")
 

@@ -66,7 +66,7 @@ def test_every_command_ends_within_the_limits(path: Path, command: str, tmp_path
 # --- the limits hold
 
 
-def test_a_command_beyond_its_memory_is_told(tmp_path: Path) -> None:
+def test_a_command_beyond_its_memory_is_reported(tmp_path: Path) -> None:
     """The limit is above what the interpreter takes, and below what this asks for."""
     fixture = ROOT / "fixtures" / "parquet" / "orders.parquet"
     done = limited(["add", str(fixture), "-c", "id", "--replace", "-o", str(tmp_path / "out")])

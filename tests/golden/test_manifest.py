@@ -39,7 +39,7 @@ def test_a_fixture_has_the_bytes_that_its_writer_wrote(entry: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=names)
-def test_a_fixture_names_its_writer_and_a_recipe_that_is_there(entry: dict[str, Any]) -> None:
+def test_a_fixture_names_its_writer_and_a_recipe_that_exists(entry: dict[str, Any]) -> None:
     assert entry["writer"]
     assert entry["version"]
     assert entry["what"]

@@ -135,7 +135,7 @@ def check(rule: str, name: str, *, deep: bool) -> tuple[Finding, ...]:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_has_a_pair_for_each_format_that_its_page_names_and_a_policy_where_it_has_to_be_asked_for(
+def test_a_rule_has_a_pair_for_each_format_that_its_page_names_and_a_policy_where_it_has_to_be_requested(
     rule: str,
 ) -> None:
     wanted = {f"{name}.{ending}" for name in ("broken", "sound") for ending in endings(rule)}
@@ -172,7 +172,7 @@ def test_the_sound_file_is_clean_deep_and_under_the_same_policy(rule: str, endin
 
 
 @pytest.mark.parametrize("rule", [r for r in RULES if RULES[r].when in ASKED])
-def test_what_has_to_be_asked_for_is_not_told_without(rule: str) -> None:
+def test_what_has_to_be_requested_is_not_reported_otherwise(rule: str) -> None:
     for ending in endings(rule):
         told = bloomcli.validate(path(rule, f"broken.{ending}"), deep=True).findings
         # DuckDB need not be named: the footer gives its word to whoever reads it
@@ -180,7 +180,7 @@ def test_what_has_to_be_asked_for_is_not_told_without(rule: str) -> None:
         assert bloomcli.validate(path(rule, f"broken.{ending}")).findings == ()
 
 
-def test_a_missing_bound_is_told_without_reading_values_as_the_statistics_have_it() -> None:
+def test_a_missing_bound_is_reported_without_reading_values_as_the_statistics_have_it() -> None:
     for ending in endings("value-missing"):
         said = check("value-missing", f"broken.{ending}", deep=False)
         assert {f.id for f in said} == ({"value-missing"} if ending != "mosaic" else set())
@@ -201,7 +201,7 @@ def test_the_two_hold_the_same_rows(rule: str, ending: str, tmp_path: Path) -> N
     assert (sorted(broken, key=str) == sorted(sound, key=str)) == (rule not in OTHER_ROWS)
 
 
-def test_every_pair_is_told_from_its_neighbour_on_the_command_line(
+def test_every_pair_is_distinguished_from_its_neighbour_on_the_command_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     policy = tmp_path / "bloom.toml"

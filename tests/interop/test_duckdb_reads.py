@@ -114,7 +114,7 @@ def test_a_decimal_that_duckdb_does_not_hash_is_never_excluded(duck: Any, file: 
 
 
 @pytest.mark.parametrize("column", [column for column in TYPES if column != "huge"])
-def test_duckdbs_probe_excludes_what_is_absent_and_nothing_that_is_there(duck: Any, file: Path, column: str) -> None:
+def test_duckdbs_probe_excludes_what_is_absent_and_nothing_that_exists(duck: Any, file: Path, column: str) -> None:
     def excluded(n: int) -> list[bool]:
         probe = f"SELECT * FROM parquet_bloom_probe('{file}', '{column}', {literal(column, n)}) ORDER BY row_group_id"
         return [row[-1] for row in duck.execute(probe).fetchall()]

@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.interop]
 
 
 @pytest.mark.parametrize("old", ["hadoop's own", "junk"])
-def test_hadoop_reads_a_replaced_file_whatever_its_sidecar_was(spark: SparkSession, tmp_path: Path, old: str) -> None:
+def test_hadoop_reads_a_replaced_file_regardless_of_its_sidecar(
+    spark: SparkSession, tmp_path: Path, old: str
+) -> None:
     text = "".join(f"line {at}\n" for at in range(500))
     spark.createDataFrame([(text.rstrip("\n"),)], "value string").coalesce(1).write.text(str(tmp_path / "t"))
     (file,) = (tmp_path / "t").glob("*.txt")

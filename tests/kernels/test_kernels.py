@@ -98,7 +98,7 @@ def test_no_values_need_no_room() -> None:
     assert kernels.has_zero(b"", 8, 0, 0, None) is False
 
 
-def test_offsets_of_null_values_are_not_looked_at() -> None:
+def test_offsets_of_null_values_are_not_checked() -> None:
     offsets = struct.pack("<3i", 0, 10**6, 10**6)
     assert kernels.hash_binary(offsets, b"", 0, 1, False, b"\0", bytearray(8)) == 0
 

@@ -187,7 +187,7 @@ def test_indices_without_bits_are_all_0() -> None:
     assert seen == b"\1\0\0"
 
 
-def test_nothing_is_looked_at_where_no_entry_is_left_and_marks_are_kept() -> None:
+def test_nothing_is_checked_where_no_entry_is_left_and_marks_are_kept() -> None:
     seen = bytearray(b"\1\1")
     assert marked(b"", 0, 100, seen, 0) == 0
     seen = bytearray(b"\1\0\1")

@@ -84,7 +84,7 @@ def test_a_divisor_rounds_towards_minus_infinity(divisor: int) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 1, 7, 8, 13])
-def test_nulls_are_left_out_whatever_the_slice(offset: int) -> None:
+def test_nulls_are_left_out_regardless_of_the_slice(offset: int) -> None:
     values = edges(8)
     rng = random.Random(offset)
     valid = [rng.random() < 0.6 for _ in values]
@@ -235,7 +235,7 @@ def test_an_empty_filter_has_nothing() -> None:
 
 
 @pytest.mark.parametrize("length", [*range(12), 1000])
-def test_bits_are_counted_whatever_the_length(length: int) -> None:
+def test_bits_are_counted_regardless_of_the_length(length: int) -> None:
     data = random.Random(length).randbytes(length)
     assert kernels.count_bits(data) == int.from_bytes(data, "little").bit_count()
     assert kernels.count_bits(b"\xff" * length) == 8 * length
@@ -287,6 +287,6 @@ def test_ranges_and_figures_out_of_bounds_are_refused(call: Callable[[bytearray]
 
 
 @pytest.mark.parametrize("nulls", [None, b"\0"])
-def test_nothing_asked_for_is_nothing_done(nulls: Bits) -> None:
+def test_nothing_requested_is_nothing_done(nulls: Bits) -> None:
     assert kernels.orc_hash_long(b"", 8, 1, 0, 0, nulls, bytearray()) == 0
     assert kernels.orc_hash_double(b"", 8, 0, 0, nulls, bytearray()) == 0

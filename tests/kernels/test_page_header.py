@@ -259,7 +259,7 @@ def test_the_same_goes_for_the_fields_of_a_page_s_kind(number: int, value: tuple
 
 @pytest.mark.parametrize("number", [1, 5, 9, 63, 64, 2000, 32767, -3])
 @pytest.mark.parametrize("within", [False, True])
-def test_a_field_that_is_there_twice_is_refused(number: int, within: bool) -> None:
+def test_a_field_that_occurs_twice_is_refused(number: int, within: bool) -> None:
     again = b"\x05" + thrift.zigzag(number) + b"\x02"  # a field header with its id in full
     if within:
         head = thrift.encode(V1)[:-1] + again + (b"" if number in V1 else again) + b"\0"

@@ -294,7 +294,7 @@ def packed_longs(values: list[int]) -> bytes:
 
 
 @pytest.mark.parametrize("lengths", [[-1], [6], [5, 1], [HUGE], [5, HUGE], [-(1 << 63)]])
-def test_lengths_that_lie_are_refused(lengths: list[int]) -> None:
+def test_lengths_with_wrong_claims_are_refused(lengths: list[int]) -> None:
     with pytest.raises(PageError):
         delta_lengths(b"12345", len(lengths), 0, packed_longs(lengths))
     zeros = [0] * len(lengths)

@@ -118,7 +118,7 @@ def test_excluded_files_and_exceptions_from_them() -> None:
 @pytest.mark.parametrize(
     "glob", ["orders/**", "*.tmp", "!x", "s3://bucket/a/**", r"\#x", "/data/**", "./a", "a[0-9]/", "**"]
 )
-def test_a_glob_that_can_be_meant_has_no_problem(glob: str) -> None:
+def test_a_valid_glob_has_no_problem(glob: str) -> None:
     assert globs.problem(glob) is None
 
 
@@ -139,7 +139,7 @@ def test_a_glob_that_can_be_meant_has_no_problem(glob: str) -> None:
         ("a\\", "compile"),
     ],
 )
-def test_a_glob_that_can_not_be_meant_says_why(glob: str, reason: str) -> None:
+def test_an_invalid_glob_says_why(glob: str, reason: str) -> None:
     assert reason in (globs.problem(glob) or "")
 
 

@@ -329,7 +329,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("text", "message", "line", "field", "hint"), REFUSED, ids=[repr(r[0])[:60] for r in REFUSED]
 )
-def test_what_can_not_be_meant_is_refused_on_its_line(
+def test_what_is_invalid_is_refused_on_its_line(
     text: str, message: str, line: int, field: str, hint: str | None, tmp_path: Path
 ) -> None:
     error = refused(tmp_path, text)
@@ -375,7 +375,7 @@ def test_a_pyproject_whose_table_is_none_is_refused(tmp_path: Path) -> None:
     assert str(error) == f"{tmp_path}/pyproject.toml:2: expected a table, found a number (at tool.bloom)"
 
 
-def test_all_that_is_wrong_is_told_at_once_in_the_order_of_the_lines(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once_in_the_order_of_the_lines(tmp_path: Path) -> None:
     text = 'max-fpp = 7\nrequire = ["a", "a"]\nx = 1\n[off]\nfilter-fpp = ""\n[[files]]\npaths = [\n  "",\n]\n'
     text += "max-fpp = 0.1\n"
     error = refused(tmp_path, text)
@@ -517,7 +517,7 @@ def test_the_reference_lists_the_readers() -> None:
     ]
 
 
-def test_the_references_refusal_is_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_references_refusal_is_what_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bloom.toml").write_text("\n\nmax-fpp = 5\n\n\n\n\n[off]\nfilter-lenght = 'x'\n")
     with pytest.raises(PolicyError) as raised:

@@ -87,7 +87,7 @@ def gate(policy: Policy, *paths: Path | str) -> dict[str, set[str]]:
 # --- survey
 
 
-def test_a_column_with_filters_everywhere_is_told_from_one_with_some(tmp_path: Path) -> None:
+def test_a_column_with_filters_everywhere_is_distinguished_from_one_with_some(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     table = pa.table({"id": [1, 2, 3, 4], "name": ["a", "b", "c", "d"], "none": [1, 2, 3, 4]})
     pq.write_table(table, path, row_group_size=2)
@@ -179,7 +179,7 @@ def test_readers_that_are_named_are_asked(tmp_path: Path) -> None:
     assert survey(path, policy=policy_given(readers=["trino"])).findings == ()
 
 
-def test_a_column_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
+def test_a_requested_column_must_exist(tmp_path: Path) -> None:
     path = datasets.write(tmp_path / "a.parquet")
     with pytest.raises(UnknownColumn, match="no column 'nmae'"):
         survey(path, columns=["id", "nmae"])
@@ -269,7 +269,7 @@ def test_an_empty_file_takes_nothing_from_what_is_required(tmp_path: Path) -> No
     assert "require" not in tomllib.loads(starter([empty], base=str(tmp_path)))
 
 
-def test_files_that_failed_or_are_something_else_are_said_or_left_out(tmp_path: Path) -> None:
+def test_files_that_failed_or_are_something_else_are_reported_or_left_out(tmp_path: Path) -> None:
     rows = [
         row("a.orc", seen("id")),
         FileRow(path="bad\n.orc", status=Status.FAILED, error="x"),
@@ -281,7 +281,7 @@ def test_files_that_failed_or_are_something_else_are_said_or_left_out(tmp_path: 
     assert "from 1 file (1 parquet)" in text
 
 
-def test_only_columns_that_are_asked_for_are_required(tmp_path: Path) -> None:
+def test_only_requested_columns_are_required(tmp_path: Path) -> None:
     base = str(tmp_path)
     every = [seen("id"), seen("a[0]"), seen("a0"), seen("user.mail", everywhere=False), seen("user.name", 0.04)]
     rows = [row(f"{base}/x/a.orc", *every, seen("more")), row(f"{base}/y/a.orc", *every)]
@@ -399,7 +399,7 @@ def test_odd_names_of_folders_and_columns_are_held(folder: str, column: str) -> 
 ODD_COLUMNS = ("", " ", "\t", "a[0]", "a0", "*", "?", "x y", "[", "]", "!", "a.b", "b[!c]", "bd")
 
 
-def test_columns_of_any_name_are_asked_for_and_no_others(tmp_path: Path) -> None:
+def test_columns_of_any_name_can_be_requested(tmp_path: Path) -> None:
     with_filter = [name for name in ODD_COLUMNS if name not in {"a0", "bd"}]
     path = tmp_path / "odd.parquet"
     pq.write_table(

@@ -229,7 +229,7 @@ FOUND = {
 }
 
 
-def test_paths_are_found_whatever_the_file_calls_a_lists_and_a_maps_levels() -> None:
+def test_paths_are_found_under_all_names_of_the_levels_of_lists_and_maps() -> None:
     table = parse(PATHS, "t")
     for name, paths in FOUND.items():
         for path in paths.split():

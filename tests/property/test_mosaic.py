@@ -151,7 +151,7 @@ def test_rounds_of_adds_replacements_and_removals_end_where_they_began(
 
 @QUICK
 @given(st.lists(st.none() | st.integers(-128, 127), max_size=50), rates, st.booleans())
-def test_statistics_and_filters_never_rule_out_a_value_that_is_there(
+def test_statistics_and_filters_never_rule_out_a_value_that_exists(
     values: list[int | None], fpp: float, statistics: bool
 ) -> None:
     table = pa.table({"c": pa.array(values, pa.int8())})

@@ -101,7 +101,7 @@ def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> No
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_flipped_bit_of_any_filter_is_told_and_of_which(whole: Whole, data: st.DataObject) -> None:
+def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: Whole, data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     cleared = data.draw(st.booleans())
     span = whole.bits(fact)
@@ -110,7 +110,7 @@ def test_any_flipped_bit_of_any_filter_is_told_and_of_which(whole: Whole, data: 
         whole.flipped_bit(fact, flipped(whole.data, data.draw(st.sampled_from(bits))), cleared=cleared)
 
 
-def test_every_bit_of_a_small_filter_and_its_header_is_told(little: Whole) -> None:
+def test_every_bit_of_a_small_filter_and_its_header_is_reported(little: Whole) -> None:
     fact = min(little.sound, key=lambda f: f.bitset_bytes or 0)
     directions = set()
     for bit in range(fact.offset * 8, little.bits(fact).stop * 8):
@@ -125,7 +125,7 @@ def test_every_bit_of_a_small_filter_and_its_header_is_told(little: Whole) -> No
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_byte_of_any_header_is_told(whole: Whole, data: st.DataObject) -> None:
+def test_any_byte_of_any_header_is_reported(whole: Whole, data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     at = data.draw(st.sampled_from(whole.header(fact)))
     byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole.data[at]))
@@ -134,7 +134,7 @@ def test_any_byte_of_any_header_is_told(whole: Whole, data: st.DataObject) -> No
 
 @given(data=st.data(), by=st.sampled_from([-64, -32, -5, -1, 1, 5, 32, 64, 1 << 40]) | st.integers(-9999, 9999))
 @EXAMPLES
-def test_any_other_offset_is_told(whole: Whole, data: st.DataObject, by: int) -> None:
+def test_any_other_offset_is_reported(whole: Whole, data: st.DataObject, by: int) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     others = [f.offset for f in whole.filters if f != fact]
     to = data.draw(st.sampled_from([max(fact.offset + by, 0), *others]))
@@ -144,7 +144,7 @@ def test_any_other_offset_is_told(whole: Whole, data: st.DataObject, by: int) ->
 
 @given(data=st.data(), by=st.sampled_from([-64, -32, -5, -1, 1, 5, 32, 64, 1 << 40]) | st.integers(-99, 999))
 @EXAMPLES
-def test_any_other_length_is_told(whole: Whole, data: st.DataObject, by: int) -> None:
+def test_any_other_length_is_reported(whole: Whole, data: st.DataObject, by: int) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     assert fact.length is not None
     to = max(fact.length + by, 0)
@@ -172,19 +172,21 @@ def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
 
 @given(data=st.data())
 @EXAMPLES
-def test_two_filters_of_different_columns_or_row_groups_swapped_are_told(whole: Whole, data: st.DataObject) -> None:
+def test_two_filters_of_different_columns_or_row_groups_swapped_are_reported(
+    whole: Whole, data: st.DataObject
+) -> None:
     one = data.draw(st.sampled_from(whole.sound))
     check_swap(whole, one, data.draw(st.sampled_from([f for f in whole.sound if f != one])))
 
 
-def test_every_swap_in_a_small_file_is_told(little: Whole) -> None:
+def test_every_swap_in_a_small_file_is_reported(little: Whole) -> None:
     filters = little.sound
     told_of = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
     assert all(told_of)
     assert len(told_of) == 9 * 8 / 2
 
 
-def test_every_truncation_of_a_small_file_is_told(little: Whole) -> None:
+def test_every_truncation_of_a_small_file_is_reported(little: Whole) -> None:
     for size in range(0, len(little.data), 3):
         with told(f"cut to {size} bytes"):
             assert little.catches(little.data[:size])
@@ -192,13 +194,13 @@ def test_every_truncation_of_a_small_file_is_told(little: Whole) -> None:
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_truncation_is_told(whole: Whole, data: st.DataObject) -> None:
+def test_any_truncation_is_reported(whole: Whole, data: st.DataObject) -> None:
     assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
 
 
 @given(row=st.integers(0, ROWS - 1), text=st.text("abcxyz 0189", min_size=7, max_size=7))
 @MORE
-def test_a_changed_value_is_told(little: Whole, row: int, text: str) -> None:
+def test_a_changed_value_is_reported(little: Whole, row: int, text: str) -> None:
     """But where the filter over the values that the released reader sees is, bit for bit, the same."""
     at = little.data.index(f"text {row:02}".encode())
     changed = put(little.data, at, text.encode())

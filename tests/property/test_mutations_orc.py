@@ -93,7 +93,7 @@ def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> No
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_flipped_bit_of_any_filter_is_told_and_of_which(whole: Whole, data: st.DataObject) -> None:
+def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: Whole, data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(checkable(whole)))
     bits = bitset(message(whole, fact))
     cleared = data.draw(st.booleans())
@@ -106,7 +106,7 @@ def test_any_flipped_bit_of_any_filter_is_told_and_of_which(whole: Whole, data: 
 
 
 @pytest.mark.parametrize("column", ["id", "text"])
-def test_every_bit_of_a_small_filter_is_told(little: Whole, column: str) -> None:
+def test_every_bit_of_a_small_filter_is_reported(little: Whole, column: str) -> None:
     """Streams of a file that isn't compressed hold the bits as they are."""
     fact = next(f for f in little.sound if (f.column, f.stripe, f.row_group) == (column, 1, 1))
     bits = bitset(message(little, fact))
@@ -120,7 +120,7 @@ def test_every_bit_of_a_small_filter_is_told(little: Whole, column: str) -> None
     assert directions == {True, False}
 
 
-def test_every_bit_of_a_filter_stream_is_told(little: Whole) -> None:
+def test_every_bit_of_a_filter_stream_is_reported(little: Whole) -> None:
     """The filters' messages, their lengths and numbers of hash functions among them."""
     file = parts(little)
     stream = file.stripes[0].streams[file.place(BLOOM_FILTER_UTF8, 1)]
@@ -130,7 +130,7 @@ def test_every_bit_of_a_filter_stream_is_told(little: Whole) -> None:
             assert little.catches(flipped(little.data, bit))
 
 
-def test_flipped_bits_of_compressed_streams_are_told(whole: Whole) -> None:
+def test_flipped_bits_of_compressed_streams_are_reported(whole: Whole) -> None:
     """But one that decompresses to the same bytes: some of a frame's bits mean nothing."""
     random_ = random.Random("streams")
     for _ in range(20):
@@ -150,7 +150,7 @@ def test_flipped_bits_of_compressed_streams_are_told(whole: Whole) -> None:
 
 @given(data=st.data(), by=st.sampled_from([-2, -1, 1, 2, 7, 100]))
 @EXAMPLES
-def test_another_number_of_hash_functions_is_told(whole: Whole, data: st.DataObject, by: int) -> None:
+def test_another_number_of_hash_functions_is_reported(whole: Whole, data: st.DataObject, by: int) -> None:
     """But in a filter over no value, which is as empty with any number."""
     fact = data.draw(st.sampled_from(checkable(whole)))
     k = message(whole, fact).num_hash_functions + by
@@ -163,7 +163,7 @@ def test_another_number_of_hash_functions_is_told(whole: Whole, data: st.DataObj
 
 @given(data=st.data(), by=st.integers(-300, 300).filter(bool))
 @EXAMPLES
-def test_any_other_length_of_a_filter_stream_is_told(whole: Whole, data: st.DataObject, by: int) -> None:
+def test_any_other_length_of_a_filter_stream_is_reported(whole: Whole, data: st.DataObject, by: int) -> None:
     """Everything behind it is then looked for elsewhere."""
     fact = data.draw(st.sampled_from(checkable(whole)))
     file, column, stripe = parts(whole), ids(whole)[fact.column], fact.stripe or 0
@@ -174,7 +174,7 @@ def test_any_other_length_of_a_filter_stream_is_told(whole: Whole, data: st.Data
 
 @given(data=st.data(), by=st.integers(-300, 300).filter(bool), field=st.sampled_from(["offset", "index_length"]))
 @EXAMPLES
-def test_any_other_place_of_a_stripe_or_its_index_is_told(
+def test_any_other_place_of_a_stripe_or_its_index_is_reported(
     whole: Whole, data: st.DataObject, by: int, field: str
 ) -> None:
     file = parts(whole)
@@ -204,13 +204,15 @@ def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
 
 @given(data=st.data())
 @EXAMPLES
-def test_two_filters_of_different_columns_or_row_groups_swapped_are_told(whole: Whole, data: st.DataObject) -> None:
+def test_two_filters_of_different_columns_or_row_groups_swapped_are_reported(
+    whole: Whole, data: st.DataObject
+) -> None:
     one = data.draw(st.sampled_from(checkable(whole)))
     others = [f for f in checkable(whole) if place(f) != place(one) and f.encoding == one.encoding]
     check_swap(whole, one, data.draw(st.sampled_from(others)))
 
 
-def test_every_swap_in_a_small_file_is_told(little: Whole) -> None:
+def test_every_swap_in_a_small_file_is_reported(little: Whole) -> None:
     filters = little.sound
     told_of = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
     assert all(told_of)
@@ -218,7 +220,7 @@ def test_every_swap_in_a_small_file_is_told(little: Whole) -> None:
 
 
 @pytest.mark.parametrize("stripe", range(3))
-def test_two_columns_streams_swapped_by_their_column_numbers_are_told(little: Whole, stripe: int) -> None:
+def test_two_columns_streams_swapped_by_their_column_numbers_are_reported(little: Whole, stripe: int) -> None:
     file = parts(little)
     streams = file.stripes[stripe].footer.streams
     one, other = (streams[file.place(BLOOM_FILTER_UTF8, column, stripe)] for column in (1, 2))
@@ -228,7 +230,7 @@ def test_two_columns_streams_swapped_by_their_column_numbers_are_told(little: Wh
     assert {f.id for f in found} == {"value-missing"}
 
 
-def test_streams_of_a_column_swapped_between_stripes_are_told(little: Whole) -> None:
+def test_streams_of_a_column_swapped_between_stripes_are_reported(little: Whole) -> None:
     file = parts(little)
     at = file.place(BLOOM_FILTER_UTF8, 1)
     first, second = (file.stripes[stripe].streams for stripe in (0, 2))
@@ -238,7 +240,7 @@ def test_streams_of_a_column_swapped_between_stripes_are_told(little: Whole) -> 
 
 
 @pytest.mark.slow
-def test_every_truncation_of_a_small_file_is_told(little: Whole) -> None:
+def test_every_truncation_of_a_small_file_is_reported(little: Whole) -> None:
     for size in range(len(little.data)):
         with told(f"cut to {size} bytes"):
             assert little.catches(little.data[:size])
@@ -246,13 +248,13 @@ def test_every_truncation_of_a_small_file_is_told(little: Whole) -> None:
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_truncation_is_told(whole: Whole, data: st.DataObject) -> None:
+def test_any_truncation_is_reported(whole: Whole, data: st.DataObject) -> None:
     assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
 
 
 @given(row=st.integers(0, ROWS - 1), text=st.text("abcxyz 0189", min_size=7, max_size=7))
 @MORE
-def test_a_changed_value_is_told(little: Whole, row: int, text: str) -> None:
+def test_a_changed_value_is_reported(little: Whole, row: int, text: str) -> None:
     """But where the filter over the values that Arrow reads from the changed file is, bit for bit, the same."""
     stripe, group = row // 16, row % 16 // 8
     streams = parts(little).stripes[stripe].streams
@@ -277,7 +279,7 @@ def test_a_changed_value_is_told(little: Whole, row: int, text: str) -> None:
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 @pytest.mark.parametrize("retrofit", [True, False], ids=["ours", "orc_cpp"])
-def test_every_bit_of_a_filter_over_a_zero_is_told_but_the_one_that_makes_a_sound_filter(
+def test_every_bit_of_a_filter_over_a_zero_is_reported_but_the_one_that_makes_a_sound_filter(
     zero: float, retrofit: bool, tmp_path: Path
 ) -> None:
     """A sound filter holds the other zero or doesn't: a bit that leads from one to the other is left out."""
@@ -307,7 +309,7 @@ def test_every_bit_of_a_filter_over_a_zero_is_told_but_the_one_that_makes_a_soun
             assert finding.id in {"value-missing", "filter-stray-bits"}
 
 
-def test_a_bit_in_a_filter_that_nothing_is_inserted_into_is_told(tmp_path: Path) -> None:
+def test_a_bit_in_a_filter_that_nothing_is_inserted_into_is_reported(tmp_path: Path) -> None:
     """orc-core's filters of structs and booleans: both are in the fixture."""
     whole = Whole.of(ORC / "java_types.orc", tmp_path)
     empty = {f.physical: f for f in checkable(whole) if f.physical in {"struct", "boolean"}}
@@ -319,7 +321,7 @@ def test_a_bit_in_a_filter_that_nothing_is_inserted_into_is_told(tmp_path: Path)
         whole.flipped_bit(fact, changed, cleared=False)
 
 
-def test_of_moments_that_readers_see_a_second_apart_every_bit_too_many_is_told(tmp_path: Path) -> None:
+def test_of_moments_that_readers_see_a_second_apart_every_bit_too_many_is_reported(tmp_path: Path) -> None:
     """Near 1970, in a file whose writer's zone isn't UTC, a sound filter holds what another reader sees."""
     moments = [1_500_000 * i + 250_000 for i in range(20, 32)]
     table = {"t": pa.array(moments, pa.timestamp("us"))}

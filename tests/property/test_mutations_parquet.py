@@ -121,7 +121,7 @@ def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> No
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_flipped_bit_of_any_filter_is_told_and_of_which(whole: Whole, data: st.DataObject) -> None:
+def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: Whole, data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     cleared = data.draw(st.booleans())
     span = whole.bits(fact)
@@ -130,7 +130,7 @@ def test_any_flipped_bit_of_any_filter_is_told_and_of_which(whole: Whole, data: 
         whole.flipped_bit(fact, flipped(whole.data, data.draw(st.sampled_from(bits))), cleared=cleared)
 
 
-def test_every_bit_of_a_small_filter_is_told(tiny: Whole) -> None:
+def test_every_bit_of_a_small_filter_is_reported(tiny: Whole) -> None:
     (fact,) = tiny.sound
     span = tiny.bits(fact)
     assert len(span) == 32
@@ -144,7 +144,7 @@ def test_every_bit_of_a_small_filter_is_told(tiny: Whole) -> None:
 
 
 @pytest.mark.slow
-def test_a_bit_of_the_first_blocks_of_every_filter_is_told(whole: Whole) -> None:
+def test_a_bit_of_the_first_blocks_of_every_filter_is_reported(whole: Whole) -> None:
     random_ = random.Random("blocks")
     for fact in whole.sound:
         for block in range(whole.bits(fact).start, whole.bits(fact).stop, 32)[:6]:
@@ -161,7 +161,7 @@ FORMS: Final = {pa.float16(): "<e", pa.float32(): "<f", pa.float64(): "<d"}
 )
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 @pytest.mark.parametrize("retrofit", [True, False], ids=["ours", "arrows"])
-def test_every_bit_of_a_filter_over_a_zero_is_told_but_the_one_that_makes_a_sound_filter(
+def test_every_bit_of_a_filter_over_a_zero_is_reported_but_the_one_that_makes_a_sound_filter(
     kind: pa.DataType, zero: float, retrofit: bool, tmp_path: Path
 ) -> None:
     """A sound filter holds the other zero or doesn't: a bit that leads from one to the other is left out."""
@@ -192,7 +192,7 @@ def test_every_bit_of_a_filter_over_a_zero_is_told_but_the_one_that_makes_a_soun
 
 
 @pytest.mark.parametrize("length", [True, False], ids=["length", "no_length"])
-def test_every_bit_of_a_header_is_told(tiny: Whole, length: bool) -> None:
+def test_every_bit_of_a_header_is_reported(tiny: Whole, length: bool) -> None:
     (fact,) = tiny.sound
     data = tiny.data if length else claimed(tiny, fact, fact.offset, None)
     assert tiny.check(data) == []
@@ -202,7 +202,7 @@ def test_every_bit_of_a_header_is_told(tiny: Whole, length: bool) -> None:
 
 
 @pytest.mark.slow
-def test_every_other_byte_in_a_header_is_told(tiny: Whole) -> None:
+def test_every_other_byte_in_a_header_is_reported(tiny: Whole) -> None:
     (fact,) = tiny.sound
     for at in tiny.header(fact):
         for byte in set(range(256)) - {tiny.data[at]}:
@@ -212,7 +212,7 @@ def test_every_other_byte_in_a_header_is_told(tiny: Whole) -> None:
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_byte_of_any_header_is_told(whole: Whole, data: st.DataObject) -> None:
+def test_any_byte_of_any_header_is_reported(whole: Whole, data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     at = data.draw(st.sampled_from(whole.header(fact)))
     byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole.data[at]))
@@ -224,7 +224,7 @@ MOVES: Final = (1, 2, 8, 16, 32, 48, 64, 1 << 16, 1 << 40)
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_other_offset_is_told(whole: Whole, data: st.DataObject) -> None:
+def test_any_other_offset_is_reported(whole: Whole, data: st.DataObject) -> None:
     """One of 0 or below too, by which readers understand that there is no filter: the length is still there."""
     fact = data.draw(st.sampled_from(whole.sound))
     moves = st.sampled_from([sign * by for by in MOVES for sign in (1, -1)])
@@ -242,7 +242,7 @@ def test_any_other_offset_is_told(whole: Whole, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("offset", [None, 0, -1, -2, -(1 << 40)])
-def test_a_filter_that_is_no_longer_named_is_told_by_what_is_left_of_it(tiny: Whole, offset: int | None) -> None:
+def test_a_filter_that_is_no_longer_named_is_reported_by_what_is_left_of_it(tiny: Whole, offset: int | None) -> None:
     (fact,) = tiny.sound
     for length in (None, 0, fact.length):
         tiny.work.write_bytes(claimed(tiny, fact, offset, length))
@@ -251,7 +251,7 @@ def test_a_filter_that_is_no_longer_named_is_told_by_what_is_left_of_it(tiny: Wh
 
 
 @pytest.mark.slow
-def test_every_offset_of_a_small_file_is_told(tiny: Whole) -> None:
+def test_every_offset_of_a_small_file_is_reported(tiny: Whole) -> None:
     (fact,) = tiny.sound
     for to in range(1, len(tiny.data) + 40):
         if to != fact.offset:
@@ -262,7 +262,7 @@ def test_every_offset_of_a_small_file_is_told(tiny: Whole) -> None:
 @given(data=st.data(), by=st.sampled_from([s * by for by in MOVES[:-1] for s in (1, -1)]) | st.integers(-5000, 5000))
 @example(data=None, by=0)
 @EXAMPLES
-def test_any_other_length_is_told(whole: Whole, data: st.DataObject | None, by: int) -> None:
+def test_any_other_length_is_reported(whole: Whole, data: st.DataObject | None, by: int) -> None:
     """But a length that isn't there: the header has it too, and a note says so."""
     fact = whole.sound[0] if data is None else data.draw(st.sampled_from(whole.sound))
     assert fact.length is not None
@@ -310,26 +310,26 @@ def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
 
 @given(data=st.data())
 @EXAMPLES
-def test_two_filters_of_different_columns_swapped_are_told(whole: Whole, data: st.DataObject) -> None:
+def test_two_filters_of_different_columns_swapped_are_reported(whole: Whole, data: st.DataObject) -> None:
     one = data.draw(st.sampled_from(whole.sound))
     other = data.draw(st.sampled_from([f for f in whole.sound if f.column != one.column]))
     check_swap(whole, one, other)
 
 
-def test_two_filters_of_a_column_swapped_between_row_groups_are_told(whole: Whole) -> None:
+def test_two_filters_of_a_column_swapped_between_row_groups_are_reported(whole: Whole) -> None:
     pairs = [(a, b) for a in whole.sound for b in whole.sound if a.column == b.column and a.row_group < b.row_group]
     for one, other in pairs[::3][:8]:
         check_swap(whole, one, other)
 
 
-def test_every_swap_in_a_small_file_is_told(little: Whole) -> None:
+def test_every_swap_in_a_small_file_is_reported(little: Whole) -> None:
     filters = little.sound
     told_of = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
     assert all(told_of)
     assert len(told_of) == 6
 
 
-def test_every_truncation_of_a_small_file_is_told(tiny: Whole) -> None:
+def test_every_truncation_of_a_small_file_is_reported(tiny: Whole) -> None:
     for size in range(len(tiny.data)):
         with told(f"cut to {size} bytes"):
             assert tiny.catches(tiny.data[:size])
@@ -337,13 +337,13 @@ def test_every_truncation_of_a_small_file_is_told(tiny: Whole) -> None:
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_truncation_is_told(whole: Whole, data: st.DataObject) -> None:
+def test_any_truncation_is_reported(whole: Whole, data: st.DataObject) -> None:
     assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
 
 
 @given(data=st.data())
 @EXAMPLES
-def test_bytes_taken_out_of_the_filters_are_told(whole: Whole, data: st.DataObject) -> None:
+def test_bytes_taken_out_of_the_filters_are_reported(whole: Whole, data: st.DataObject) -> None:
     """What lies behind moves, and the footer is still where the file's end says."""
     fact = data.draw(st.sampled_from(whole.sound))
     at = data.draw(st.integers(fact.offset, whole.bits(fact).stop - 1))
@@ -359,7 +359,7 @@ groups, rows = st.integers(0, 1), st.integers(0, IN_GROUP - 1)
 @given(group=groups, row=rows, number=st.integers(-(2**63), 2**63 - 1))
 @example(group=0, row=1, number=2)
 @MORE
-def test_a_changed_number_is_told(little: Whole, group: int, row: int, number: int) -> None:
+def test_a_changed_number_is_reported(little: Whole, group: int, row: int, number: int) -> None:
     """The page is plain, and its values come last."""
     chunk = chunk_metadata(little, "id", group)
     at = chunk.data_page_offset + chunk.total_compressed_size - (IN_GROUP - row) * 8
@@ -368,7 +368,7 @@ def test_a_changed_number_is_told(little: Whole, group: int, row: int, number: i
 
 @given(group=groups, row=rows, text=st.text("abcxyz 0189", min_size=7, max_size=7))
 @MORE
-def test_a_changed_text_in_a_dictionary_is_told(little: Whole, group: int, row: int, text: str) -> None:
+def test_a_changed_text_in_a_dictionary_is_reported(little: Whole, group: int, row: int, text: str) -> None:
     """The dictionary's values lie directly before the data page, each with four bytes of length."""
     chunk = chunk_metadata(little, "text", group)
     at = chunk.data_page_offset - (IN_GROUP - row) * 11 + 4

@@ -153,7 +153,7 @@ def typed(value: Any) -> str:
 
 @QUICK
 @given(st.sampled_from(["i8", "i64", "f64", "text", "blob", "d9", "d38", "date"]), st.data(), rates)
-def test_neither_filters_nor_statistics_rule_out_a_value_that_is_there(
+def test_neither_filters_nor_statistics_rule_out_a_value_that_exists(
     name: str, data: st.DataObject, fpp: float
 ) -> None:
     kind, strategy = KINDS[name]

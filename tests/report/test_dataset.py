@@ -125,14 +125,14 @@ def test_of_many_files_only_those_with_trouble_are_shown(files: int, listed: boo
     assert f"{files} files: {files - 1} done, 1 failed" in text
 
 
-def test_filters_that_cannot_be_read_are_told_of_however_many_files_there_are() -> None:
+def test_filters_that_cannot_be_read_are_reported_for_any_number_of_files() -> None:
     odd = replace(DONE, path="lake/odd.parquet", reason="1 unreadable: its header is torn")
     for others in (1, 100):
         assert shown(report(*[DONE] * others, odd)).count("1 unreadable: its header is torn") == 1
 
 
 @pytest.mark.parametrize("status", [Status.DONE, Status.SKIPPED])
-def test_a_long_note_stands_below_the_table_and_not_in_a_column_of_a_word_a_line(status: Status) -> None:
+def test_a_long_note_stands_below_the_table_and_not_in_a_column_of_a_word_per_line(status: Status) -> None:
     reason = "left out: f16, values are hashed at 2 bytes and DuckDB looks 4 up"
     lines = shown(report(DONE, replace(DONE, path="lake/odd.parquet", status=status, reason=reason))).splitlines()
     (row,) = [text for text in lines if text.startswith("lake/odd.parquet ")]

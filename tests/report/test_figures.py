@@ -56,7 +56,7 @@ def test_rates_never_round_up_to_a_claim(value: float | None, text: str) -> None
         (0, 5, "from nothing"),
     ],
 )
-def test_growth_is_told_in_percent_or_times(before: int, after: int, said: str) -> None:
+def test_growth_is_reported_in_percent_or_times(before: int, after: int, said: str) -> None:
     assert human.growth(before, after) == said
 
 

@@ -81,7 +81,7 @@ def test_at_most_so_many_of_a_rule_are_shown_and_the_rest_is_counted() -> None:
     assert "..." not in shown(many, per_rule=12)
 
 
-def test_a_hint_is_said_once_a_group_where_it_is_the_same() -> None:
+def test_a_hint_is_reported_once_per_group_where_it_is_the_same() -> None:
     same = shown(gate(MISSING, replace(MISSING, row_group=4), rows=(FOUND, SOUND)))
     assert same.count("hint: build it again") == 1
     other = shown(gate(MISSING, replace(MISSING, hint="do that"), rows=(FOUND, SOUND)))
@@ -96,7 +96,7 @@ def test_a_single_file_is_named_once() -> None:
     assert text.splitlines()[-1] == "orders.parquet: not ok: 2 errors"
 
 
-def test_files_that_failed_are_told_with_their_hints_up_to_the_limit() -> None:
+def test_files_that_failed_are_reported_with_their_hints_up_to_the_limit() -> None:
     failed = [replace(FAILED, error=f"{n}: it is torn") for n in range(8)]
     text = shown(gate(rows=(SOUND, *failed)))
     assert "8 files could not be checked\n  0: it is torn\n    hint: copy it again\n" in text
@@ -120,7 +120,7 @@ def test_switched_off_findings_are_one_line_a_rule_with_their_reasons() -> None:
     ("gone", "told"),
     [(0, ""), (1, "; 1 entry of it is gone, --update-baseline drops it"), (3, "; 3 entries of it are gone")],
 )
-def test_known_findings_are_counted_and_a_stale_baseline_is_told_of(gone: int, told: str) -> None:
+def test_known_findings_are_counted_and_a_stale_baseline_is_reported(gone: int, told: str) -> None:
     text = shown(gate(KNOWN, baseline="known.json", gone=gone))
     assert f"1 known finding in the baseline known.json{told}" in text
     assert ("gone" in text) == bool(gone)
@@ -132,7 +132,7 @@ def test_a_baseline_that_held_nothing_back_and_is_up_to_date_is_no_news() -> Non
     assert "0 known findings in the baseline known.json; 1 entry" in shown(gate(baseline="known.json", gone=1))
 
 
-def test_what_was_looked_at_is_told_in_figures() -> None:
+def test_what_was_checked_is_reported_in_figures() -> None:
     report = gate(
         rows=(SOUND, SKIPPED, SKIPPED),
         files_found=300,
@@ -221,7 +221,7 @@ def test_a_terminal_gets_colours_unless_there_is_too_much_to_lay_out(
         ),
     ],
 )
-def test_the_last_line_says_no_more_than_was_looked_at(report: GateReport, said: str, style: Style) -> None:
+def test_the_last_line_says_no_more_than_was_checked(report: GateReport, said: str, style: Style) -> None:
     assert last(report).cell.text == said
     assert last(report).cell.style is style
 
@@ -244,7 +244,7 @@ def test_any_report_is_lines_without_control_characters(report: GateReport) -> N
     assert "\x1b" not in stream.getvalue()
 
 
-def test_files_that_the_policy_excludes_are_told_and_dont_make_a_look_partial() -> None:
+def test_files_that_the_policy_excludes_are_reported_and_dont_make_a_look_partial() -> None:
     text = shown(gate(excluded=2, policy="bloom.toml"))
     assert "excluded  2 files, by the policy\n" in text
     assert text.splitlines()[-1] == "orders.parquet: ok: nothing found in 8 filters, 5,000 values looked up"

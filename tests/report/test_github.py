@@ -81,7 +81,7 @@ def test_the_last_is_the_verdict_with_the_baseline() -> None:
     ]
 
 
-def test_files_that_the_policy_excludes_are_told_with_the_verdict() -> None:
+def test_files_that_the_policy_excludes_are_reported_with_the_verdict() -> None:
     assert commands(gate(excluded=2))[-1].message.splitlines()[1:] == ["2 files excluded by the policy"]
     assert commands(gate(rows=(), excluded=1))[-1].message == "nothing to check: 1 file excluded by the policy"
 
@@ -148,7 +148,7 @@ def test_names_come_back_through_the_escaping(path: str) -> None:
 
 
 @given(reports())
-def test_any_text_stays_one_command_a_line(report: GateReport) -> None:
+def test_any_text_stays_one_command_per_line(report: GateReport) -> None:
     got = commands(report, per_rule=0)
     assert got[-1].properties == {"title": "bloom validate"}
     shown = [f for f in report.findings if f.off is None and not f.known and f.severity != "note"]

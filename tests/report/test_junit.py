@@ -114,7 +114,7 @@ def test_each_clean_file_passes_a_failed_one_is_an_error_a_skipped_one_is_no_cas
         (gate(rows=(replace(SOUND, filters=0),)), "there are filters", "no filters to check"),
     ],
 )
-def test_what_wasnt_looked_at_is_a_skipped_case(report: GateReport, name: str, message: str) -> None:
+def test_what_wasnt_checked_is_a_skipped_case(report: GateReport, name: str, message: str) -> None:
     case = cases(report)["bloom.scope", name]
     assert kinds(case) == ["Skipped"]
     assert case.result[0].message == message
@@ -136,7 +136,7 @@ def test_the_sums_of_the_attributes_are_those_of_the_cases() -> None:
         assert told == (suite.tests, suite.failures, suite.errors, suite.skipped)
 
 
-def test_the_properties_name_policy_seed_and_what_was_looked_at() -> None:
+def test_the_properties_name_policy_seed_and_what_was_checked() -> None:
     properties = {p.name: p.value for p in suites(replace(PARTIAL, policy="bloom.toml"))["bloom.files"].properties()}
     assert properties["bloom.policy"] == "bloom.toml"
     assert properties["bloom.seed"] == "42"

@@ -108,7 +108,7 @@ def test_the_full_description_is_the_pages_first_paragraph() -> None:
     assert sarif._first_paragraph("# nothing but a title") == ""
 
 
-def test_rules_that_were_not_looked_at_are_disabled_in_the_invocation() -> None:
+def test_rules_that_were_not_checked_are_disabled_in_the_invocation() -> None:
     (invocation,) = run(gate(deep=False))["invocations"]
     overrides = invocation["ruleConfigurationOverrides"]
     deep = {"value-missing", "filter-stray-bits", "filter-not-checked", "page-checksum"}
@@ -235,7 +235,7 @@ def test_files_that_failed_are_error_notifications_of_their_place() -> None:
         (gate(rows=(replace(SOUND, filters=0),)), "no-filters", "no filters to check"),
     ],
 )
-def test_what_wasnt_looked_at_is_a_notification(report: GateReport, id_: str, text: str) -> None:
+def test_what_wasnt_checked_is_a_notification(report: GateReport, id_: str, text: str) -> None:
     (note,) = run(report)["invocations"][0]["toolExecutionNotifications"]
     assert (note["descriptor"]["id"], note["message"]["text"]) == (id_, text)
 

@@ -60,7 +60,7 @@ def test_a_directory_gives_its_files_in_order_and_leaves_hidden_names_alone(lake
     assert found[0] == Listed(path=str(lake / "a.parquet"), size=3, relative="a.parquet", walked=True)
 
 
-def test_what_is_named_is_taken_whatever_its_name(lake: Path) -> None:
+def test_what_is_named_is_taken_regardless_of_its_name(lake: Path) -> None:
     (found,) = expand([str(lake / "_metadata")])
     assert found == Listed(path=str(lake / "_metadata"), size=3, relative="_metadata", walked=False)
     assert relatives(lake / "_delta_log", lake / ".git") == ["0.checkpoint.parquet", "x.parquet"]
@@ -173,7 +173,7 @@ def test_an_empty_directory_gives_nothing(tmp_path: Path) -> None:
     assert expand([str(tmp_path)]) == []
 
 
-def test_links_to_files_are_files_and_links_to_directories_are_told_not_followed(tmp_path: Path) -> None:
+def test_links_to_files_are_files_and_links_to_directories_are_reported_not_followed(tmp_path: Path) -> None:
     root = touch(tmp_path / "root", "a.parquet")
     outside = touch(tmp_path / "outside", "b.parquet")
     (root / "link.parquet").symlink_to(outside / "b.parquet")
@@ -271,7 +271,7 @@ def test_uris_that_cannot_be_listed_here_say_what_to_do() -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_a_remote_file_is_no_dataset_before_it_is_looked_at() -> None:
+def test_a_remote_file_is_no_dataset_before_it_is_checked() -> None:
     assert not is_dataset(["s3://bucket/x.parquet"])
     assert is_dataset(["s3://bucket/table/"])
 
@@ -308,7 +308,7 @@ def test_several_files_directories_and_patterns_are_datasets_one_file_is_not(lak
         (" a \n\n\n#b\n", [" a ", "#b"]),
     ],
 )
-def test_a_list_has_a_path_a_line_as_it_is(text: str, expected: list[str]) -> None:
+def test_a_list_has_a_path_per_line_unchanged(text: str, expected: list[str]) -> None:
     assert read_list(text.splitlines(keepends=True)) == expected
 
 

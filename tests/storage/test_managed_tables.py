@@ -130,7 +130,7 @@ def test_every_name_of_icebergs_metadata_is_known(tmp_path: Path, name: str) -> 
 
 @pytest.mark.parametrize("words", GUARDS)
 @pytest.mark.parametrize("suffix", ["parquet", "orc"])
-def test_a_file_of_a_table_is_refused_in_place_and_stays_as_it_is(tmp_path: Path, words: str, suffix: str) -> None:
+def test_a_file_of_a_table_is_refused_in_place_and_stays_unchanged(tmp_path: Path, words: str, suffix: str) -> None:
     path = datasets.write(tmp_path / "table" / "year=2024" / f"part.{suffix}")
     GUARDS[words](tmp_path / "table")
     before = datasets.digests(tmp_path)

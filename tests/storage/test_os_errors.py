@@ -36,7 +36,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: int) -> None:
 
 
 @pytest.mark.parametrize("error", UNSURE)
-def test_a_name_that_cannot_be_looked_at_is_not_one_that_is_not_there(
+def test_a_name_that_cannot_be_accessed_is_not_one_that_does_not_exist(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
 ) -> None:
     failing(monkeypatch, "x", error)
@@ -89,7 +89,7 @@ def test_a_metadata_directory_that_cannot_be_listed_may_be_icebergs(
 
 
 @pytest.mark.parametrize("error", UNSURE)
-def test_a_path_that_cannot_be_looked_at_is_an_error_or_a_row(
+def test_a_path_that_cannot_be_accessed_is_an_error_or_a_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
 ) -> None:
     for name in ("x", "y", "l"):
@@ -106,7 +106,7 @@ def test_a_path_that_cannot_be_looked_at_is_an_error_or_a_row(
 
 @pytest.mark.parametrize("error", UNSURE)
 @pytest.mark.parametrize("name", ["bloom.toml", "pyproject.toml"])
-def test_a_policy_that_cannot_be_looked_at_is_not_passed_over(
+def test_a_policy_that_cannot_be_accessed_is_not_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, error: int
 ) -> None:
     failing(monkeypatch, name, error)
@@ -154,7 +154,7 @@ def test_a_closed_pipe_is_left_to_who_reads_the_output() -> None:
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
 
-def test_the_file_that_the_system_names_is_told_before_the_one_that_is_worked_on() -> None:
+def test_the_file_that_the_system_names_is_reported_before_the_one_that_is_worked_on() -> None:
     told: list[str | None] = []
     for error in (OSError(errno.EIO, "x", b"named"), OSError(errno.EIO, "x"), OSError(errno.EIO, "x", 3)):
         with pytest.raises(BloomError) as caught, os_errors.refused("worked on"):

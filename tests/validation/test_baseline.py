@@ -29,7 +29,7 @@ def saved(folder: Path, *findings: Finding) -> Baseline:
     return again
 
 
-def test_a_finding_is_known_wherever_the_run_starts_and_whatever_its_bytes_and_words(
+def test_a_finding_is_known_wherever_the_run_starts_and_regardless_of_its_bytes_and_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = saved(tmp_path, finding(str(tmp_path / "a" / "b.parquet")))
@@ -66,12 +66,12 @@ def test_notes_and_rules_switched_off_need_no_baseline(tmp_path: Path) -> None:
     assert known.entries == frozenset()
 
 
-def test_uris_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_uris_are_kept_unchanged(tmp_path: Path) -> None:
     known = saved(tmp_path, finding("s3://lake/a.parquet"))
     assert known.marked([finding("s3://lake/a.parquet")])[0].known
 
 
-def test_what_was_looked_at_and_not_found_again_is_gone_and_the_rest_is_kept(tmp_path: Path) -> None:
+def test_what_was_checked_and_not_found_again_is_gone_and_the_rest_is_kept(tmp_path: Path) -> None:
     a, b = (str(tmp_path / name) for name in ("a.parquet", "b.parquet"))
     deep = finding(a, "value-missing")
     known = saved(tmp_path, finding(a), deep, finding(b))
@@ -149,7 +149,7 @@ def test_links_to_folders_lead_to_the_same_file_and_one_entry(tmp_path: Path) ->
     assert len(above.updated([finding(real)], ()).entries) == 1
 
 
-def test_the_text_is_an_entry_a_line_in_order(tmp_path: Path) -> None:
+def test_the_text_is_an_entry_per_line_in_order(tmp_path: Path) -> None:
     found = [finding(str(tmp_path / f"{n}.parquet"), row_group=r) for n in "ba" for r in (10, None, 2)]
     lines = baseline.text(saved(tmp_path, *found)).splitlines()
     entries = [json.loads(text.strip().rstrip(",")) for text in lines if '"id"' in text]
@@ -203,7 +203,7 @@ def test_what_is_no_baseline_is_said_to_be_none(tmp_path: Path, text: str, match
     assert caught.value.hint
 
 
-def test_a_baseline_that_cant_be_read_is_said_so(tmp_path: Path) -> None:
+def test_a_baseline_that_cant_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such baseline") as caught:
         baseline.load(tmp_path / "none.json")
     assert "--update-baseline" in str(caught.value.hint)

@@ -30,13 +30,13 @@ def covers(
     return Coverage(policy=policy, columns=columns, require=require, values=values).covers("f", format_, id_, column)
 
 
-def test_structure_is_always_looked_at_and_values_where_they_were_looked_up() -> None:
+def test_structure_is_always_checked_and_values_where_they_were_looked_up() -> None:
     assert covers("filter-length")
     assert not covers("value-missing")
     assert covers("value-missing", values=True)
 
 
-def test_columns_that_the_check_was_limited_to_are_those_that_were_looked_at() -> None:
+def test_columns_that_the_check_was_limited_to_are_those_that_were_checked() -> None:
     assert covers("filter-length", "user.id", columns=("user.*",))
     assert not covers("filter-length", "id", columns=("user.*",))
     assert not covers("filter-length", None, columns=("id",))
@@ -54,14 +54,14 @@ def test_a_wanted_filter_is_looked_for_in_wanted_columns_only(names: tuple[str, 
     assert run.covers("f", "parquet", "filter-required", "id") is expected
 
 
-def test_a_limit_is_looked_at_where_there_is_one() -> None:
+def test_a_limit_is_checked_where_there_is_one() -> None:
     assert not covers("filter-fpp")
     assert covers("filter-fpp", max_fpp=0.01)
     assert not covers("filter-oversized", max_fpp=0.01)
     assert covers("filter-oversized", max_oversize=2)
 
 
-def test_profit_is_looked_at_with_a_policy() -> None:
+def test_profit_is_checked_with_a_policy() -> None:
     assert covers("profit-sorted")
     assert not covers("profit-sorted", path=None)
     assert covers("profit-dictionary", readers=("spark", "trino"))
@@ -70,7 +70,7 @@ def test_profit_is_looked_at_with_a_policy() -> None:
     assert not covers("profit-dictionary")
 
 
-def test_a_readers_rule_is_looked_at_where_a_named_reader_could_break_it_in_such_a_file() -> None:
+def test_a_readers_rule_is_checked_where_a_named_reader_could_break_it_in_such_a_file() -> None:
     assert not covers("reader-negative-zero")
     assert covers("reader-negative-zero", readers=("duckdb", "spark"))
     assert not covers("reader-negative-zero", readers=("duckdb",))
@@ -86,7 +86,7 @@ def test_the_normal_form_of_intervals_is_looked_for_with_values_where_no_reader_
     assert covers("reader-interval", readers=("duckdb",))
 
 
-def test_every_rule_is_looked_at_by_a_run_that_asks_for_everything() -> None:
+def test_every_rule_is_checked_by_a_run_that_asks_for_everything() -> None:
     everyone = ("impala", "iceberg", "duckdb", "trino", "doris")
     for id_ in set(RULES) - {"profit-dictionary"}:
         assert covers(

@@ -57,7 +57,7 @@ def ids(report: GateReport) -> list[str]:
     return [f.id for f in report.findings]
 
 
-def test_a_sound_lake_passes_and_all_of_it_was_looked_at(lake: Path) -> None:
+def test_a_sound_lake_passes_and_all_of_it_was_checked(lake: Path) -> None:
     report = bloomcli.gate(lake, require=["id"], deep=True)
     assert (report.ok, report.complete, report.exit_code, report.findings) == (True, True, 0, ())
     assert (report.files, report.files_found, report.failed) == (12, 12, 0)
@@ -152,7 +152,7 @@ def test_a_sample_of_files_looks_at_that_many_and_isnt_complete(lake: Path) -> N
     assert bloomcli.gate(lake, sample="100%").complete
 
 
-def test_a_sample_is_of_files_and_what_cannot_be_listed_is_told_beside_it(lake: Path) -> None:
+def test_a_sample_is_of_files_and_what_cannot_be_listed_is_reported_beside_it(lake: Path) -> None:
     (lake / "up").symlink_to(lake)
     for seed in range(4):
         report = bloomcli.gate([lake, lake / "nothing*"], sample="2", seed=seed)
@@ -233,7 +233,7 @@ def test_a_baseline_accepts_todays_findings_and_fails_on_new_ones(lake: Path) ->
     assert [Path(f.path or "").name for f in more.findings if f.counts] == ["new.parquet"]
 
 
-def test_entries_that_are_gone_are_told_and_dropped_when_the_baseline_is_updated(lake: Path) -> None:
+def test_entries_that_are_gone_are_reported_and_dropped_when_the_baseline_is_updated(lake: Path) -> None:
     known = lake.parent / "known.json"
     bloomcli.gate(lake, require=["name"], baseline=known, update_baseline=True)
     bloomcli.add(lake / "part=0" / "000.parquet", ["name"], in_place=True)
@@ -358,7 +358,7 @@ def test_on_spark_a_baseline_is_the_same_file(lake: Path, spark: Any) -> None:
 
 
 @pytest.mark.spark
-def test_on_spark_a_look_at_nothing_is_told_and_never_passes(lake: Path, spark: Any) -> None:
+def test_on_spark_a_look_at_nothing_is_reported_and_never_passes(lake: Path, spark: Any) -> None:
     (lake.parent / "bloom.toml").write_text('exclude = ["lake/part=0/**"]')
     policy = lake.parent / "bloom.toml"
     report = bloomcli.gate(lake / "part=0" / "000.parquet", policy=policy, session=spark)

@@ -159,7 +159,7 @@ def test_a_zero_looks_for_both_zeros(of: Column, code: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("of", [FLOAT16, FLOAT, DOUBLE], ids=label)
-def test_nan_cannot_be_told_and_too_large_a_float_is_impossible(of: Column) -> None:
+def test_nan_has_no_answer_and_too_large_a_float_is_impossible(of: Column) -> None:
     literal = literals.parse("NaN", of)
     assert literal.unknowable
     assert literal.encodings == ()
@@ -174,7 +174,7 @@ def test_a_float_too_large_for_the_narrower_type_is_impossible_there() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " spaced ", "0x41", "Zoë", "𝄞", "line\nbreak"])
-def test_strings_are_taken_as_they_are(text: str) -> None:
+def test_strings_are_taken_unchanged(text: str) -> None:
     for kind in ("STRING", "ENUM", "JSON"):
         assert encoded(text, column("BYTE_ARRAY", kind)) == text.encode()
 
@@ -363,7 +363,7 @@ def test_intervals_are_hexadecimal() -> None:
     assert literals.parse("0x0f", INTERVAL).impossible
 
 
-def test_booleans_cannot_be_told() -> None:
+def test_booleans_have_no_answer() -> None:
     assert literals.parse("true", BOOLEAN).unknowable
 
 

@@ -93,7 +93,7 @@ def test_a_rendered_zero_looks_for_both(zero: float) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 8, 12, 16, 17])
 @pytest.mark.parametrize("of", EVERY, ids=label)
-def test_rendering_never_fails_whatever_the_bytes(of: Column, size: int) -> None:
+def test_rendering_never_fails_regardless_of_the_bytes(of: Column, size: int) -> None:
     for byte in (b"\x00", b"\x41", b"\x7f", b"\x80", b"\xff"):
         assert isinstance(literals.render(byte * size, of), str)
 

@@ -124,7 +124,7 @@ def test_the_released_reader_refuses_a_file_with_filters(path: Path) -> None:
         read(added(path, "id"))
 
 
-def test_a_filter_that_is_there_is_replaced_only_when_asked(path: Path) -> None:
+def test_an_existing_filter_is_replaced_only_on_request(path: Path) -> None:
     out = added(path, "id")
     with pytest.raises(FilterExists, match="column id has a filter in row group 0 already") as e:
         bloomcli.add(out, ["id"], in_place=True, **DRAFT)
@@ -167,7 +167,7 @@ def test_each_filter_meets_the_rate_by_measurement_and_no_smaller_one_would(path
         assert bits.blocks == 1 or bits.fold().fpp > 0.02
 
 
-def test_a_cap_is_kept_and_what_then_misses_the_rate_is_told(path: Path) -> None:
+def test_a_cap_is_kept_and_what_then_misses_the_rate_is_reported(path: Path) -> None:
     report = bloomcli.add(path, ["id"], output=path.with_name("out"), max_bytes=64, fpp=0.001, **DRAFT)
     assert {(c.bitset_bytes, c.misses_target) for c in report.changes} == {(64, True)}
 

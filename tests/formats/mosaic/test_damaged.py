@@ -108,7 +108,7 @@ def test_a_footer_alone_is_named_by_its_size(path: Path) -> None:
         ({"version": 1}, CorruptFile, ".", ""),
     ],
 )
-def test_a_footer_that_lies_is_refused(
+def test_a_footer_with_wrong_claims_is_refused(
     changes: dict[str, int], error: type[BloomError], match: str, field: str, path: Path
 ) -> None:
     whole = parts(path)
@@ -134,7 +134,7 @@ def test_a_footer_that_lies_is_refused(
         ({"statistics": b"\x01\x01\x00" + b"\xff\xff\xff\xff\x0f"}, "a minimum: 4294967295 bytes are claimed"),
     ],
 )
-def test_a_row_groups_entry_that_lies_is_refused(changes: dict[str, object], match: str, path: Path) -> None:
+def test_a_row_groups_entry_with_wrong_claims_is_refused(changes: dict[str, object], match: str, path: Path) -> None:
     names = DECODING[:2] if "rows" in changes else ()
     refused(parts(path).with_group(1, **changes).data(), path, match, *names)
 
@@ -227,7 +227,7 @@ def test_a_slot_of_a_paged_bucket_that_claims_too_much_is_refused(paged: tuple[P
     assert list(work.parent.iterdir()) == [work]
 
 
-def test_a_directory_of_a_paged_bucket_that_lies_is_refused(paged: tuple[Path, Parts, int]) -> None:
+def test_a_directory_of_a_paged_bucket_with_wrong_claims_is_refused(paged: tuple[Path, Parts, int]) -> None:
     path, whole, start = paged
     work = path.parent / "work" / "bad.mosaic"
     work.write_bytes(whole.with_body(start, b"\xff\xff\xff\xff").data())

@@ -145,7 +145,7 @@ def test_memory_that_runs_out_is_an_error(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_an_error_of_the_source_is_said_as_it_is(plain: Path) -> None:
+def test_an_error_of_the_source_is_reported_unchanged(plain: Path) -> None:
     def changed(offset: int, length: int) -> bytes:
         raise SourceChanged("the file changed", path="theirs")
 

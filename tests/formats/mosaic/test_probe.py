@@ -129,7 +129,7 @@ FIRST = 0
         (4, b"\x80\x80\x80\x80\x08", "filter-too-large", "2147483648 bytes are more than 536870912"),
     ],
 )
-def test_a_filter_that_can_not_be_used_is_told_and_harms_no_other(
+def test_a_filter_that_can_not_be_used_is_reported_and_harms_no_other(
     at: int, new: bytes, id_: str, message: str, path: Path
 ) -> None:
     parts = Parts.of(path.read_bytes())
@@ -160,7 +160,7 @@ def test_a_filter_that_can_not_be_used_is_told_and_harms_no_other(
         ({"length": 30}, "filter-length", "the index says 30"),
     ],
 )
-def test_an_index_that_lies_about_a_filter_is_told(
+def test_an_index_with_wrong_claims_about_a_filter_is_reported(
     changes: dict[str, int], id_: str, message: str, path: Path
 ) -> None:
     bad = damaged(path, Parts.of(path.read_bytes()).with_blob(0, FIRST, **changes))

@@ -273,7 +273,7 @@ def test_a_bad_cpp_writers_file_says_afterwards_who_wrote_its_filters(tmp_path: 
     assert orcfiles.read(tmp_path / "out").to_pydict() == table
 
 
-def test_a_sound_writers_version_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_sound_writers_version_is_left_unchanged(tmp_path: Path) -> None:
     path = orcfiles.write(tmp_path / "f", {"a": range(6)})
     bloomcli.add(path, ["a"], output=tmp_path / "out")
     before, after = orcfiles.split(path).footer, orcfiles.split(tmp_path / "out").footer
@@ -302,7 +302,7 @@ def test_a_dry_run_writes_nothing_and_its_figures_are_upper_bounds(
     assert {(c.action, c.old_bitset_bytes) for c in done.changes} == {("remove", key[0][4])}
 
 
-def test_a_file_without_rows_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_file_without_rows_is_left_unchanged(tmp_path: Path) -> None:
     path = orcfiles.write(tmp_path / "f", orcfiles.everything(0))
     report = bloomcli.add(path, list(CASES), output=tmp_path / "out")
     assert all(c.filters == 0 for c in report.changes)

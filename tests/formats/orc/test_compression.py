@@ -91,7 +91,7 @@ def test_a_block_that_is_larger_than_the_block_size_is_refused(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
-def test_an_original_chunk_is_taken_as_it_is(name: str) -> None:
+def test_an_original_chunk_is_taken_unchanged(name: str) -> None:
     stream = chunk(b"\xff\xfe", original=True) + chunk(b"", original=True) + chunk(bytes(BLOCK), original=True)
     assert codec(name).decompress(stream, 0, "f") == b"\xff\xfe" + bytes(BLOCK)
 

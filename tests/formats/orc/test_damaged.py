@@ -57,7 +57,7 @@ def test_hardly_any_bytes_are_no_file(path: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 5, 100, 254, 255])
-def test_a_postscripts_length_that_lies_is_refused(path: Path, length: int) -> None:
+def test_a_postscripts_length_with_wrong_claims_is_refused(path: Path, length: int) -> None:
     data = path.read_bytes()
     assert length != data[-1]
     refused(data[:-1] + bytes([length]), path, r"postscript|footer|PostScript|no valid|file")
@@ -165,7 +165,7 @@ def test_a_stream_beyond_its_stripe_is_refused(path: Path, position: int, length
     refused(edited(path, edit, lengths=False), path, r"the streams take .* the stripe has")
 
 
-def test_rows_that_arent_there_are_refused_where_they_are_needed(path: Path) -> None:
+def test_rows_that_do_not_exist_are_refused_where_they_are_needed(path: Path) -> None:
     data = edited(path, info(1, number_of_rows=2000), lengths=False)
     refused(data, path, "ends before the stripe's last value", "add", "add in place")
     found = [(f.stripe, f.problem) for f in bloomcli.inspect(path.parent / "work" / "bad.orc").filters if f.problem]

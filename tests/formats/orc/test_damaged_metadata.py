@@ -129,7 +129,7 @@ def test_chunks_that_cant_be_are_refused_wherever_they_are(tmp_path: Path, name:
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2, 6, 8])
-def test_a_stream_that_is_there_twice_is_refused(path: Path, kind: int) -> None:
+def test_a_stream_that_occurs_twice_is_refused(path: Path, kind: int) -> None:
     """ORC C++ crashes where a filter passes for a second LENGTH stream."""
 
     def double(file: File) -> None:
@@ -155,7 +155,7 @@ def test_too_few_encodings_are_refused_before_anything_is_written(path: Path) ->
     )
 
 
-def test_streams_of_unknown_columns_are_told_and_kept_or_removed(path: Path) -> None:
+def test_streams_of_unknown_columns_are_reported_and_kept_or_removed(path: Path) -> None:
     def foreign(file: File) -> None:
         file.insert(0, BLOOM_FILTER_UTF8, 77, b"whatever")
         file.insert(0, ROW_INDEX, (1 << 32) - 1, b"whatever")

@@ -128,7 +128,7 @@ def test_a_stripe_of_too_many_values_is_not_supported(path: Path, monkeypatch: p
     refused(path, "i", lambda _: None, f"a stripe with more than {ROWS - 1} values", UnsupportedError)
 
 
-def test_a_stream_that_isnt_there_has_no_values(path: Path) -> None:
+def test_a_stream_that_does_not_exist_has_no_values(path: Path) -> None:
     refused(path, "t", lambda f: f.drop(f.place(DATA, IDS["t"])), ENDS, CorruptFile)
 
 

@@ -46,7 +46,7 @@ def ask(path: Path, column: str, *values: str) -> list[Verdict]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_value_that_is_there_may_be_there(path: Path, name: str) -> None:
+def test_every_value_that_exists_is_maybe_present(path: Path, name: str) -> None:
     case = CASES[name]
     rows = case.array(60).to_pylist()
     texts = {case.text(v): v for v in case.present}
@@ -88,7 +88,7 @@ ABSENT: dict[str, Callable[[int], Any]] = {
 
 
 @pytest.mark.parametrize("name", ABSENT)
-def test_values_that_are_not_there_are_mostly_absent(path: Path, name: str) -> None:
+def test_values_that_do_not_exist_are_mostly_absent(path: Path, name: str) -> None:
     text = CASES[name].text if name in CASES else str
     verdicts = ask(path, name, *{text(ABSENT[name](i)): 0 for i in range(60)})
     assert sum(v.presence is SKIPPING for v in verdicts) >= 0.97 * len(verdicts)
@@ -126,7 +126,7 @@ def one(folder: Path, values: list[Any], kind: pa.DataType, edit: Callable[[File
 
 @pytest.mark.parametrize("stored", [0.0, -0.0])
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
-def test_zeros_are_found_by_either_sign_and_nan_cant_be_told(
+def test_zeros_are_found_by_either_sign_and_nan_has_no_answer(
     tmp_path: Path, kind: pa.DataType, stored: float
 ) -> None:
     path = one(tmp_path, [stored, 1.5], kind)
@@ -201,7 +201,7 @@ def test_what_the_type_cant_hold_is_absent_for_that_reason(path: Path, column: s
     assert all(why in (v.reason or "") for v in verdicts)
 
 
-def test_statistics_and_filters_are_told_apart(tmp_path: Path) -> None:
+def test_statistics_and_filters_are_distinguished(tmp_path: Path) -> None:
     table = {"i": [i * 2 for i in range(40)], "s": [f"s{i:02}" for i in range(40)], "n": [None] * 20 + [1] * 20}
     path = orcfiles.write(tmp_path / "plain", table, stride=10, stripe=20)
     assert [(v.presence, v.stats_skip) for v in ask(path, "i", "4")] == [
@@ -271,7 +271,7 @@ def test_without_a_row_index_nothing_is_known_of_any_stripe(tmp_path: Path, filt
     assert report.total_bytes == sum(p.info.data_length for p in orcfiles.split(path).stripes)
 
 
-def test_of_an_encrypted_column_nothing_is_known_whatever_its_mask_says(tmp_path: Path) -> None:
+def test_of_an_encrypted_column_nothing_is_known_regardless_of_its_mask(tmp_path: Path) -> None:
     """The statistics beside the encrypted ones are of a column of nulls."""
     masked = orcfiles.write(tmp_path / "f", {"c": pa.array([None] * 9, pa.string()), "i": range(9)})
 
@@ -288,7 +288,7 @@ def test_of_an_encrypted_column_nothing_is_known_whatever_its_mask_says(tmp_path
 
 
 @pytest.mark.parametrize(("precision", "scale"), [(0, 0), (39, 2), (60, 50), (18, 39), (2**32 - 1, 2**32 - 1)])
-def test_a_decimal_of_a_type_that_isnt_cant_be_told(tmp_path: Path, precision: int, scale: int) -> None:
+def test_a_decimal_of_an_invalid_type_has_no_answer(tmp_path: Path, precision: int, scale: int) -> None:
     """Hive before 0.12 wrote no precision: values of any scale may be there."""
     path = orcfiles.write(tmp_path / "plain", {"c": pa.array([Decimal("1.5")], pa.decimal128(9, 2))}, blooms=[1])
 

@@ -115,7 +115,9 @@ def test_the_encoding_is_set_beside_new_streams_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("layout", [{"stripe": 10, "stride": 4}, {"stripe": 100}], ids=str)
-def test_the_output_is_the_same_whatever_the_threads(tmp_path: Path, layout: dict[str, Any], threads: int) -> None:
+def test_the_output_is_the_same_regardless_of_the_threads(
+    tmp_path: Path, layout: dict[str, Any], threads: int
+) -> None:
     path = orcfiles.write(tmp_path / "f", orcfiles.everything(100), **layout)
     bloomcli.add(path, ADDED, output=tmp_path / "one", threads=2, kind="both")
     seen: list[tuple[str, int, int]] = []
@@ -316,7 +318,7 @@ def test_columns_with_odd_names_take_filters(tmp_path: Path, column: str) -> Non
     assert (found.column, [t.presence.value for t in found.totals]) == (column, ["maybe", "absent"])
 
 
-def test_filters_that_are_there_are_not_replaced_unasked(tmp_path: Path) -> None:
+def test_existing_filters_are_not_replaced_without_a_request(tmp_path: Path) -> None:
     path = orcfiles.write(tmp_path / "f", {"a": range(30), "b": [str(i) for i in range(30)]}, blooms=[1], stripe=10)
     with pytest.raises(FilterExists, match="column a has filters in stripe 0 already") as caught:
         bloomcli.add(path, ["*"], output=tmp_path / "out")

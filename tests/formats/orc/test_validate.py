@@ -233,7 +233,7 @@ def test_a_stream_without_a_row_index_is_a_warning(path: Path) -> None:
     assert (finding.severity, finding.stripe, finding.column) == (Severity.WARNING, 0, "text")
 
 
-def test_a_stream_of_a_column_that_isnt_there_is_an_error(path: Path) -> None:
+def test_a_stream_of_a_column_that_does_not_exist_is_an_error(path: Path) -> None:
     def foreign(file: File) -> None:
         file.stripes[1].footer.streams[file.place(BLOOM_FILTER_UTF8, TEXT, 1)].column = 9
 
@@ -274,7 +274,7 @@ def not_checked(report: ValidateReport) -> dict[str, str]:
     return {f.column or "": f.message.rpartition(": ")[2] for f in report.findings}
 
 
-def test_filters_in_a_union_are_told_and_the_others_checked(tmp_path: Path) -> None:
+def test_filters_in_a_union_are_reported_and_the_others_checked(tmp_path: Path) -> None:
     union = pa.UnionArray.from_sparse(pa.array([0, 1] * 5, pa.int8()), [pa.array(range(10)), money(10)])
     path = orcfiles.write(tmp_path / "f", {"id": range(10), "u": union}, blooms=range(5))
     orcfiles.edited(path, path, lambda f: setattr(f.footer, "writer", spec.ORC_JAVA))
@@ -305,7 +305,7 @@ def test_a_column_without_a_name_is_checked_and_not_taken_for_the_root(tmp_path:
     assert bloomcli.probe(path, ["3"], column="(no name)").totals[0].presence is Presence.MAYBE
 
 
-def test_a_decimal_of_more_digits_than_there_are_is_told_and_the_others_checked(tmp_path: Path) -> None:
+def test_a_decimal_of_more_digits_than_there_are_is_reported_and_the_others_checked(tmp_path: Path) -> None:
     table = {"wide": money(9), "d": money(9), "i": range(9)}
     path = orcfiles.write(tmp_path / "f", table, blooms=[1, 2, 3])
     orcfiles.edited(path, path, lambda f: setattr(f.footer.types[1], "precision", 60))

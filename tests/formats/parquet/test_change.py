@@ -141,7 +141,7 @@ def test_a_dry_run_writes_nothing_and_its_figures_are_upper_bounds(
     assert real.bytes_copied == len(footers.split(before)[0])
 
 
-def test_add_replaces_only_when_told_and_says_what_was_there(path: Path) -> None:
+def test_add_replaces_only_on_request_and_names_the_old_filter(path: Path) -> None:
     report = bloomcli.add(path, ["id", "price"], in_place=True, replace=True, fpp=0.001)
     assert [(c.column, c.action) for c in report.changes[:2]] == [("id", "replace"), ("price", "add")]
     assert [c.old_bitset_bytes is None for c in report.changes[:2]] == [False, True]
@@ -150,7 +150,7 @@ def test_add_replaces_only_when_told_and_says_what_was_there(path: Path) -> None
 
 
 @pytest.mark.parametrize("command", ["add", "remove", "fold"])
-def test_an_output_is_chosen_once_and_never_the_input_or_a_file_that_is_there(path: Path, command: str) -> None:
+def test_an_output_is_chosen_once_and_never_the_input_or_a_file_that_exists(path: Path, command: str) -> None:
     def run(**options: Any) -> None:
         columns = ["price" if command == "add" else "id"]
         getattr(bloomcli, command)(path, columns=columns, **({"fpp": 0.5} if command == "fold" else {}), **options)

@@ -205,7 +205,7 @@ SCHEMA_LIES: dict[str, tuple[Callable[[Fields], None], str]] = {
 
 
 @pytest.mark.parametrize("name", SCHEMA_LIES)
-def test_a_schema_that_lies_is_refused(path: Path, name: str) -> None:
+def test_a_schema_with_wrong_claims_is_refused(path: Path, name: str) -> None:
     change, message = SCHEMA_LIES[name]
     edit(path, change)
     named = tuple(COMMANDS)[1:] if name == "empty" else ()  # they look for a column first
@@ -250,7 +250,7 @@ CHUNK_LIES: dict[str, tuple[Callable[[Fields], None], str, str]] = {
 
 
 @pytest.mark.parametrize("name", CHUNK_LIES)
-def test_row_groups_that_lie_are_refused(path: Path, name: str) -> None:
+def test_row_groups_with_wrong_claims_are_refused(path: Path, name: str) -> None:
     change, message, field = CHUNK_LIES[name]
     edit(path, change)
     skip = {"dump", "fold", "remove"} | ({"inspect", "probe"} if name in {"no_metadata", "no_rows"} else set())
@@ -310,7 +310,7 @@ def test_a_filter_of_an_encrypted_column_is_a_warning_of_its_own(tmp_path: Path)
     assert bloomcli.probe(path, ["n1"], column="n").verdicts[0].presence is Presence.UNKNOWN
 
 
-def test_a_column_whose_metadata_is_encrypted_too_cant_be_told(tmp_path: Path) -> None:
+def test_a_column_whose_metadata_is_encrypted_too_has_no_answer(tmp_path: Path) -> None:
     """It has no number of values, which isn't the same as no values."""
     path = write_encrypted(tmp_path / "f", TABLE, column_keys={"key": ["n"]}, plaintext_footer=True)
     body, footer = footers.split(path.read_bytes())

@@ -112,7 +112,7 @@ LIES: dict[str, tuple[dict[str, Any], Callable[[Fields], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_a_page_header_that_lies_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_page_header_with_wrong_claims_is_refused(tmp_path: Path, name: str) -> None:
     options, change, message = LIES[name]
     path = write(tmp_path / "f", TABLE, **options)
     offset = with_header(path, change)
@@ -184,7 +184,7 @@ def test_a_compressed_page_that_is_damaged_is_refused(tmp_path: Path, compressio
         (4, 1, "SNAPPY says"),
     ],
 )
-def test_chunk_metadata_that_lies_about_its_pages_is_refused(
+def test_chunk_metadata_with_wrong_claims_about_its_pages_is_refused(
     tmp_path: Path, field: int, value: int, message: str
 ) -> None:
     def change(metadata: Fields) -> None:

@@ -108,19 +108,19 @@ def refused(
         (chunk(set_to(5, I32, 1 << 30)), "outside the file's data", ".offset_index_offset"),
     ],
 )
-def test_metadata_of_another_column_that_cannot_be_read_are_told(
+def test_metadata_of_another_column_that_cannot_be_read_are_reported(
     path: Path, change: Callable[[Fields], None], message: str, field: str
 ) -> None:
     edit(path, change)
     refused(path, message, CHUNK + field)
 
 
-def test_a_repeated_field_of_another_column_is_told(path: Path) -> None:
+def test_a_repeated_field_of_another_column_is_reported(path: Path) -> None:
     repeat_a_field(path, *BAD)
     refused(path, "a field id is repeated", f"{CHUNK}.meta_data")
 
 
-def test_another_column_in_another_file_is_told(path: Path) -> None:
+def test_another_column_in_another_file_is_reported(path: Path) -> None:
     edit(path, chunk(lambda fields: fields.update({1: (thrift.BINARY, b"elsewhere.parquet")})))
     refused(path, "the data lies in another file", f"{CHUNK}.file_path", UnsupportedError)
 
@@ -134,13 +134,13 @@ def test_another_column_in_another_file_is_told(path: Path) -> None:
         (footers.DATA_PAGE_OFFSET, (1 << 63) - 1),
     ],
 )
-def test_pages_of_another_column_where_the_filters_go_are_told(path: Path, number: int, value: int) -> None:
+def test_pages_of_another_column_where_the_filters_go_are_reported(path: Path, number: int, value: int) -> None:
     edit(path, meta(without(11)), meta(set_to(number, I64, value)))  # 11: no dictionary page
     error = refused(path, "the pages of column n in row group 1", f"{CHUNK}.meta_data.total_compressed_size")
     assert f"outside the file's data, which end at {end_of_data(path)}, where new filters go" in error.reason
 
 
-def test_pages_that_end_one_byte_behind_the_data_are_told(path: Path) -> None:
+def test_pages_that_end_one_byte_behind_the_data_are_reported(path: Path) -> None:
     end = end_of_data(path)
     fields = footers.meta(footers.tree(path.read_bytes()), *BAD)
     start = min(fields[n][1] for n in (footers.DATA_PAGE_OFFSET, 11) if n in fields)
@@ -159,7 +159,7 @@ def filter_of_n(path: Path, offset: int, length: int | None) -> None:
     ("ahead", "length"),
     [(0, 79), (0, None), (40, 79), (-10, 79), (-10, 1 << 30), (-10, None), (1 << 40, None)],
 )
-def test_another_columns_filter_where_the_new_ones_go_is_told(path: Path, ahead: int, length: int | None) -> None:
+def test_another_columns_filter_where_the_new_ones_go_is_reported(path: Path, ahead: int, length: int | None) -> None:
     """Its bits would be those of the new filters: readers would lose rows that they don't lose now."""
     filter_of_n(path, end_of_data(path) + ahead, length)
     before = path.read_bytes()
@@ -173,7 +173,7 @@ def test_another_columns_filter_where_the_new_ones_go_is_told(path: Path, ahead:
     assert bloomcli.validate(path, deep=True, require=["id"]).ok
 
 
-def test_a_filter_whose_header_claims_the_new_ones_bytes_is_told(path: Path) -> None:
+def test_a_filter_whose_header_claims_the_new_ones_bytes_is_reported(path: Path) -> None:
     blob = blooms.header(1 << 20) + bytes(64)
     path.write_bytes(blooms.planted(path.read_bytes(), *BAD, blob, None))
     error = refused(path, "a filter of column n", f"{CHUNK}.meta_data.bloom_filter_offset")
@@ -200,7 +200,7 @@ def test_another_columns_filter_where_the_new_ones_go_may_be_replaced_with_them(
         ),
     ],
 )
-def test_what_is_read_of_another_column_with_a_filter_is_told(
+def test_what_is_read_of_another_column_with_a_filter_is_reported(
     path: Path, change: Callable[[Fields], None], message: str, field: str
 ) -> None:
     path.write_bytes(blooms.planted(path.read_bytes(), *BAD, FILTER))
@@ -210,7 +210,7 @@ def test_what_is_read_of_another_column_with_a_filter_is_told(
     refused(path, message, CHUNK + field)
 
 
-def test_repeated_statistics_of_another_column_with_a_filter_are_told(path: Path) -> None:
+def test_repeated_statistics_of_another_column_with_a_filter_are_reported(path: Path) -> None:
     path.write_bytes(blooms.planted(path.read_bytes(), *BAD, FILTER))
     repeat_a_field(path, *BAD, below=footers.STATISTICS)
     refused(path, "a field id is repeated", f"{CHUNK}.meta_data.statistics")
@@ -225,7 +225,7 @@ def test_no_folded_filter_is_put_where_pages_of_another_column_are(path: Path) -
     assert path.read_bytes() == before
 
 
-def test_filters_of_columns_that_the_schema_does_not_have_are_told(path: Path) -> None:
+def test_filters_of_columns_that_the_schema_does_not_have_are_reported(path: Path) -> None:
     bloomcli.add(path, ["n"], in_place=True)
 
     def change(tree: Fields) -> None:

@@ -83,7 +83,7 @@ def test_a_second_header_that_the_first_window_cuts_is_read_again(tmp_path: Path
             assert all(offset + length <= end for offset, length in source.reads)
 
 
-def test_a_header_that_ends_with_the_data_is_told_where_it_starts(tmp_path: Path) -> None:
+def test_a_header_that_ends_with_the_data_is_reported_where_it_starts(tmp_path: Path) -> None:
     path = tmp_path / "f"
     with_statistics(path, 0)
     data = path.read_bytes()

@@ -261,7 +261,7 @@ def test_a_filter_is_cut_out_where_it_can_be_and_shares_no_byte_with_what_stays(
     assert all(a[1] < b[0] for a, b in itertools.pairwise(cuts))
 
 
-def test_a_filter_that_is_there_is_not_replaced_unasked(tmp_path: Path) -> None:
+def test_an_existing_filter_is_not_replaced_without_a_request(tmp_path: Path) -> None:
     path = original(tmp_path, blooms={"name": {"ndv": 100}})
     with pytest.raises(FilterExists, match=r"column name has a filter in row group 0") as caught:
         bloomcli.add(path, ["id", "name"], output=tmp_path / "out")

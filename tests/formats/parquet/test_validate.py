@@ -184,7 +184,7 @@ def test_a_filter_without_a_bit_loses_all_rows(path: Path) -> None:
     assert "75 values" in findings[0].message
 
 
-def test_a_required_column_has_values_whatever_its_statistics_leave_out(tmp_path: Path) -> None:
+def test_a_required_column_has_values_even_if_its_statistics_leave_them_out(tmp_path: Path) -> None:
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
     table = pa.table({"id": range(100)}, schema)
     pq.write_table(

@@ -146,7 +146,7 @@ def read_physical(path: Path) -> str:
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("encoding", ["PLAIN", "BYTE_STREAM_SPLIT", None])
 @pytest.mark.parametrize("zero", [0.0, -0.0])
-def test_a_zero_of_either_sign_is_told(tmp_path: Path, name: str, encoding: str | None, zero: float) -> None:
+def test_a_zero_of_either_sign_is_reported(tmp_path: Path, name: str, encoding: str | None, zero: float) -> None:
     case = CASES[name]
     path = write(tmp_path / "f", column(pa.array([1.5, None, zero, 2.5], case.type)), encoding=encoding)
     pages, _, footer = pages_of(path)
@@ -156,7 +156,7 @@ def test_a_zero_of_either_sign_is_told(tmp_path: Path, name: str, encoding: str 
 
 
 @pytest.mark.parametrize("name", ["float16", "float32", "float64", "int64", "string"])
-def test_no_zero_is_told_where_there_is_none(tmp_path: Path, name: str) -> None:
+def test_no_zero_is_reported_where_there_is_none(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "f", column(CASES[name].array()), dictionary=False)
     pages, _, footer = pages_of(path)
     assert not any(page.has_zero for page in pages)
@@ -429,7 +429,7 @@ def test_an_empty_row_group_is_passed_over(tmp_path: Path) -> None:
     [(n, e) for n in ("string", "int32", "fixed_binary", "float64") for e, names in ENCODINGS.items() if n in names],
 )
 @pytest.mark.parametrize("dictionary", [True, False])
-def test_a_pages_values_are_told_by_index(tmp_path: Path, name: str, encoding: str, dictionary: bool) -> None:
+def test_a_pages_values_are_reported_by_index(tmp_path: Path, name: str, encoding: str, dictionary: bool) -> None:
     case = CASES[name]
     options = {"dictionary": True} if dictionary else {"encoding": encoding}
     path = write(tmp_path / "f", column(case.array()), **options)  # type: ignore[arg-type]

@@ -57,7 +57,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("variant", [variants.CURRENT, *variants.DRAFTS])
-def test_headers_are_told_apart_by_their_bytes(variant: str) -> None:
+def test_headers_are_distinguished_by_their_bytes(variant: str) -> None:
     raw = variants.write_header(4096, variant)
     header = variants.parse_header(raw + bytes(64), PLACE)
     assert (header.variant, header.num_bytes, header.header_bytes) == (variant, 4096, len(raw))

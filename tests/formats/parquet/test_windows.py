@@ -63,7 +63,7 @@ def test_a_large_dictionary_and_its_indices_are_read_in_windows(
 
 @pytest.mark.usefixtures("windows")
 @pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
-def test_a_long_value_is_hashed_as_it_comes_and_told_by_its_length(
+def test_a_long_value_is_hashed_as_it_comes_and_reported_by_its_length(
     tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet_limits, "VALUE_AT_ONCE_BYTES", 40)
@@ -80,7 +80,7 @@ def test_a_long_value_is_hashed_as_it_comes_and_told_by_its_length(
 
 
 @pytest.mark.usefixtures("windows")
-def test_a_missing_long_value_is_told_by_its_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_long_value_is_reported_by_its_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from support import blooms
 
     monkeypatch.setattr(parquet_limits, "VALUE_AT_ONCE_BYTES", 40)
@@ -141,7 +141,7 @@ def test_a_large_page_that_is_damaged_is_refused(tmp_path: Path, compression: st
         bloomcli.add(path, ["c"], in_place=True)
 
 
-def test_an_entry_of_a_dictionary_that_is_there_twice_in_a_row_keeps_its_index(tmp_path: Path) -> None:
+def test_an_entry_of_a_dictionary_that_occurs_twice_in_a_row_keeps_its_index(tmp_path: Path) -> None:
     values = pa.array(["twice", "TWICE", "other", "last"])
     column = pa.DictionaryArray.from_arrays(pa.array([1, 3, 1]), values)
     path = write(tmp_path / "f", pa.table({"c": column}))

@@ -51,7 +51,7 @@ def test_a_boolean_filter_is_an_error_where_it_is_all_zero_over_data_or_misses_a
     assert found(path, deep=deep) == (said[:1] if deep else said)
 
 
-def test_a_boolean_filter_without_statistics_is_told_not_to_be_checked(tmp_path: Path) -> None:
+def test_a_boolean_filter_without_statistics_is_reported_as_not_checked(tmp_path: Path) -> None:
     path = flags(tmp_path / "f", [True, False], [True], statistics=False)
     assert found(path, deep=False) == []
     assert found(path, deep=True) == [("filter-not-checked", "note")]

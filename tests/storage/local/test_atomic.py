@@ -71,7 +71,7 @@ def test_a_reader_that_has_the_old_file_open_keeps_it(file: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o444, 0o755])
-def test_the_mode_is_kept_whatever_the_umask(file: Path, mode: int) -> None:
+def test_the_mode_is_kept_regardless_of_the_umask(file: Path, mode: int) -> None:
     file.chmod(mode)
     old = os.umask(0o077)
     try:
@@ -324,7 +324,7 @@ def test_a_folder_that_cannot_be_synced_is_no_error(file: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, errno.EACCES])
-def test_a_source_that_cannot_be_looked_at_has_not_changed(
+def test_a_source_that_cannot_be_accessed_has_not_changed(
     file: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     with LocalSource(str(file), file) as source, monkeypatch.context() as patched:
@@ -335,7 +335,7 @@ def test_a_source_that_cannot_be_looked_at_has_not_changed(
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE])
-def test_an_output_that_cannot_be_looked_at_is_not_taken_for_one_that_is_not_there(
+def test_an_output_that_cannot_be_accessed_is_not_taken_for_one_that_does_not_exist(
     file: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     target = file.with_name("target")
@@ -354,7 +354,7 @@ def test_a_file_of_our_own_is_swept_beside_first(file: Path) -> None:
     assert names(file.parent) == {file.name, "report.txt"}
 
 
-def test_a_folder_that_is_not_there_cannot_be_written_to(file: Path) -> None:
+def test_a_folder_that_does_not_exist_cannot_be_written_to(file: Path) -> None:
     with pytest.raises(WriteError) as caught:
         replace(file.parent / "nowhere" / "out", source=file)
     assert "directory doesn't exist" in (caught.value.hint or "")

@@ -561,7 +561,7 @@ def test_a_file_that_may_be_locked_by_writers_only_is_opened_for_writing(
     assert file.read_bytes() == NEW
 
 
-def test_a_file_that_a_process_has_open_for_writing_is_told(on_disk: Path) -> None:
+def test_a_file_that_a_process_has_open_for_writing_is_reported(on_disk: Path) -> None:
     file = on_disk
     with LocalSource(str(file), file) as source:
         assert not locks.open_for_writing(source.fileno())

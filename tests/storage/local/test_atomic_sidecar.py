@@ -98,7 +98,7 @@ def test_the_sidecar_lies_beside_what_a_link_points_to(file: Path, sidecar: Path
     assert names(link.parent) == {"link"}
 
 
-def test_a_sidecar_may_be_read_by_whoever_may_read_the_file(file: Path, sidecar: Path) -> None:
+def test_a_sidecar_may_be_read_by_everyone_who_may_read_the_file(file: Path, sidecar: Path) -> None:
     file.chmod(0o754)
     old = os.umask(0o077)
     try:
@@ -194,7 +194,7 @@ def refuse_names_of_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("how", ["in place", "over", "new"])
-def test_checksums_that_do_not_get_their_name_are_told_and_put_in_place_by_the_next_run(
+def test_checksums_that_do_not_get_their_name_are_reported_and_put_in_place_by_the_next_run(
     file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     target = file if how == "in place" else file.with_name("target")
@@ -214,7 +214,7 @@ def test_checksums_that_do_not_get_their_name_are_told_and_put_in_place_by_the_n
     assert names(file.parent) == {file.name, sidecar.name, target.name, beside.name}
 
 
-def test_old_checksums_that_do_not_get_their_name_back_are_told_and_put_back_by_the_next_run(
+def test_old_checksums_that_do_not_get_their_name_back_are_reported_and_put_back_by_the_next_run(
     file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:

@@ -144,7 +144,7 @@ def test_a_disk_that_refuses_a_direct_write_is_a_write_error(
 
 
 @pytest.mark.parametrize("left", [0, 100, STEP, STEP + 100])
-def test_a_source_that_becomes_shorter_is_told(direct: Path, left: int) -> None:
+def test_a_source_that_becomes_shorter_is_reported(direct: Path, left: int) -> None:
     with (
         LocalSource(str(direct), direct) as source,
         pytest.raises(SourceChanged, match="became shorter"),

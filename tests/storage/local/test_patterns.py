@@ -71,7 +71,7 @@ def test_links_in_circles_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["*/x.parquet", "**/x.parquet", "*/*", "[d]/**"])
-def test_a_directory_that_cannot_be_read_is_told(
+def test_a_directory_that_cannot_be_read_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
     (tmp_path / "d").mkdir()
