@@ -40,7 +40,7 @@ def fixtures() -> Path:
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """Files by other systems that lie beside the repository."""
+    """Files by other systems, in a directory next to the repository."""
     folder = ROOT.parent / "shared" / "corpus"
     need(folder.is_dir(), f"the corpus at {folder}")
     return folder

@@ -1,4 +1,4 @@
-"""Hints name commands that work when they are followed, for every format and whatever the column is called."""
+"""The commands in hints work, for every format and any name of a column."""
 
 from __future__ import annotations
 

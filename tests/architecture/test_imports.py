@@ -156,7 +156,7 @@ def filtered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def loaded_by(*args: object) -> set[str]:
-    """Modules that are there after a command line ran in a fresh interpreter."""
+    """The modules that a command line has imported in a fresh interpreter."""
     program = (
         "import sys, io\n"
         "from bloomcli.cli import run\n"

@@ -1,4 +1,4 @@
-"""The project's own files: workflows, releases, and what contributors are told to run."""
+"""The project's own files: workflows, releases, and the commands that contributors run."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def brief(findings: list[Finding]) -> list[tuple[str, str, str | None, int | Non
 
 
 def floats(path: Path, *groups: list[float], kind: str = "float64", **options: Any) -> Path:
-    """A row group of each list, with filters by Arrow C++, which inserts what is there."""
+    """A row group of each list, with filters by Arrow C++, which inserts the values unchanged."""
     rows = len(groups[0])
     array = pa.array(np.array([v for group in groups for v in group], dtype=kind))
     return write(path, {"c": array}, rows=rows, dictionary=False, blooms={"c": {"ndv": 1000}}, **options)

@@ -289,7 +289,7 @@ def test_a_second_use_in_a_job_does_not_build_again(job: Job) -> None:
 
 @pytest.mark.slow
 def test_packages_that_are_named_are_installed(runner: tuple[Path, Path], tmp_path: Path) -> None:
-    """Two small projects: one in bloom's place, which tells its arguments, and one beside it."""
+    """Two small projects: one replaces bloom and prints its arguments, the other is a neighbour."""
     for name in ("bloom", "beside"):
         project = tmp_path / f"{name} project"
         project.mkdir()

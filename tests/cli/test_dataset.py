@@ -264,7 +264,7 @@ def listing(lake: Path, *names: str) -> Path:
 
 
 def options(command: str) -> list[str]:
-    """What a command needs besides files."""
+    """The options that a command needs in addition to files."""
     before, after = COMMANDS[command]
     return [*before, *after]
 

@@ -1,4 +1,4 @@
-"""Help, manual pages, completion, README's tables: what a newcomer reads is there and current."""
+"""Help, manual pages, completion, README's tables: the text for new users is complete and current."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples: the same seed takes the same part, of the size that was asked for; and what is no sample is said."""
+"""Samples: a seed selects the same part of the requested size, and invalid samples are errors."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def running(lake: Path, *target: object) -> Iterator[subprocess.Popen[str]]:
 
 
 def whole(origin: Path, made: Path) -> int:
-    """Each file that is there has its rows and sound filters, if any; gives how many have some."""
+    """Check that each existing file has its rows and sound filters, if any. Return how many have filters."""
     done = 0
     for path in made.rglob("[0-9]*.parquet"):
         report = bloomcli.inspect(path)
@@ -91,7 +91,7 @@ def changed(origin: Path, made: Path) -> int:
 
 
 def place(origin: Path, tmp_path: Path, in_place: bool) -> tuple[Path, Path, list[object]]:
-    """The dataset, where its changed files appear, and the options that say so."""
+    """The dataset, the directory of its changed files, and the options for that."""
     if in_place:
         lake = shutil.copytree(origin, tmp_path / "lake")
         return lake, lake, ["--in-place", "--jobs", 2]

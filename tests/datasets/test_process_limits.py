@@ -1,4 +1,4 @@
-"""Few processes and threads, or none: the work is done by those that there are, says so, and never hangs."""
+"""Few processes and threads, or none: those that start do the work, a remark reports it, and nothing hangs."""
 
 from __future__ import annotations
 

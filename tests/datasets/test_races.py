@@ -1,4 +1,4 @@
-"""Two commands at one file: both filters are there, or one command failed and said so."""
+"""Two commands on one file: both filters exist afterwards, or one command failed with an error."""
 
 from __future__ import annotations
 

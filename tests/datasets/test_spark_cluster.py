@@ -74,7 +74,7 @@ def running(cluster: Cluster, *args: object, python: str | None = sys.executable
 
 
 def whole(made: Path) -> int:
-    """Each file that is there has its rows and sound filters, if any; gives how many have some."""
+    """Check that each existing file has its rows and sound filters, if any. Return how many have filters."""
     done = 0
     for path in made.rglob("[0-9]*.parquet"):
         report = bloomcli.inspect(path)

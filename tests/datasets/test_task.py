@@ -1,4 +1,4 @@
-"""One file of a dataset: what is planned for it, and the row that comes of it whatever the file is."""
+"""One file of a dataset: the plan for it, and the row that results for any kind of file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Runs that are started again: what is done is left alone, what another order made is made again, and nothing that is
-not what was asked for passes for done."""
+"""Runs that are started again: finished files are left alone, files of another request are written again, and nothing
+that is not what was asked for passes for done."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Whatever system call fails, does half its work, or is the last: no file is harmed, and exit code and error say what
-happened.
+"""For any system call that fails, does half its work, or is the last: no file is harmed, and exit code and error
+report what happened.
 
 Each scenario is a command on small files. Its system calls are recorded; then it runs again and again, in a process
 under ptrace, and each time one call is the last (SIGKILL), fails (EIO, ENOSPC, EDQUOT, EINTR, ESTALE, EACCES, EMFILE,

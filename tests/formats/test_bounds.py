@@ -24,7 +24,7 @@ MAX, MIN, MAX_EXACT, MIN_EXACT = 5, 6, 7, 8
 
 
 def told(path: Path) -> list[tuple[str, ...]]:
-    """What the values of missing bounds are, as a shallow check tells them."""
+    """The values of missing bounds that a shallow check reports."""
     findings = bloomcli.validate(path).findings
     assert {f.id for f in findings} <= {"value-missing"}
     return [f.missing for f in findings]

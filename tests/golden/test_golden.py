@@ -1,4 +1,4 @@
-"""Every fixture has a golden report beside it, and `inspect` gives that report."""
+"""Every fixture has a golden report, and the report of `inspect` equals it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MANIFEST.toml tells of every fixture, and what it tells is so."""
+"""MANIFEST.toml describes every fixture, and its statements are true."""
 
 from __future__ import annotations
 

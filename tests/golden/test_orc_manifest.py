@@ -1,4 +1,4 @@
-"""What MANIFEST.toml tells of the ORC fixtures is so, by a reader that shares nothing with bloomcli."""
+"""MANIFEST.toml describes the ORC fixtures correctly, according to a reader that shares no code with bloomcli."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For every rule a fixture that breaks it and a neighbour that doesn't, in each format that its page names.
+"""Every rule has a fixture that breaks it and a sound neighbour, in each format that its page names.
 
 ``fixtures/rules/<id>/`` has ``broken.<ext>`` and ``sound.<ext>``, and ``asked.toml`` where the rule is looked at only
 for the asking. Both hold the same rows; the fault is in one place as a rule, and is told of that place.

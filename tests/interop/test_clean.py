@@ -29,7 +29,7 @@ FROM range(5000) t(i)
 
 
 def checked(path: Path) -> ValidateReport:
-    """A deep check that looked at something."""
+    """A deep check that read values."""
     report = bloomcli.validate(path, deep=True)
     assert report.deep
     assert report.filters_checked > 0

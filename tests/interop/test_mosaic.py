@@ -1,4 +1,4 @@
-"""The released Mosaic package beside us, and the draft's own file: equal data, equal bits."""
+"""The released Mosaic package, the draft's own file and bloom: equal data, equal bits."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_a_negative_zero_is_found_where_it_is_without_its_twin_and_nowhere_else(
 def test_a_small_filter_that_holds_the_negative_zero_by_chance_gives_a_note_and_no_finding_when_values_are_read(
     tmp_path: Path,
 ) -> None:
-    """One block, so full that many a value that isn't there is found in it."""
+    """One block, so full that it answers "maybe" for many absent values."""
     for start in range(1, 200):
         table = {"c": pa.array(np.arange(start, start + 40) * 0.37 * np.resize([1, -1], 40))}
         path = write(tmp_path / "f", table, dictionary=False, blooms={"c": {"ndv": 1, "fpp": 0.5}})

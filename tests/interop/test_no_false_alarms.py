@@ -1,4 +1,4 @@
-"""Files as their engines wrote them: nothing is found that isn't so, whatever the types, layout and codec.
+"""Files as their engines wrote them: no false finding, for all types, layouts and codecs.
 
 True alarms are asserted as such: parquet-java's boolean filters, and what ORC C++ hashes wrongly (tinyint, char,
 fractions of seconds before 1970), each in the row groups that plain Python finds wrong as well.

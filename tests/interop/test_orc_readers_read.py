@@ -64,7 +64,7 @@ CLICKHOUSE_SKIPS = ("small", "whole", "big", "double", "text", "code", "word", "
 
 
 def row(n: int) -> tuple[Any, ...]:
-    """The row of an even number; that of an odd one lies between two that are there, and isn't."""
+    """The row of an even number. Rows of odd numbers are between existing rows, and absent."""
     moment = DAY + dt.timedelta(seconds=n)
     money = Decimal(n) / 4
     return (
@@ -188,7 +188,7 @@ def test_arrow_gives_the_same_rows(files: Files, column: str) -> None:
 def test_orc_cpp_loses_every_char_by_its_own_filters_and_none_by_ours(
     files: Files, server: clickhouse.ClickHouse, tmp_path: Path
 ) -> None:
-    """Its writer hashes the text as it was given, and pads it with spaces only behind that."""
+    """Its writer hashes the original text, and pads it with spaces afterwards."""
     mended = tmp_path / "mended.orc"
     bloomcli.add(files.theirs, ["code"], output=mended, fpp=0.0001, replace=True)
     wanted = value("code", 1718)

@@ -36,7 +36,7 @@ CASTS = {"small": "int", "price": "decimal(9,2)", "huge": "decimal(30,4)", "f": 
 
 
 def row(n: int) -> tuple[Any, ...]:
-    """The row of an even number; that of an odd one lies between two that are there, and isn't."""
+    """The row of an even number. Rows of odd numbers are between existing rows, and absent."""
     text = f"{n:06}"
     money = Decimal((n - 4000) * 3)
     moment = NOON - dt.timedelta(days=20_000) + dt.timedelta(days=n, milliseconds=n)

@@ -42,7 +42,7 @@ def test_the_list_is_all_that_the_corpus_has(corpus: Path) -> None:
 
 
 def rest(file: Orc) -> Any:
-    """Everything besides the streams that has to stay: metadata, unknown fields, encodings, rows."""
+    """Everything except the streams that must stay unchanged: metadata, unknown fields, encodings, rows."""
     footer, postscript = file.rest
     footer.pop(12, None)  # softwareVersion: of a bad writer's file it says who wrote the filters
     return footer, postscript, file.metadata, [(s.rows, s.rest) for s in file.stripes]

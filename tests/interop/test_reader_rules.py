@@ -1,4 +1,4 @@
-"""The engines really lose the rows that the rules about readers say they lose, and no others.
+"""The engines lose the rows that the rules about readers predict, and no others.
 
 Each engine that runs here is asked twice for rows that are there, with its use of filters and without (or in
 another way that can't use them); what is lost has to be what `bloomcli.checks.readers` says of that engine. Of
@@ -44,7 +44,7 @@ KINDS = {"float32": "float", "float64": "double"}
 
 
 def zeros(path: Path, zero: float, kind: str) -> Path:
-    """A third of the rows is that zero; the filter is by Arrow C++, which inserts it as it is."""
+    """A third of the rows is that zero; the filter is by Arrow C++, which inserts it unchanged."""
     array = pa.array(np.array([-5.0, zero, 5.0] * (ROWS // 3), dtype=kind))
     return write(path, {"c": array}, dictionary=False, blooms=FILTER)
 

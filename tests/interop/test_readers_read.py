@@ -1,4 +1,4 @@
-"""The engines that read Parquet give the same rows before and after `bloom add`, of every type of every writer.
+"""The engines that read Parquet return the same rows before and after `bloom add`, for every type of every writer.
 
 Each engine asks in its own types for values that are there and for values that lie between them, with its use of
 filters on. Where it looks filters up, its own counters have to say that row groups were skipped.
@@ -184,7 +184,7 @@ def test_clickhouse_loses_rows_of_texts_under_a_longer_fixed_string_only(
 @pytest.mark.spark
 @pytest.mark.parametrize("writer", WRITERS)
 def test_spark_gives_the_same_rows_before_and_after(spark: SparkSession, folder: Path, writer: str) -> None:
-    """A row is asked for by all of its values at once, as Spark takes long: one look-up that errs loses it."""
+    """A query has all values of a row at once, because Spark is slow: one wrong lookup loses the row."""
     found = files(folder, writer, "spark")
     spark.conf.set("spark.sql.parquet.filterPushdown", "true")
     spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")

@@ -1,4 +1,4 @@
-"""Hadoop's checksum files beside replaced files, read by Hadoop itself."""
+"""Hadoop's checksum files of replaced files, read by Hadoop."""
 
 from __future__ import annotations
 

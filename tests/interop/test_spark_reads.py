@@ -32,7 +32,7 @@ COLUMNS = ["id", "small", "name", "user.email", "price", "huge", "moment", "day"
 
 
 def row(n: int) -> tuple[Any, ...]:
-    """The row of an even number; that of an odd one lies between two that are there, and isn't."""
+    """The row of an even number. Rows of odd numbers are between existing rows, and absent."""
     text = f"{n:06}"
     moment = NOON + dt.timedelta(minutes=n)
     money = Decimal(n * 3)

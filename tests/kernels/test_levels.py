@@ -16,7 +16,7 @@ from bloomcli.kernels import PageError
 
 
 def every_cut(data: bytes, call: Callable[[bytes], object]) -> None:
-    """Whatever is cut off the end, it is a PageError, never a wrong read."""
+    """Any truncation is a PageError, never a wrong read."""
     for end in range(len(data)):
         with pytest.raises(PageError):
             call(bytes(data[:end]))

@@ -174,7 +174,7 @@ def test_a_header_cut_anywhere_is_refused_as_the_walk_refuses_it(header: Any) ->
 
 
 def told_by_walk(data: bytes) -> list[object]:
-    """Every field, or the error, as the walk over all fields tells it."""
+    """Every field, or the error, from the walk over all fields."""
     try:
         walked = Struct("PageHeader", data, 0, PLACE)
         numbers: list[object] = [walked.required_int(field) for field in PAGE_FIELDS]

@@ -66,7 +66,7 @@ def longs(values: list[int]) -> bytes:
 
 
 def every_cut(data: bytes, call: Callable[[bytes], object]) -> None:
-    """Whatever is cut off the end, it is a PageError or (Thrift integers) a CompactError, never a wrong read."""
+    """Any truncation is a PageError or (Thrift integers) a CompactError, never a wrong read."""
     for end in range(len(data)):
         with pytest.raises((PageError, kernels.CompactError)):
             call(bytes(data[:end]))

@@ -64,7 +64,7 @@ max-fpp = 0.5
 
 
 def written(folder: Path, text: str | bytes, name: str = "bloom.toml") -> Path:
-    """A policy file, with a table's schema beside it."""
+    """A policy file, with a table's schema in the same directory."""
     (folder / "schemas").mkdir(exist_ok=True)
     (folder / "schemas" / "orders.json").write_text(SCHEMA)
     path = folder / name

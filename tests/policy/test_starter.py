@@ -1,4 +1,4 @@
-"""The policy that `validate --init` writes: what is surveyed, what is asked for, and that the dataset passes it."""
+"""The policy that `validate --init` writes: the survey, the requirements, and that the dataset meets them."""
 
 from __future__ import annotations
 
@@ -475,7 +475,7 @@ def test_a_filter_that_got_worse_no_longer_passes(tmp_path: Path) -> None:
 
 
 def test_every_fixture_meets_what_is_asked_of_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And fails by nothing but what was told."""
+    """Check that it fails only by the reported findings."""
     monkeypatch.chdir(ROOT)
     some = 0
     folders = [Path("fixtures") / form for form in ("parquet", "orc", "mosaic")]

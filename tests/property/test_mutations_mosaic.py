@@ -1,4 +1,4 @@
-"""Whatever is changed about a Mosaic file's filters (version 2), or below them, a deep check tells."""
+"""A deep check reports every change to a Mosaic file's filters (version 2) or to the values below them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is changed about an ORC file's filters, or below them, a deep check tells: of every writer's files.
+"""A deep check reports every change to an ORC file's filters or to the values below them, for files of all writers.
 
 Left out are filters that no reader looks up, or that nobody can check: of unions, of booleans by ORC C++, and
 BLOOM_FILTER streams of timestamps, which are in the writer's local time.
@@ -80,7 +80,7 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def little(tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    """The small file as it was written."""
+    """The small, unchanged file."""
     folder = tmp_path_factory.mktemp("little")
     return Whole.of(small(folder / "f"), folder)
 
@@ -107,7 +107,7 @@ def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: Whole, da
 
 @pytest.mark.parametrize("column", ["id", "text"])
 def test_every_bit_of_a_small_filter_is_reported(little: Whole, column: str) -> None:
-    """Streams of a file that isn't compressed hold the bits as they are."""
+    """The streams of an uncompressed file contain the bits."""
     fact = next(f for f in little.sound if (f.column, f.stripe, f.row_group) == (column, 1, 1))
     bits = bitset(message(little, fact))
     start = little.data.index(bits, fact.offset)

@@ -1,4 +1,5 @@
-"""Whatever is changed about a Parquet file's filters, or below them, a deep check tells: of every writer's files."""
+"""A deep check reports every change to a Parquet file's filters or to the values below them, for files of all
+writers."""
 
 from __future__ import annotations
 
@@ -263,7 +264,7 @@ def test_every_offset_of_a_small_file_is_reported(tiny: Whole) -> None:
 @example(data=None, by=0)
 @EXAMPLES
 def test_any_other_length_is_reported(whole: Whole, data: st.DataObject | None, by: int) -> None:
-    """But a length that isn't there: the header has it too, and a note says so."""
+    """Except a missing length: the header also has it, and a note reports that."""
     fact = whole.sound[0] if data is None else data.draw(st.sampled_from(whole.sound))
     assert fact.length is not None
     if by:

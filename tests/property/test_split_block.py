@@ -1,4 +1,4 @@
-"""Split-block filters and the compiled walks, whatever the values, sizes and bytes."""
+"""Split-block filters and the compiled walks, with arbitrary values, sizes and bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever bytes a file holds, its task gives a row, and the file stays what it was unless the row says otherwise."""
+"""For any bytes of a file, its task returns a row, and the file stays unchanged unless the row reports a change."""
 
 from __future__ import annotations
 

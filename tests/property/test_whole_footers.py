@@ -31,7 +31,8 @@ MUTATIONS = 60
 
 
 def passed_over(footer: Footer) -> tuple[list[ChunkPlace], int]:
-    """The chunks that aren't looked at, and how many are, but for filters whose length only their headers say."""
+    """The chunks that aren't checked, and the number of those that are, except filters with a length only in their
+    headers."""
     types = array("i", (idl.ENUMS["Type"].get(c.physical, -1) for c in footer.columns))
     plain: list[ChunkPlace] = []
     count = 0

@@ -63,7 +63,7 @@ def shown(whole: DatasetReport) -> str:
 
 
 def probed(path: str, presence: Presence, skipped: int, code: int) -> FileRow:
-    """A file that was asked for 42."""
+    """A file that was probed for 42."""
     totals = ValueTotals(
         value="42",
         presence=presence,

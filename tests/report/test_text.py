@@ -1,4 +1,4 @@
-"""Reports as text: every fact is there, nothing is invented, and tables stay tables."""
+"""Text reports contain every fact and no others, and tables stay tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A copy of this repository's files as they are now, for tools that clone, build in or write to what they get."""
+"""A copy of this repository's current files, for tools that clone, build in or write to what they get."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def copy(target: Path) -> Path:
-    """Copy the files that git knows or would take, committed or not, to a folder that isn't there yet."""
+    """Copy the files that git tracks or would add, committed or not, to a new folder."""
     for name in filter(None, dict.fromkeys(_names())):
         source = ROOT / name
         if source.is_file():  # one that was deleted is listed until that is committed

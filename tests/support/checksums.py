@@ -22,6 +22,6 @@ ALGORITHMS: Final[dict[str, Callable[[bytes], int]]] = {"CRC32": zlib.crc32, "CR
 
 
 def checksums(data: bytes, size: int, algorithm: str = "CRC32") -> bytes:
-    """What the file beside `data` holds."""
+    """The content of the checksum file of `data`."""
     parts = [data[at : at + size] for at in range(0, len(data), size)]
     return b"crc\0" + struct.pack(f">I{len(parts)}I", size, *map(ALGORITHMS[algorithm], parts))

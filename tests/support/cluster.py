@@ -125,7 +125,7 @@ def packed(folder: Path) -> Path:
 
 
 def needed() -> list[str]:
-    """bloomcli's dependencies and theirs, as far as they are installed."""
+    """The installed dependencies of bloomcli, direct and indirect."""
     waiting = list(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
     found: list[str] = []
     while waiting:

@@ -90,7 +90,7 @@ def hundreds(root: Path, rows: int = 60) -> Path:
 
 
 def digests(root: Path) -> dict[str, str]:
-    """Each file below a directory, whatever its name, with the digest of its bytes."""
+    """Each file in a directory tree, with the digest of its bytes."""
     return {
         str(p.relative_to(root)): sha256(p.read_bytes()).hexdigest() for p in sorted(root.rglob("*")) if p.is_file()
     }

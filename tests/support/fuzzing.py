@@ -1,4 +1,4 @@
-"""What has to hold for any file whatever, and a process that tries it, file by file, under limits.
+"""The contract for any file, and a process that tests it, file by file, under limits.
 
 Every command ends with exit code 0 to 4; where that says that something is wrong, standard error does too, without a
 traceback; within `SECONDS` of the processor and `MEMORY` above what the interpreter takes with everything loaded.
@@ -331,7 +331,7 @@ def _load() -> None:
 
 
 def serve(requests: IO[str], replies: IO[str], seconds: float, memory: int) -> None:
-    """Try the files that are asked for. A line of JSON each: what is tried next, then the problems found."""
+    """Try the requested files. A line of JSON each: what is tried next, then the problems found."""
     os.fsync = lambda _: None  # type: ignore[assignment]  # thousands of files are written
     for fd in (1, 2):
         with tempfile.TemporaryFile() as file:

@@ -32,7 +32,7 @@ def number(random: Random, old: int, bits: int = 64) -> int:
 
 
 def flip(random: Random, data: bytes) -> bytes:
-    """One to three bytes become others; or some go, or are there twice."""
+    """Change, remove or repeat one to three bytes."""
     out = bytearray(data)
     if not out:
         return bytes([random.randrange(256)])
@@ -132,7 +132,7 @@ def mutate_tree(random: Random, tree: Fields) -> None:
 
 @dataclass
 class Page:
-    """A page: where it lies, whose it is, its header, and its bytes as they are in the file."""
+    """A page: its offset, its column chunk, its header, and its bytes in the file."""
 
     at: int
     size: int

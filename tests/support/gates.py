@@ -65,7 +65,7 @@ OLD = replace(SOUND, path="lake/old.parquet")
 
 
 def gate(*findings: Finding, rows: tuple[FileRow, ...] = (SOUND,), **kept: Any) -> GateReport:
-    """A report of one sound file, looked at deep, unless said otherwise."""
+    """A report of a deep check of one sound file, by default."""
     fields = {"engine": "local", "jobs": 2, "seconds": 2.0, "deep": True, "files_found": len(rows), **kept}
     return GateReport(findings=findings, rows=rows, **fields)
 

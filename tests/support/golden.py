@@ -1,4 +1,4 @@
-"""What `bloom inspect` says of a fixture, in the form that is kept beside it."""
+"""The report of `bloom inspect` on a fixture, in the form of its golden file."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def place(of: FilterFacts | Finding) -> Place:
 
 @dataclass(frozen=True)
 class Whole:
-    """A file as it was written, and what counts against it already: true alarms, of writers that are wrong."""
+    """An unchanged file, with its findings: true alarms, about wrong writers."""
 
     data: bytes
     work: Path
@@ -74,7 +74,7 @@ class Whole:
         return new
 
     def catches(self, data: bytes) -> bool:
-        """The change is told."""
+        """Check that the change is reported."""
         assert data != self.data, "nothing was changed"
         return bool(self.check(data))
 
@@ -85,7 +85,7 @@ class Whole:
         return found
 
     def flipped_bit(self, fact: FilterFacts, data: bytes, *, cleared: bool) -> None:
-        """The changed file, in which one bit of this filter is another, has the one finding that says so."""
+        """Check that the file with one flipped bit of this filter has exactly one finding, about that bit."""
         (finding,) = self.findings(data)
         assert place(finding) == place(fact)
         assert finding.id == ("value-missing" if cleared else "filter-stray-bits")

@@ -197,7 +197,7 @@ def read(path: Path) -> pa.Table:
 
 @dataclass
 class Part:
-    """One stripe: the bytes before it, its StripeFooter message, and its streams' bytes as they are on disk."""
+    """One stripe: the bytes before it, its StripeFooter message, and its streams' bytes on disk."""
 
     gap: bytes
     info: Any

@@ -73,7 +73,7 @@ def message(whole: Whole, fact: FilterFacts) -> Any:
 
 
 def lying(file: File) -> bytes:
-    """The file as it is edited, with lengths of the footers that are right."""
+    """The edited file, with correct lengths of the footers."""
     claims = [(part, part.info.offset, part.info.index_length) for part in file.stripes]
     lengths = [[s.length for s in part.footer.streams] for part in file.stripes]
     out = bytearray()

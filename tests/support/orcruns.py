@@ -1,4 +1,4 @@
-"""ORC's run-length encodings written in plain Python, from the specification: any kind of run that is asked for."""
+"""ORC's run-length encodings written in plain Python, from the specification: any kind of run."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def types_frame(spark: SparkSession, rows: int) -> DataFrame:
 
 
 def write(frame: DataFrame, target: Path, compression: str = "zstd", **options: Any) -> Path:
-    """A frame as one file, without the checksum beside it; double underscores in option names stand for dots."""
+    """Write a frame as one file, without its checksum file; double underscores in option names mean dots."""
     folder = target.with_suffix(".parts")
     writer = frame.coalesce(1).write.mode("overwrite").option("compression", compression)
     for name, value in options.items():

@@ -128,7 +128,7 @@ def decompress(data: bytes, codec: str) -> bytes:
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream as it is on disk."""
+    """A stream on disk."""
 
     kind: int
     column: int

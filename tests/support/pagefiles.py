@@ -22,7 +22,7 @@ ENCODINGS: Final = {
 
 
 def deltas(count: int, first: int, blocks: Iterable[int]) -> bytes:
-    """DELTA_BINARY_PACKED: `count` values from `first` on, in blocks of 8192 whose deltas are all the same."""
+    """DELTA_BINARY_PACKED: `count` values from `first` on, in blocks of 8192 with equal deltas."""
     head = b"".join(map(thrift.varint, (8192, 1, count))) + thrift.zigzag(first)
     return head + b"".join(thrift.zigzag(step) + b"\0" for step in blocks)
 

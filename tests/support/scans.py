@@ -222,7 +222,7 @@ class Spark:
 
 @contextmanager
 def running() -> Iterator[dict[str, Engine]]:
-    """Every engine that runs beside Python, by name."""
+    """Every engine that runs in Python's process, by name."""
     with clickhouse.running() as server:
         yield {
             "duckdb": DuckDB(),

@@ -82,7 +82,7 @@ def timestamps_as(spark: SparkSession, kind: str) -> None:
 
 
 def write(frame: DataFrame, target: Path, **options: Any) -> Path:
-    """A frame as one file, without the checksum beside it; double underscores in option names stand for dots."""
+    """Write a frame as one file, without its checksum file; double underscores in option names mean dots."""
     folder = target.with_suffix(".parts")
     writer = frame.coalesce(1).write.mode("overwrite")
     for name, value in options.items():

@@ -1,4 +1,4 @@
-"""Values that a reader sees in a file, held against the filters beside them; nothing of bloomcli is asked."""
+"""Compares the values that a reader finds in a file with the file's filters, without code of bloomcli."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Baselines: what is in them is known, whatever moved; what isn't is new; what no longer holds is dropped."""
+"""Baselines: their findings are known even if files moved, other findings are new, and outdated entries are
+dropped."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def test_what_was_checked_and_not_found_again_is_gone_and_the_rest_is_kept(tmp_p
 
 
 def everything(path: str, entry: Entry) -> bool:
-    """Whether a rule was looked at that looks at all."""
+    """Whether a rule was checked, for rules that are always checked."""
     del path, entry
     return True
 

@@ -1,4 +1,4 @@
-"""What a run looked at: by rule, column, file, and what was asked for."""
+"""What a run checked: by rule, column, file and request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def covers(
     path: str | None = "bloom.toml",
     **part: Any,
 ) -> bool:
-    """Whether a run with such a policy looked at the rule."""
+    """Whether a run with such a policy checked the rule."""
     policy = Policy(path=path, whole=Part(**part))
     return Coverage(policy=policy, columns=columns, require=require, values=values).covers("f", format_, id_, column)
 

@@ -1,4 +1,4 @@
-"""The gate over many files: policy, baseline, samples, both engines; what wasn't looked at is never said fine."""
+"""The gate over many files: policy, baseline, samples, both engines; what wasn't checked never passes."""
 
 from __future__ import annotations
 

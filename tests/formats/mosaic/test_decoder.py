@@ -1,4 +1,4 @@
-"""The process that decodes Mosaic columns: nothing that it prints is seen, and however it ends, an error says so."""
+"""The process that decodes Mosaic columns: its output is discarded, and an error reports any way in which it ends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plain(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def panicking(plain: Path) -> Path:
-    """Text that isn't UTF-8, of which the package says so by a panic."""
+    """Text that isn't UTF-8, which makes the package panic."""
     data = plain.read_bytes().replace(b"value 7", b"val\xff\xff 7", 1)
     path = plain.with_name("panicking.mosaic")
     path.write_bytes(data)

@@ -1,4 +1,5 @@
-"""Seeded mutations of Mosaic files: whatever the bytes, only BloomErrors come out and nothing is left behind."""
+"""Seeded mutations of Mosaic files: for any bytes, the only exceptions are BloomErrors, and no temporary file is
+left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to Mosaic files: probe of every type, what validate finds, dump, and the package that isn't there."""
+"""Mosaic files: probe of every type, findings of validate, dump, and a missing package."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_dump_names_what_is_not_there(path: Path) -> None:
 
 
 def damaged(path: Path, parts: Parts) -> Path:
-    """The parts as a file beside it."""
+    """The parts, written as a file to the same directory."""
     bad = path.with_name("bad.mosaic")
     bad.write_bytes(parts.data())
     return bad
@@ -231,7 +231,7 @@ def test_requiring_filters_names_the_row_groups_without(path: Path) -> None:
 def test_without_the_package_columns_can_not_be_decoded_and_the_rest_works(
     module: str, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It isn't there, or has no native library; another module of the name has no reader."""
+    """The package is missing, or has no native library, or is another module without a reader."""
     (tmp_path / "modules").mkdir()
     (tmp_path / "modules" / "mosaic.py").write_text(module)
     monkeypatch.syspath_prepend(tmp_path / "modules")

@@ -18,7 +18,7 @@ from bloomcli.formats.orc import spec
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """The sample, with a folder for damaged ones beside it."""
+    """The sample, with a folder for damaged copies."""
     return sample(tmp_path)
 
 

@@ -42,7 +42,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def refused(path: Path, column: str, edit: Callable[[File], object], match: str, error: type[BloomError]) -> None:
-    """add refuses the edited file, tells where, and leaves nothing behind."""
+    """`add` refuses the edited file with the location of the damage, and leaves no other file."""
     folder = path.parent / "work"
     folder.mkdir()
     bad = orcfiles.edited(path, folder / "bad", edit)

@@ -1,4 +1,5 @@
-"""Seeded mutations of small ORC files: whatever the bytes, only BloomErrors come out and nothing is left behind."""
+"""Seeded mutations of small ORC files: for any bytes, the only exceptions are BloomErrors, and no temporary file is
+left."""
 
 from __future__ import annotations
 
@@ -145,7 +146,7 @@ def fields(message: Any) -> list[tuple[Any, Any]]:
 
 
 def scramble(random_: random.Random, message: Any) -> None:
-    """A number becomes another one; or an element of a list goes, or is there twice."""
+    """Change a number, or remove or repeat an element of a list."""
     owner, field = random_.choice(fields(message))
     repeated = field.is_repeated
     top = (1 << 32) - 1 if field.cpp_type == field.CPPTYPE_UINT32 else (1 << 64) - 1
@@ -166,7 +167,7 @@ def scramble(random_: random.Random, message: Any) -> None:
 
 
 def drop_or_double(random_: random.Random, message: Any) -> None:
-    """A message in a list goes, is there twice, or changes places."""
+    """Remove, repeat or move a message in a list."""
     lists = [v for f, v in message.ListFields() if f.is_repeated and f.cpp_type == f.CPPTYPE_MESSAGE]
     chosen = random_.choice(lists)
     items = [type(i).FromString(i.SerializeToString()) for i in chosen]

@@ -26,7 +26,7 @@ STOPPED_MAX: Final = 1.0
 
 
 def ran(*arguments: object, code: int | None = None) -> measured.Done:
-    """Run a command by itself, and hold it to the figures."""
+    """Run a command in its own process, and check its time and memory against the limits."""
     found = measured.run(*arguments)
     assert "Traceback" not in found.text
     assert found.memory < MEMORY_MAX, f"{found.memory >> 20} MiB"

@@ -272,7 +272,7 @@ def test_without_a_row_index_nothing_is_known_of_any_stripe(tmp_path: Path, filt
 
 
 def test_of_an_encrypted_column_nothing_is_known_regardless_of_its_mask(tmp_path: Path) -> None:
-    """The statistics beside the encrypted ones are of a column of nulls."""
+    """The unencrypted statistics are those of a column of nulls."""
     masked = orcfiles.write(tmp_path / "f", {"c": pa.array([None] * 9, pa.string()), "i": range(9)})
 
     def encrypt(file: File) -> None:

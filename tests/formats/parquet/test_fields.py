@@ -1,4 +1,4 @@
-"""Footers are patched field by field: what bloom doesn't know stays, in whatever form its headers are."""
+"""Footers are patched field by field: unknown fields stay, in any encoding of their headers."""
 
 from __future__ import annotations
 

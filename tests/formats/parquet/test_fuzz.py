@@ -1,4 +1,4 @@
-"""Seeded mutations of small files: whatever the bytes, only BloomErrors come out and nothing is left behind.
+"""Seeded mutations of small files: for any bytes, the only exceptions are BloomErrors, and no temporary file is left.
 
 What is written with success passes the deep check. `test_fuzz` holds it against what Arrow reads, too, in a process
 of its own: Arrow may be ended by such files.

@@ -1,6 +1,7 @@
-"""Hostile Parquet files: seconds and bounded memory, or a refusal that says why; and nothing that can't be stopped.
+"""Hostile Parquet files: bloom takes seconds and bounded memory, or refuses them with a reason, and can be
+interrupted.
 
-`hostile/README.md` tells of each file.
+`hostile/README.md` describes each file.
 """
 
 from __future__ import annotations

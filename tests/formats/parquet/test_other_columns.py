@@ -60,7 +60,7 @@ def end_of_data(path: Path) -> int:
 
 
 def repeat_a_field(path: Path, row_group: int, column: int, below: int | None = None) -> None:
-    """num_values, or the first of the statistics, is there twice."""
+    """num_values, or the first of the statistics, occurs twice."""
     body, footer = footers.split(path.read_bytes())
     fields = footers.meta(footers.tree(path.read_bytes()), row_group, column)
     if below is not None:
@@ -245,7 +245,7 @@ def test_filters_of_columns_that_the_schema_does_not_have_are_reported(path: Pat
 
 
 def nothing(tree: Fields) -> None:
-    """No values and no bytes: where they would be isn't looked at."""
+    """No values and no bytes: their offset isn't checked."""
     fields = footers.meta(tree, *BAD)
     fields.update(dict.fromkeys((footers.NUM_VALUES, UNCOMPRESSED, COMPRESSED), (I64, 0)))
     fields[footers.DATA_PAGE_OFFSET] = (I64, 1 << 40)

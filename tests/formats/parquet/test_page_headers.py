@@ -31,7 +31,7 @@ def chunk_of(source: CountingSource) -> tuple[ColumnChunk, int]:
 @pytest.mark.parametrize("dictionary", [False, True])
 @pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
 def test_the_headers_of_a_small_chunk_take_one_read(tmp_path: Path, *, dictionary: bool, compression: str) -> None:
-    """Whatever lies behind the chunk."""
+    """Any bytes after the chunk."""
     behind = [f"{i * 7919 % 9973:020}" for i in range(ROWS)]
     table = pa.table({"c": pa.array(range(ROWS), pa.int32()), "behind": behind})
     path = write(tmp_path / "f", table, dictionary=["c"] if dictionary else False, compression=compression)

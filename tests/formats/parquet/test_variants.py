@@ -1,4 +1,4 @@
-"""The 2018 drafts: three headers told apart by their bytes, Murmur3, blocks by mask; written only on request."""
+"""The 2018 drafts: three headers distinguished by their bytes, Murmur3, blocks by mask; written only on request."""
 
 from __future__ import annotations
 

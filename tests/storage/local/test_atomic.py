@@ -259,7 +259,7 @@ def test_attributes_that_get_lost_are_an_error(
 
 
 def fails_later(monkeypatch: pytest.MonkeyPatch, call: str, file: Path, code: int) -> None:
-    """A call that is done, and fails all the same, once the file has its new content."""
+    """A call that succeeds but reports a failure, after the file has its new content."""
     real = getattr(os, call)
 
     def late(*arguments: Any, **named: Any) -> Any:

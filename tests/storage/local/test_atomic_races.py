@@ -1,4 +1,4 @@
-"""Others at the same file: whoever comes at whatever instant, what he writes is never overwritten without a word."""
+"""Concurrent writers of a file: at any instant, nobody's data is overwritten silently."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Others:
         """What he does when we are done."""
 
     def check(self) -> None:
-        """Look at what is there then."""
+        """Read the current content."""
         assert self.file.read_bytes() == OTHERS
         if self.vouched:
             assert self.sidecar.read_bytes() == checksums(OTHERS, 512)

@@ -19,12 +19,12 @@ PARTS = st.sampled_from(["*", "**", "?", "a*", "*.parquet", ".*", "[ab]", "[!a]*
 
 
 def standard(pattern: str) -> set[str]:
-    """What glob matches, without the directory before `**` that old releases name though it isn't there."""
+    """The matches of glob, without the nonexistent directory before `**` that old releases include."""
     return {name for name in glob.glob(pattern, recursive=True) if os.path.lexists(name)}  # noqa: PTH207
 
 
 def never(error: OSError) -> None:
-    """No directory may be told of."""
+    """No directory may be reported."""
     raise AssertionError(error)
 
 

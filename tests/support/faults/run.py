@@ -34,7 +34,7 @@ def _set(scenario: Scenario) -> dict[str, Any]:
 
 
 def _warm(scenario: Scenario, folder: Path) -> None:
-    """Run the command in this process: whatever it imports is there for all children."""
+    """Run the command in this process, so that all children have its imports."""
     from bloomcli.cli import run
 
     scenario.make(folder)

@@ -36,7 +36,7 @@ class Action(IntEnum):
 
 
 class Call(NamedTuple):
-    """A system call, as it is found again in another run."""
+    """A system call, in a form that identifies it in another run."""
 
     number: int
     name: str

@@ -268,7 +268,7 @@ class Trials:
         return fault.call.name in {"unlink", "unlinkat"} and fault.action is Action.ERROR
 
     def _checksums_kept(self, run: Run, folder: Folder) -> bool:
-        """The checksums could not get their name: that is told, and they are beside for the next run."""
+        """The checksums can't be renamed: an error reports it, and they stay next to the file for the next run."""
         return run.code == 3 and ".crc" in run.err + run.out and bool(left(folder))
 
     def _told(self, fault: Fault, run: Run) -> Iterator[Problem]:
@@ -282,7 +282,7 @@ class Trials:
             yield self._problem(fault, "the path isn't told", run)
 
     def _names(self, fault: Fault) -> set[str]:
-        """Paths that may be told: the call's, and those of the files that were named."""
+        """The paths that an error may contain: the call's, and those of the command's files."""
         names = set(fault.call.files.split("\t"))
         return names | {str(self.root / name) for name in (*self.before, *self.after)} | {str(self.root)}
 
@@ -317,7 +317,7 @@ class Trials:
 
 
 def _noise(fault: Fault, run: Run) -> bool:
-    """Python said something of its own, unless there was no memory for whatever a library was doing."""
+    """Whether Python printed a message of its own, unless a library ran out of memory."""
     return "Exception ignored" in run.err and fault.error != errno.ENOMEM
 
 
@@ -331,7 +331,7 @@ def _reasons(fault: Fault) -> tuple[str, ...]:
 
 
 def _named(name: str, told: str) -> bool:
-    """A name is told; digits of temporary names are an asterisk in it."""
+    """A name, with an asterisk for the digits of temporary names."""
     pattern = ".*".join(re.escape(part) for part in name.split("*"))
     return re.search(pattern, told) is not None
 
