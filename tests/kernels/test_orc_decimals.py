@@ -118,6 +118,6 @@ def test_zeros_in_front_of_a_varint_mean_nothing() -> None:
 def test_what_is_out_of_bounds_is_refused(
     first: int, count: int, scales: int, scale: int, out: int, pos: int
 ) -> None:
-    with pytest.raises(ValueError, match=r"can't be|fewer scales"):
+    with pytest.raises(ValueError, match=r"an invalid|fewer scales"):
         kernels.orc_hash_decimals(b"\x02", pos, longs([0] * scales), first, count, scale, 38, bytearray(out))
     assert kernels.orc_hash_decimals(b"", 0, b"", 0, 0, 0, 38, bytearray()) == (0, 0)
