@@ -13,9 +13,9 @@ class Stopped(Exception):
 class Stop:
     """A cancellation flag. Work in other threads checks it after each piece of bounded size."""
 
-    asked: bool = False
+    requested: bool = False
 
     def check(self) -> None:
         """Raise Stopped if cancellation was requested."""
-        if self.asked:
+        if self.requested:
             raise Stopped

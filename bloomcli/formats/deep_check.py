@@ -132,7 +132,7 @@ def side_by_side(
                 yield from first()
         except BaseException:
             if stop is not None:
-                stop.asked = True
+                stop.requested = True
             raise
 
 

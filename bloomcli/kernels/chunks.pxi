@@ -225,7 +225,7 @@ cdef bint _plain_chunk(
     return True
 
 
-def chunks_to_look_at(const unsigned char[::1] data, starts, const int[::1] types, int64_t data_end, int max_depth):
+def chunks_to_check(const unsigned char[::1] data, starts, const int[::1] types, int64_t data_end, int max_depth):
     """Find the chunks of a row group that need a full check, and the filters without a length.
 
     A chunk needs no further check if its metadata can be read; if its pages, filter and page indexes, as far as their

@@ -38,7 +38,7 @@ def passed_over(footer: Footer) -> tuple[list[ChunkPlace], int]:
     count = 0
     for group in range(footer.row_group_count):
         starts = footer.row_group(group).chunks
-        doubtful, unsized = kernels.chunks_to_look_at(
+        doubtful, unsized = kernels.chunks_to_check(
             footer.raw, starts, types, footer.start, parquet_limits.THRIFT_MAX_DEPTH
         )
         looked_at = {*doubtful, *(ordinal for ordinal, _ in unsized)}

@@ -177,7 +177,7 @@ def deep(
                 yield from checks
                 tick(read)
         except BaseException:
-            stop.asked = True
+            stop.requested = True
             raise
 
 

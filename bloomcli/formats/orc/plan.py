@@ -226,7 +226,7 @@ class AddPlan(Change):
                         rebuild(self.footer, self.footer.stripe_footer(stripe), gone, columns, built)
                     )
             except BaseException:
-                stop.asked = True
+                stop.requested = True
                 raise
         yield from layout.tail()
         self._built = Built(

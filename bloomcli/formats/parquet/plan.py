@@ -155,7 +155,7 @@ class AddPlan(Change):
                     yield from following()
                     ahead.begin()
             except BaseException:
-                self._stop.asked = True
+                self._stop.requested = True
                 raise
         yield from self.finish(changes, decoded, ahead.remarks)
 

@@ -41,7 +41,7 @@ def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkPlace]
                 0,
                 f"row_groups[{index}].columns",
             )
-        doubtful, without_length = kernels.chunks_to_look_at(
+        doubtful, without_length = kernels.chunks_to_check(
             footer.raw, chunks, types, footer.start, parquet_limits.THRIFT_MAX_DEPTH
         )
         for ordinal in doubtful:
