@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from bloomcli import limits
@@ -21,7 +21,7 @@ from bloomcli.commands.arguments import names, read_policy
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import checked_options
 from bloomcli.formats.base import SizeRule
-from bloomcli.formats.format import NO_OPTIONS, OptionValues
+from bloomcli.formats.format import OptionValues
 from bloomcli.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class AddOptions(WriteOptions):
     kind: str | None = None
     variant: str | None = None
     mosaic_draft: bool = False
-    format_options: OptionValues = NO_OPTIONS
+    format_options: OptionValues = field(default_factory=dict)
     """Options of single formats, by name. `kind`, `variant` and `mosaic_draft` are some that have arguments too."""
     replace: bool = False
     readers: Sequence[str] = ()
