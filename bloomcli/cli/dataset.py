@@ -66,7 +66,7 @@ def read_named(source: str) -> bytes:
 
 
 def _listed(source: str) -> list[str]:
-    from bloomcli.storage.listing import read_list
+    from bloomcli.storage.names import read_list
 
     # names of files are bytes, and need not be text in the locale
     return read_list(os.fsdecode(read_named(source)).split("\n"))

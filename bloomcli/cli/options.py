@@ -48,7 +48,8 @@ class Output(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """A path as it was named: one that ends with a slash is a directory's."""
-        from bloomcli.storage.listing import is_uri, local_path
+        from bloomcli.storage.local.paths import local_path
+        from bloomcli.storage.names import is_uri
 
         path = local_path(os.fspath(value))
         if is_uri(path) or path.startswith("file:"):
@@ -95,7 +96,7 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
     from bloomcli.formats.registry import open_file
     from bloomcli.hints import listed
     from bloomcli.storage.os_errors import refused
-    from bloomcli.storage.source import open_source
+    from bloomcli.storage.registry import open_source
 
     several = param.multiple
     before, last = "", incomplete

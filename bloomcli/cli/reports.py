@@ -6,14 +6,12 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Final
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.formats.registry import has_magic
-from bloomcli.storage.local.atomic import place
 from bloomcli.storage.os_errors import is_directory, refused, status
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source, write_file
 
 _CHECKSUMS: Final = b"crc\0"
 """How Hadoop's checksum files start."""
@@ -63,7 +61,7 @@ def save(path: str, text: str) -> None:
     data = text.encode("utf-8", "backslashreplace")
     if not _is_stream(path):
         with refused(path):
-            place(Path(path), data, overwrite=True)
+            write_file(path, data, overwrite=True)
         return
     try:
         with open(path, "ab") as stream:  # noqa: PTH123  a path as the user wrote it; appends to redirected output

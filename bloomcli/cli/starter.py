@@ -19,8 +19,8 @@ from bloomcli.model.dataset import FileRow, Status
 from bloomcli.policy.policy_file import NAME, PYPROJECT, find
 from bloomcli.policy.starter import starter
 from bloomcli.report.human import printable
-from bloomcli.storage.local.atomic import place
 from bloomcli.storage.os_errors import is_there, refused
+from bloomcli.storage.registry import write_file
 from bloomcli.validation import gate
 
 _TAKEN: Final = ("columns", "readers", "table_schema", "sample", "seed")
@@ -62,7 +62,7 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
         of_files=chosen.found if chosen.found > len(report.rows) else None,
     )
     with refused(target):
-        place(target, text.encode(), overwrite=False)
+        write_file(target, text.encode(), overwrite=False)
     fails = Counter(finding.id for row in report.rows for finding in row.findings)
     if fails:
         listed = ", ".join(f"{rule} ({count:,})" for rule, count in fails.items())

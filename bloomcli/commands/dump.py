@@ -12,7 +12,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column, FilterDump
 from bloomcli.storage.os_errors import of_file
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 _SHOWN: Final = 8
 

@@ -10,7 +10,7 @@ from bloomcli.commands.options import InspectOptions
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import InspectReport
 from bloomcli.storage.os_errors import of_file
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 
 @of_file

@@ -13,7 +13,7 @@ from bloomcli.formats.answer import Answer, UnitAnswers
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column, Presence, ProbeReport, ValueTotals, Verdict
 from bloomcli.storage.os_errors import of_file
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 from bloomcli.values.literals import Literal, parse
 
 

@@ -14,7 +14,7 @@ from bloomcli.model.dataset import ColumnSeen, SurveyReport
 from bloomcli.model.file import Column, FilterFacts, Finding, Severity
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.os_errors import of_file
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.file import FilterFacts, Finding, Severity, ValidateReport
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.os_errors import of_file
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _MISSING: Final = "value-missing"

@@ -17,7 +17,8 @@ from bloomcli.datasets import task
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport
-from bloomcli.storage.listing import Listed, expand
+from bloomcli.storage.base import Listed
+from bloomcli.storage.listing import expand
 
 
 class Engine(Protocol):

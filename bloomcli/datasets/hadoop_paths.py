@@ -14,7 +14,8 @@ import re
 from typing import Final
 
 from bloomcli.errors import UnsupportedError
-from bloomcli.storage.listing import is_uri, local_path
+from bloomcli.storage.local.paths import local_path
+from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import is_directory, is_there
 
 _READABLE: Final = ("abfs", "abfss", "gs", "gcs", "hdfs", "s3", "viewfs")

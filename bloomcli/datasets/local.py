@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from bloomcli.commands.progress import cores
 from bloomcli.concurrency.signals import terminable
@@ -14,8 +13,8 @@ from bloomcli.datasets import task as work
 from bloomcli.datasets.pool import OnFewer, Rows
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.storage.local.temporary import sweep
 from bloomcli.storage.os_errors import refused
+from bloomcli.storage.registry import sweep_for
 
 
 def run(
@@ -87,15 +86,14 @@ def _threads(sizes: Sequence[int], jobs: int, processes: int) -> list[int]:
     return [max(least, round(size * jobs / total)) for size in sizes]
 
 
-def targets(tasks: Sequence[Task]) -> set[Path]:
-    """The directories of the files that the tasks write."""
-    return {Path(t.output or t.path).parent for t in tasks if t.row is None and (t.output is not None or t.in_place)}
+def targets(tasks: Sequence[Task]) -> list[str]:
+    """The files that the tasks write."""
+    return [t.output or t.path for t in tasks if t.row is None and (t.output is not None or t.in_place)]
 
 
 def _sweep(tasks: Sequence[Task]) -> None:
     """Remove temporary files that killed runs left in the directories of the tasks' outputs."""
-    for folder in targets(tasks):
-        sweep(folder)
+    sweep_for(targets(tasks))
 
 
 def run_isolated(tasks: dict[int, Task]) -> Rows:

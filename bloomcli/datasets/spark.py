@@ -30,8 +30,9 @@ from bloomcli.datasets.packing import pack, parts_for
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.storage.listing import Listed, expand
-from bloomcli.storage.local.temporary import sweep, temporaries
+from bloomcli.storage.base import Listed
+from bloomcli.storage.listing import expand
+from bloomcli.storage.registry import sweep_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -152,14 +153,13 @@ def run(tasks: Sequence[Task], session: SparkSession) -> DatasetReport:
     parts = parts_for(numbered, _size, cores)
     packs = [Pack(tuple(p)) for p in pack(numbered, _size, parts)]
     command = tasks[0].command
-    folders = local.targets(tasks)
-    for folder in folders:
-        sweep(folder)
+    written = local.targets(tasks)
+    sweep_for(written)
     try:
         with _importable(context), _job(context, f"bloom {command}: {len(tasks):,} files"):
             rows = _collect(context, packs)
     finally:
-        _sweep_after(folders)
+        _sweep_after(written)
     return DatasetReport(
         command=command,
         engine="spark",
@@ -319,14 +319,11 @@ def _stamp(task: Task) -> tuple[int, ...] | None:
     return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
 
 
-def _sweep_after(folders: set[Path]) -> None:
+def _sweep_after(written: Sequence[str]) -> None:
     """Remove temporary files of attempts that were killed, once these have ended."""
     deadline = time.monotonic() + _LAST_WRITERS_SECONDS
-    for folder in folders:
-        sweep(folder)
-        while temporaries(folder) and time.monotonic() < deadline:
-            time.sleep(0.1)
-            sweep(folder)
+    while sweep_for(written) and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def _java_error() -> type[Exception]:

@@ -22,8 +22,9 @@ from bloomcli.errors import BloomError, UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.file import FilterFacts
 from bloomcli.policy.policy import matches
-from bloomcli.storage.listing import Listed, expand
-from bloomcli.storage.source import open_source
+from bloomcli.storage.base import Listed
+from bloomcli.storage.listing import expand
+from bloomcli.storage.registry import open_source
 
 _MODES: Final = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 _PARTS: Final = 32

@@ -32,7 +32,8 @@ from bloomcli.errors import BloomError, UnknownFormat, UsageError, WriteError
 from bloomcli.formats.registry import known_suffix
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
 from bloomcli.model.file import ChangeReport, FilterFacts, InspectReport, ProbeReport, ValidateReport
-from bloomcli.storage.listing import Listed, spelling
+from bloomcli.storage.base import Listed
+from bloomcli.storage.listing import spelling
 from bloomcli.storage.os_errors import hint, reason, refused
 
 if TYPE_CHECKING:

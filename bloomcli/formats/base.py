@@ -16,9 +16,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
 from bloomcli.model.file import Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
-from bloomcli.storage.base import Piece as Piece  # noqa: PLC0414  until its users follow
-from bloomcli.storage.base import Pieces as Pieces  # noqa: PLC0414  until its users follow
-from bloomcli.storage.base import Source
+from bloomcli.storage.base import Pieces, Source
 from bloomcli.values.literals import Literal
 
 

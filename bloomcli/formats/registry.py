@@ -11,7 +11,7 @@ from bloomcli.errors import CorruptFile, UnknownFormat
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.format import Format, Magic, enumerated
 from bloomcli.formats.records import formats, installed_formats, own_formats
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 
 def known_suffix(path: str) -> bool:

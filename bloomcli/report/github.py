@@ -19,7 +19,7 @@ from bloomcli.report.locations import finding_location
 from bloomcli.report.paths import relative_path
 from bloomcli.report.verdict import baseline, excluded, sentence, unchecked, verdict
 from bloomcli.rules import rule
-from bloomcli.storage.listing import is_uri
+from bloomcli.storage.names import is_uri
 
 SHOWN: Final = 10
 """Annotations of one level that GitHub shows per step."""

@@ -8,7 +8,8 @@ from posixpath import join, normpath
 from typing import Final
 from urllib.parse import quote
 
-from bloomcli.storage.listing import is_uri, local_path
+from bloomcli.storage.local.paths import local_path
+from bloomcli.storage.names import is_uri
 
 _PATH_SAFE: Final = "/@!$&'()*+,;=~"
 """Characters that need no encoding in any segment of a path. A colon in the first segment would look like a

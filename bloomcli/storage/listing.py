@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bloomcli.errors import BloomError
-from bloomcli.storage.base import Listed as Listed  # noqa: PLC0414  until its users follow
-from bloomcli.storage.base import Store, unlisted
-from bloomcli.storage.local.paths import local_path as local_path  # noqa: PLC0414  until its users follow
-from bloomcli.storage.names import is_uri as is_uri  # noqa: PLC0414  until its users follow
-from bloomcli.storage.names import read_list as read_list  # noqa: PLC0414  until its users follow
+from bloomcli.storage.base import Listed, Store, unlisted
 from bloomcli.storage.os_errors import refused
 from bloomcli.storage.registry import store_of
 

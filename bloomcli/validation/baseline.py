@@ -19,7 +19,9 @@ from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.file import Finding
 from bloomcli.policy.globs import relative_to_base
 from bloomcli.rules import RULES
-from bloomcli.storage.listing import is_uri, local_path, spelling
+from bloomcli.storage.listing import spelling
+from bloomcli.storage.local.paths import local_path
+from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import hint, read_file, reason, refused
 
 _SCHEMA: Final = "bloom/baseline/2"
@@ -213,7 +215,7 @@ def text(baseline: Baseline) -> str:
 
 def save(baseline: Baseline) -> None:
     """Write the file, atomically. Raises WriteError."""
-    from bloomcli.storage.local.atomic import place as write_whole
+    from bloomcli.storage.registry import write_file
 
     with refused(baseline.path):
-        write_whole(Path(baseline.path), text(baseline).encode(), overwrite=True)
+        write_file(baseline.path, text(baseline).encode(), overwrite=True)

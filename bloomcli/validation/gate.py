@@ -22,9 +22,9 @@ from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import Finding
 from bloomcli.model.gate import GateReport, Sample
 from bloomcli.policy.policy import Policy
-from bloomcli.storage.listing import Listed
+from bloomcli.storage.base import Listed
 from bloomcli.storage.os_errors import is_there
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
     from bloomcli.validation import baseline as known

@@ -19,7 +19,8 @@ from bloomcli.datasets.task import Task
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Presence
-from bloomcli.storage.listing import Listed, expand
+from bloomcli.storage.base import Listed
+from bloomcli.storage.listing import expand
 from bloomcli.storage.local.source import LocalSource
 
 ID = {"columns": ("id",)}

@@ -14,7 +14,7 @@ from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import idl, whole
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
-from bloomcli.storage.source import open_source
+from bloomcli.storage.registry import open_source
 
 FIXTURES = sorted((fuzzing.ROOT / "fixtures" / "parquet").glob("*.parquet"))
 UNUSUAL = {

@@ -225,7 +225,7 @@ class _Contract:
         from bloomcli.errors import BloomError
         from bloomcli.formats.registry import open_file
         from bloomcli.hints import listed
-        from bloomcli.storage.source import open_source
+        from bloomcli.storage.registry import open_source
 
         self._begin(f"columns of {path.name}")
         with contextlib.suppress(BloomError), _limits(self.seconds, self.memory), open_source(str(path)) as source:

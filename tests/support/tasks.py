@@ -19,7 +19,7 @@ from bloomcli.datasets import task
 from bloomcli.datasets.engine import choose_engine, plan_files
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import DatasetReport
-from bloomcli.storage.listing import Listed
+from bloomcli.storage.base import Listed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.model.file import Column
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
 

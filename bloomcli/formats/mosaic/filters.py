@@ -9,7 +9,7 @@ from itertools import groupby
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.mosaic.filter_header import LoadedFilter, bitset_bytes, load
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 
 class Filters:

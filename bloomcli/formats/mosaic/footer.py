@@ -27,7 +27,7 @@ from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.schema import MosaicColumn, Schema, read_schema
 from bloomcli.formats.mosaic.spec import Cursor
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 _LEAST_BUCKET: Final = 11
 _LEAST_STATISTICS: Final = 2

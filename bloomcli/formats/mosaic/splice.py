@@ -20,8 +20,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.filter_header import in_data, load, problem, write_header
 from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
-from bloomcli.storage.base import KeptRange, Piece
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import KeptRange, Piece, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.streams import ByteStream, Presence, Runs, byte_runs, integers
 from bloomcli.formats.orc.timestamps import Moments
 from bloomcli.formats.orc.zones import writer_zone
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}

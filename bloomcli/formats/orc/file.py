@@ -17,7 +17,7 @@ from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.model.file import Column, FilterFacts, FilterSummary
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
 _PROBED: Final = values.READABLE | {"BOOLEAN", "UNION"}

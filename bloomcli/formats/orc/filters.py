@@ -12,7 +12,7 @@ from bloomcli.formats.orc import spec, values
 from bloomcli.formats.orc.filter_header import KINDS, LoadedStream, load, problem
 from bloomcli.formats.orc.filterable import reasons_against
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 
 class Location(NamedTuple):

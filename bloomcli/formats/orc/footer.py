@@ -20,7 +20,7 @@ from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.compression import Codec, codec_of, next_print
 from bloomcli.formats.orc.schema import OrcType, read_types
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 _HINT: Final = "the file is cut off or damaged; get it from its source again"
 

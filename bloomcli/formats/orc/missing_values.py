@@ -15,7 +15,7 @@ from bloomcli.formats.orc.column_reader import Taken
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.sample_values import ShownValues
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.splice import Layout, kept_bytes
 from bloomcli.model.file import FilterChange
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 FOOTER_GROWTH: Final = 64
 """Bytes by which a footer may grow for each entry that changes, at most."""

@@ -13,7 +13,7 @@ from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, REPEATED, TIMESTA
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import ByteStream, byte_runs, integers
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 from bloomcli.values import calendar
 
 _MOST_SHOWN: Final = 1024

@@ -17,7 +17,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
 from bloomcli.formats.orc.footer import Stream, Stripe
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 _PLAIN_CHUNK: Final = 256 << 10
 """Bytes at hand at a time where nothing is compressed: they stay in the processor's cache."""

@@ -28,7 +28,7 @@ from bloomcli.formats.orc.column_reader import TIMESTAMPS, ColumnReader, Taken, 
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model.file import Column
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG", "DATE")

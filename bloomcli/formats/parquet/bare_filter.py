@@ -15,7 +15,7 @@ from bloomcli.formats.parquet import variants
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, unknown_kind
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.model.file import Column, FilterDump, FilterFacts, Finding, Severity
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
 _COLUMN = Column(path="(filter)", index=0, physical="BYTE_ARRAY")

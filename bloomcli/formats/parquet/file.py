@@ -19,7 +19,7 @@ from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import Footer, read_footer
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts, Finding
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal, excluded_by
 
 

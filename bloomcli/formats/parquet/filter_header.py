@@ -19,7 +19,7 @@ from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_header
 from bloomcli.model.file import ColumnChunk
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 _ONE_READ_BYTES: Final = 8 << 20
 """Larger filters are read in two reads, so that their bits aren't copied."""

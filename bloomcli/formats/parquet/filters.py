@@ -8,7 +8,7 @@ from functools import cached_property
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load, load_header
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer
 from bloomcli.model.file import ColumnChunk
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 
 class Filters:

@@ -17,7 +17,7 @@ from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Place, Struct
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 _INDEXES: Final = ("column_index", "offset_index")
 _INTEGER_BOUNDS: Final = ("INT32", "INT64")

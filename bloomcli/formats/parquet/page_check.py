@@ -15,7 +15,7 @@ from bloomcli.formats.parquet.page_header import DATA_PAGES, PageHeader
 from bloomcli.formats.parquet.page_windows import Packed, raw_windows
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, MOST_GROWTH, ChunkReader
 from bloomcli.model.file import ColumnChunk
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 _ZSTD_SKIPPED: Final = tuple(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))
 _STARTS: Final = {"GZIP": (b"\x1f\x8b",), "ZSTD": (b"\x28\xb5\x2f\xfd", *_ZSTD_SKIPPED)}

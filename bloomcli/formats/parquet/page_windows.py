@@ -16,7 +16,7 @@ from bloomcli.formats.parquet import codecs
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer, CodecError
 from bloomcli.formats.parquet.spec import Place
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 _WINDOW: Final = 1 << 20
 

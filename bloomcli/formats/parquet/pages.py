@@ -21,7 +21,7 @@ from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, Packed, is_large
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.model.file import ColumnChunk
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 WINDOW: Final = 1 << 20
 HEADER_WINDOW: Final = 512

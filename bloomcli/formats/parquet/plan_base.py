@@ -20,8 +20,7 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, write_header
 from bloomcli.model.file import FilterChange
-from bloomcli.storage.base import Pieces, PlacedBytes
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Pieces, PlacedBytes, Source
 
 HEADER_BOUND: Final = 32
 """Bytes of a filter's header, at most."""

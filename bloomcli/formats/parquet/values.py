@@ -21,7 +21,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.encodings import Slice, slices, width_of
 from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal, kind_of
 
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}

@@ -21,7 +21,7 @@ from bloomcli.formats.parquet.footer import ChunkPlace, Footer
 from bloomcli.formats.parquet.spec import Place
 from bloomcli.formats.parquet.variants import parse_header
 from bloomcli.hints import removing
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 _HINT: Final = "the file is damaged; get it from its source again"
 

@@ -187,6 +187,3 @@ def _sync_directory(directory: Path) -> None:
     except OSError as error:
         if error.errno not in _NO_DIRECTORY_SYNC:
             raise
-
-
-place = write_file

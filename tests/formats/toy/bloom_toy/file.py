@@ -14,7 +14,7 @@ from bloomcli.formats.answer import Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterFile, Plan, SizeRule, Spread, Tick
 from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
 from bloomcli.model.file import Column, FilterDump, FilterFacts, Finding, Severity
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
 

@@ -11,8 +11,7 @@ from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Built, Carried, SizeRule, Tick
 from bloomcli.model.file import Column, FilterChange
-from bloomcli.storage.base import KeptRange, Pieces
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import KeptRange, Pieces, Source
 
 Build = Callable[[], tuple[SplitBlockFilter, FilterChange]]
 

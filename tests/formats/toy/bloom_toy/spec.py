@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bloomcli.errors import CorruptFile
-from bloomcli.storage.source import Source
+from bloomcli.storage.base import Source
 
 MAGIC = b"TOYF"
 INTEGER, TEXT = "INTEGER", "TEXT"
