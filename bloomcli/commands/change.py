@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
+from typing import NamedTuple
 
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.errors import BloomError, UsageError
@@ -21,8 +22,7 @@ from bloomcli.storage.registry import preload_writing, store_of
 preload_writing()  # a dataset's worker processes are forked once this is imported: they need not import it again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(NamedTuple):
     """Where a changed file goes. Exactly one of `output` and `in_place`, unless it is a dry run."""
 
     output: str | os.PathLike[str] | None = None
@@ -58,8 +58,7 @@ class Target:
         return store_of(output).destination(output, path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRequest:
+class ChangeRequest(NamedTuple):
     """A command and its options, for any file: what add, remove and fold don't share."""
 
     command: str
@@ -117,7 +116,7 @@ def change_where_needed(
             state = _state(store, file, order, os.fspath(target.output))
             if state is _Output.MADE:
                 return "the output is there already"
-            target = replace(target, overwrite=state is _Output.STALE)
+            target = target._replace(overwrite=state is _Output.STALE)
         reason, plan = order.done(file), None
         if reason is None and order.idle is not None:
             plan = order.plan(file)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 
 class Stopped(Exception):
     """The work was cancelled because its caller has stopped."""
 
 
-@dataclass(slots=True)
 class Stop:
     """A cancellation flag. Work in other threads checks it after each piece of bounded size."""
 
-    requested: bool = False
+    __slots__ = ("requested",)
+
+    def __init__(self) -> None:
+        self.requested = False
 
     def check(self) -> None:
         """Raise Stopped if cancellation was requested."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
+
+from bloomcli.concurrency.cancellation import Stopped
 
 T = TypeVar("T")
 
@@ -19,6 +20,45 @@ REFUSED: Final = (
     "there may be"
 )
 """The remark in the report of a command that ran with fewer threads."""
+
+
+class Future(Generic[T]):
+    """The result of work in a pool, which may not be there yet.
+
+    `concurrent.futures.Future` takes 4 ms to import, most of it for `logging`.
+    """
+
+    def __init__(self) -> None:
+        self._finished = threading.Event()
+        self._value: T
+        self._error: BaseException | None = None
+
+    def done(self) -> bool:
+        """Whether the work has ended, or was cancelled."""
+        return self._finished.is_set()
+
+    def result(self) -> T:
+        """Wait for the work, and return what it returned, or raise what it raised; Stopped if it was cancelled."""
+        self._finished.wait()
+        if self._error is None:
+            return self._value
+        try:
+            raise self._error
+        finally:
+            del self  # an error has this frame in its traceback, and the frame must not have the error
+
+    def run(self, work: Callable[[], T]) -> None:
+        """Do the work, in the thread that calls this."""
+        try:
+            self._value = work()
+        except BaseException as error:  # noqa: BLE001  `result` raises it
+            self._error = error
+        self._finished.set()
+
+    def cancel(self) -> None:
+        """Give up work that hasn't started."""
+        self._error = Stopped()
+        self._finished.set()
 
 
 class Threads:
@@ -68,7 +108,8 @@ class Threads:
         In a pool without threads, this call does the work, after the work that was submitted before it.
         """
         while not self._threads and not future.done():
-            _do(*self._waiting.popleft())
+            first, work = self._waiting.popleft()
+            first.run(work)
         return future.result()
 
     def close(self) -> None:
@@ -92,15 +133,6 @@ class Threads:
                 self._idle -= 1
                 if not self._waiting:
                     return
-                item = self._waiting.popleft()
-            _do(*item)
-            del item  # drop the reference: a result may be large, and belongs to the caller
-
-
-def _do(future: Future[Any], work: Callable[[], Any]) -> None:
-    try:
-        result = work()
-    except BaseException as error:  # noqa: BLE001  `result` raises it
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+                future, work = self._waiting.popleft()
+            future.run(work)
+            del future, work  # drop the references: a result may be large, and belongs to the caller

@@ -21,7 +21,7 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.base import DeepCheck, Tick
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from bloomcli.concurrency.threads import Future
 
 _WINDOW: Final = 1 << 20
 """Bytes of filters that are compared at a time."""

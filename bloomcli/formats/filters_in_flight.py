@@ -13,11 +13,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from functools import partial
 from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from bloomcli import limits
-from bloomcli.concurrency.threads import REFUSED, Threads
+from bloomcli.concurrency.threads import REFUSED, Future, Threads
 
 T = TypeVar("T")
 
@@ -83,9 +83,7 @@ class Ahead(Generic[T]):
             with self._lock:
                 self._used += job.bytes
                 self.peak = max(self.peak, self._used)
-            future = self._threads.submit(job.build)
-            future.add_done_callback(lambda done, room=job.bytes: self._done(done, room))  # type: ignore[misc]
-            self._running.append(future)
+            self._running.append(self._threads.submit(partial(self._build, job)))
             self._next = next(self._jobs, None)
 
     @property
@@ -122,12 +120,12 @@ class Ahead(Generic[T]):
         """Some job has failed; taking the results will raise why."""
         return self._failed
 
-    def _done(self, future: Future[T], room: int) -> None:
-        if future.cancelled():
-            return
-        if future.exception() is not None:
+    def _build(self, job: Job[T]) -> T:
+        try:
+            result = job.build()
+        except BaseException:
             self._failed = True
-            return
-        held = self._held(future.result())
+            raise
         with self._lock:
-            self._used += held - room
+            self._used += self._held(result) - job.bytes
+        return result

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -53,19 +54,18 @@ class Head(NamedTuple):
     figures: bool = False
 
 
-@dataclass(slots=True)
 class Grid:
     """A table. Each row has as many cells as there are heads."""
 
-    heads: tuple[Head, ...]
-    rows: list[tuple[Cell, ...]] = field(default_factory=list)
+    def __init__(self, heads: tuple[Head, ...], rows: Sequence[tuple[Cell, ...]] = ()) -> None:
+        self.heads = heads
+        self.rows = list(rows)
 
     def add(self, *cells: Cell | str) -> None:
         """Append a row."""
         self.rows.append(tuple(c if isinstance(c, Cell) else Cell(c) for c in cells))
 
 
-@dataclass(frozen=True, slots=True)
 class Gap:
     """An empty line."""
 

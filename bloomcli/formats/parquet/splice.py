@@ -19,7 +19,6 @@ stay in the file, unused: pages can't move.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -42,8 +41,7 @@ class Edit(NamedTuple):
     new: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Splice:
+class Splice(NamedTuple):
     """The layout of the new file: ranges of the old body, then new filters, then the footer and its tail."""
 
     keep: tuple[tuple[int, int], ...]
@@ -51,9 +49,9 @@ class Splice:
     filter_bytes: int
     """Headers and bitsets of the new filters, written behind the copied ranges."""
     footer: bytes
-    unreclaimed: int = 0
+    unreclaimed: int
     """Bytes of filters that are no longer used but could not be cut out."""
-    offsets: dict[ChunkPlace, int] = field(default_factory=dict)
+    offsets: dict[ChunkPlace, int]
     """Where each new filter starts in the new file."""
 
     @property

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from bloomcli.concurrency.threads import Threads
+from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.storage.local.copying import Copier
 from bloomcli.storage.local.source import LocalSource
 

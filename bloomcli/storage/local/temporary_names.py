@@ -8,10 +8,8 @@ NEW and OLD are marks (see `mark`) of the two files. Names end at 255 bytes, so 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import secrets
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -37,6 +35,8 @@ def mark(info: os.stat_result | Fingerprint) -> str:
 
     Renaming the file doesn't change it, nor does a restart of the machine.
     """
+    import hashlib  # takes 2 ms, and only an exchange needs it
+
     if isinstance(info, os.stat_result):
         info = Fingerprint(size=info.st_size, mtime_ns=info.st_mtime_ns, inode=info.st_ino)
     text = f"{info.inode} {info.size} {info.mtime_ns}"
@@ -46,7 +46,7 @@ def mark(info: os.stat_result | Fingerprint) -> str:
 def temporary_name(final: Path, marks: Marks | None = None) -> Path:
     """A hidden name in the directory of a file, which no other run has chosen."""
     marked = "" if marks is None else f"-{marks.new}-{marks.old}"
-    return final.with_name(f".{final.name[:_NAME_CHARACTERS]}.bloom-{secrets.token_hex(6)}{marked}.tmp")
+    return final.with_name(f".{final.name[:_NAME_CHARACTERS]}.bloom-{os.urandom(6).hex()}{marked}.tmp")
 
 
 def is_temporary(name: str) -> bool:
