@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.checks.reader_faults import Fault, TypeFaults, lose, titles
-from bloomcli.model.file import Column, Finding, Severity
+from bloomcli.model.file import Column, Severity
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.rules.reader_types import SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import everyone, evidence, evidence_text, named, superseded
@@ -61,16 +61,14 @@ class Readers:
         )
 
     def _counts(self, fault: Fault, column: Column) -> bool:
-        finding = Finding(id=fault.rule, severity=fault.severity, message=fault.message, column=column.path)
-        return self._rules.judge(finding).counts
+        return self._rules.counts(fault.rule, fault.severity, column.path)
 
     def smallest(self) -> int:
         """Bytes of the smallest filter that all readers probe correctly."""
         return limits.FILTER_MIN_BYTES * (2 if self._of_two_blocks() else 1)
 
     def _of_two_blocks(self) -> list[Reader]:
-        finding = Finding(id=SINGLE_BLOCK, severity=Severity.ERROR, message="")
-        if not self._rules.judge(finding).counts:
+        if not self._rules.counts(SINGLE_BLOCK, Severity.ERROR):
             return []
         return [who for who in self.who if SINGLE_BLOCK in who.wrong_about]
 

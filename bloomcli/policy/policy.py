@@ -99,11 +99,26 @@ class FilePolicy(NamedTuple):
 
     def judge(self, finding: Finding) -> Finding:
         """Return the finding with the policy's severity, and with the reason if its rule is switched off."""
-        off = self.off.get(finding.id)
+        severity = self.severity.get(finding.id, finding.severity)
+        return replace(finding, severity=severity, off=self._reason_off(finding.id, finding.column))
+
+    def counts(self, rule: str, severity: Severity, column: str | None = None) -> bool:
+        """Return whether a finding would make `validate` fail, as `Finding.counts` does after `judge`.
+
+        Args:
+            rule: the rule's id.
+            severity: the finding's severity; the policy may have another one.
+            column: the leaf path of the finding's column.
+        """
+        return self.severity.get(rule, severity) is not Severity.NOTE and self._reason_off(rule, column) is None
+
+    def _reason_off(self, rule: str, column: str | None) -> str | None:
+        """Return why the rule is switched off, None if it isn't."""
+        off = self.off.get(rule)
         for part in self.columns:
-            if finding.column is not None and finding.id in part.off and matches(part.names, finding.column):
-                off = part.off[finding.id]
-        return replace(finding, severity=self.severity.get(finding.id, finding.severity), off=off)
+            if column is not None and rule in part.off and matches(part.names, column):
+                off = part.off[rule]
+        return off
 
 
 def matches(names: Iterable[str], column: str) -> bool:
