@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from bloomcli.model.file import Finding
+    from bloomcli.model.validate import Finding
 
 
 class BloomError(Exception):

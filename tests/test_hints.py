@@ -15,7 +15,7 @@ import bloomcli
 from bloomcli.cli import run
 from bloomcli.formats.records import format_named
 from bloomcli.hints import folding
-from bloomcli.model.file import Finding
+from bloomcli.model.validate import Finding
 
 
 def follow(path: Path, finding: Finding) -> int:

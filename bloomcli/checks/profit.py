@@ -9,7 +9,8 @@ from typing import Any, Final
 from bloomcli.checks import group_ranges
 from bloomcli.formats.base import FilterFile, Spread
 from bloomcli.hints import removing
-from bloomcli.model.file import Column, Finding, Severity
+from bloomcli.model.file import Column, Severity
+from bloomcli.model.validate import Finding
 from bloomcli.rules.readers import reader
 from bloomcli.values.literals import decode_bound
 

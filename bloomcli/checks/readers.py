@@ -15,11 +15,13 @@ from bloomcli.checks.reader_faults import TypeFaults, look, lose, titles
 from bloomcli.formats.answer import Answer
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.records import format_named
-from bloomcli.model.file import Column, FilterFacts, Finding, Presence, Severity
+from bloomcli.model.file import Column, FilterFacts, Presence, Severity
+from bloomcli.model.validate import Finding
 from bloomcli.rules.reader_types import INTERVAL, ISSUE, NEGATIVE_ZERO, SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import evidence_text
 from bloomcli.rules.readers import named as known
-from bloomcli.values.literals import Literal, kind_of
+from bloomcli.values.column_types import kind_of
+from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
     from bloomcli.policy.table_schema import TableSchema

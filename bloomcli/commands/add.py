@@ -17,7 +17,8 @@ from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import for_old_readers, refuse_foreign
 from bloomcli.formats.base import Chosen, FilterFile, Plan, SizeRule
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
-from bloomcli.model.file import ChangeReport, Column, FilterFacts
+from bloomcli.model.change import ChangeReport
+from bloomcli.model.file import Column, FilterFacts
 from bloomcli.policy.policy import FilePolicy, Policy
 
 

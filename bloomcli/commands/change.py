@@ -13,7 +13,7 @@ from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.formats.base import Built, FilterFile, Plan
 from bloomcli.formats.registry import open_file
-from bloomcli.model.file import ChangeReport
+from bloomcli.model.change import ChangeReport
 from bloomcli.storage.base import KeptRange, Kind, Pieces, Source, Store
 from bloomcli.storage.managed_tables import reason_against
 from bloomcli.storage.os_errors import of_file

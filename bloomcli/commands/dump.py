@@ -10,7 +10,8 @@ from bloomcli.commands.columns import excluded, select
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.model.file import Column, FilterDump
+from bloomcli.model.file import Column
+from bloomcli.model.inspect import FilterDump
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source
 

@@ -12,7 +12,7 @@ from bloomcli.commands.options import FPP, FoldOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.targets import target_of
 from bloomcli.formats.base import FilterFile, Plan
-from bloomcli.model.file import ChangeReport
+from bloomcli.model.change import ChangeReport
 from bloomcli.policy.policy import FilePolicy
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bloomcli.commands.columns import indexes
 from bloomcli.commands.options import InspectOptions
 from bloomcli.formats.registry import open_file
-from bloomcli.model.file import InspectReport
+from bloomcli.model.inspect import InspectReport
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source
 

@@ -11,7 +11,8 @@ from bloomcli.commands.values import Value, texts
 from bloomcli.errors import LiteralError, UsageError
 from bloomcli.formats.answer import Answer, UnitAnswers
 from bloomcli.formats.registry import open_file
-from bloomcli.model.file import Column, Presence, ProbeReport, ValueTotals, Verdict
+from bloomcli.model.file import Column, Presence
+from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.values.literals import Literal, parse

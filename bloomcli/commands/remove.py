@@ -11,7 +11,7 @@ from bloomcli.commands.options import RemoveOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.targets import target_of
 from bloomcli.formats.base import FilterFile
-from bloomcli.model.file import ChangeReport
+from bloomcli.model.change import ChangeReport
 
 
 def request(options: RemoveOptions) -> ChangeRequest:

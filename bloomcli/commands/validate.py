@@ -21,7 +21,8 @@ from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.model.file import FilterFacts, Finding, Severity, ValidateReport
+from bloomcli.model.file import FilterFacts, Severity
+from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source

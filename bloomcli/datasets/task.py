@@ -31,13 +31,17 @@ from bloomcli.commands.progress import Progress
 from bloomcli.errors import BloomError, UnknownFormat, UsageError, WriteError
 from bloomcli.formats.registry import known_suffix
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
-from bloomcli.model.file import ChangeReport, FilterFacts, InspectReport, ProbeReport, ValidateReport
+from bloomcli.model.file import FilterFacts
 from bloomcli.storage.base import Listed
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.os_errors import hint, reason, refused
 
 if TYPE_CHECKING:
     from bloomcli.commands.change import ChangeRequest
+    from bloomcli.model.change import ChangeReport
+    from bloomcli.model.inspect import InspectReport
+    from bloomcli.model.probe import ProbeReport
+    from bloomcli.model.validate import ValidateReport
 
 OTHER_KIND: Final = "not a file of a known format"
 """Why a file that was found in a directory is skipped, whatever the command."""

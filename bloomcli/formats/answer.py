@@ -27,9 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from bloomcli.model.file import BitTrail, Presence
+from bloomcli.model.file import Presence
+
+if TYPE_CHECKING:
+    from bloomcli.model.probe import BitTrail
 
 ENCRYPTED: Final = "the column is encrypted"
 ONLY_NULLS: Final = "only nulls"
@@ -161,6 +164,8 @@ def answer(facts: UnitFacts, lookup: Lookup, stats_skip: bool | None, *, explain
 
 
 def _trail(bits: Bits, lookup: Lookup) -> Iterator[BitTrail]:
+    from bloomcli.model.probe import BitTrail
+
     for encoded, value in zip(lookup.encodings, lookup.hashes, strict=True):
         block, places, present = bits.trail(value)
         yield BitTrail(hashed=encoded, hash=value, block=block, bits=places, present=present)

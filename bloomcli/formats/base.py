@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Sequence
-from typing import ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
-from bloomcli.model.file import Column, FilterChange, FilterDump, FilterFacts, FilterSummary, Finding
+from bloomcli.model.file import Column, FilterFacts
 from bloomcli.storage.base import Pieces, Source
-from bloomcli.values.literals import Literal
+
+if TYPE_CHECKING:
+    from bloomcli.model.change import FilterChange
+    from bloomcli.model.inspect import FilterDump, FilterSummary
+    from bloomcli.model.validate import Finding
+    from bloomcli.values.literals import Literal
 
 
 class SizeRule(NamedTuple):
@@ -148,6 +153,8 @@ class Carried:
 
     def leaving_out(self, columns: Sequence[Column]) -> Self:
         """Also report the columns that globs left out."""
+        from bloomcli.model.change import FilterChange
+
         if isinstance(columns, Chosen):
             self._left_out = tuple(
                 FilterChange(

@@ -10,12 +10,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Container, Iterator, Sequence
 from itertools import islice
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, SizeRule, Tick
 from bloomcli.formats.records import format_named
-from bloomcli.model.file import Column, FilterDump, FilterFacts, Finding
+from bloomcli.model.file import Column, FilterFacts
+
+if TYPE_CHECKING:
+    from bloomcli.model.inspect import FilterDump
+    from bloomcli.model.validate import Finding
 
 
 class Filters(Protocol):
@@ -114,6 +118,8 @@ class LocatedFile(FilterFile):
 
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
         """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
+        from bloomcli.model.inspect import FilterDump
+
         self._refuse_unknown_unit(row_group, stripe)
         location = self.filters.location(column.index, row_group, stripe)
         if location is None:

@@ -1,7 +1,8 @@
 """The reports that commands return: frozen dataclasses, without behaviour beyond derived figures.
 
-`file` has the reports on one file, `dataset` those on many files, `gate` that of `validate` on many files. This
-package exports every name, and imports a module when one of its names is first used.
+`inspect`, `probe`, `change` and `validate` have the reports on one file, `dataset` those on many
+files, `gate` that of `validate` on many files. This package exports every name, and imports a module when one of its
+names is first used.
 """
 
 from __future__ import annotations
@@ -10,28 +11,52 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bloomcli.model.change import ChangeReport, FilterChange
     from bloomcli.model.dataset import ColumnSeen, DatasetReport, FileRow, Status, SurveyReport, gravest
     from bloomcli.model.file import (
-        BitTrail,
-        ChangeReport,
         Column,
         ColumnChunk,
-        FilterChange,
-        FilterDump,
         FilterFacts,
-        FilterSummary,
-        Finding,
-        InspectReport,
         Presence,
-        ProbeReport,
         Severity,
-        ValidateReport,
-        ValueTotals,
-        Verdict,
     )
     from bloomcli.model.gate import GateReport, Sample
+    from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
+    from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
+    from bloomcli.model.validate import Finding, ValidateReport
 
 _HOMES = {
+    **dict.fromkeys(
+        (
+            "Finding",
+            "ValidateReport",
+        ),
+        "validate",
+    ),
+    **dict.fromkeys(
+        (
+            "FilterChange",
+            "ChangeReport",
+        ),
+        "change",
+    ),
+    **dict.fromkeys(
+        (
+            "BitTrail",
+            "Verdict",
+            "ValueTotals",
+            "ProbeReport",
+        ),
+        "probe",
+    ),
+    **dict.fromkeys(
+        (
+            "FilterSummary",
+            "InspectReport",
+            "FilterDump",
+        ),
+        "inspect",
+    ),
     **dict.fromkeys(
         (
             "Presence",
@@ -39,17 +64,6 @@ _HOMES = {
             "Column",
             "ColumnChunk",
             "FilterFacts",
-            "FilterSummary",
-            "InspectReport",
-            "FilterDump",
-            "BitTrail",
-            "Verdict",
-            "ValueTotals",
-            "ProbeReport",
-            "FilterChange",
-            "ChangeReport",
-            "Finding",
-            "ValidateReport",
         ),
         "file",
     ),

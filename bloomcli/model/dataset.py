@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bloomcli.model.file import Finding, ValueTotals
+from bloomcli.model.probe import ValueTotals
+from bloomcli.model.validate import Finding
 
 
 class Status(StrEnum):

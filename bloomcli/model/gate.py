@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bloomcli.model.dataset import FileRow, Status, gravest
-from bloomcli.model.file import Finding, Severity
+from bloomcli.model.file import Severity
+from bloomcli.model.validate import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

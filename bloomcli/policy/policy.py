@@ -17,10 +17,11 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from bloomcli.errors import UsageError
-from bloomcli.model.file import Finding, Severity
+from bloomcli.model.file import Severity
 from bloomcli.policy.globs import Globs, relative_to_base
 
 if TYPE_CHECKING:
+    from bloomcli.model.validate import Finding
     from bloomcli.policy.table_schema import TableSchema
 
 _T = TypeVar("_T")

@@ -9,11 +9,14 @@ from __future__ import annotations
 import csv
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from bloomcli.model.dataset import DatasetReport, FileRow
-from bloomcli.model.file import FilterFacts, InspectReport
+from bloomcli.model.file import FilterFacts
 from bloomcli.report.human import csv_field
+
+if TYPE_CHECKING:
+    from bloomcli.model.inspect import InspectReport
 
 HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
 """The file's path, then the fields of FilterFacts, named as in JSON."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from bloomcli.model.dataset import Status
-from bloomcli.model.file import Finding, Severity
+from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, printable
 from bloomcli.report.locations import finding_location
@@ -20,6 +20,9 @@ from bloomcli.report.paths import relative_path
 from bloomcli.report.verdict import baseline, excluded, sentence, unchecked, verdict
 from bloomcli.rules import rule
 from bloomcli.storage.names import is_uri
+
+if TYPE_CHECKING:
+    from bloomcli.model.validate import Finding
 
 SHOWN: Final = 10
 """Annotations of one level that GitHub shows per step."""

@@ -14,16 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 from bloomcli.model.dataset import FileRow, Status
-from bloomcli.model.file import Finding
 from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, printable
 from bloomcli.report.locations import finding_location
 from bloomcli.report.verdict import NOT_DEEP, excluded, run_facts, sentence, unchecked, verdict
 from bloomcli.rules import Group, rule
+
+if TYPE_CHECKING:
+    from bloomcli.model.validate import Finding
 
 TEXT_FINDINGS: Final = 100
 """Findings of one rule in one file that a case lists: a file may have a hundred thousand filters."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from bloomcli.model.file import Finding
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bloomcli.model.validate import Finding
 
 
 def row_group_text(stripe: int | None, row_group: int | None) -> str:

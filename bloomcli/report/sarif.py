@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from bloomcli.model.dataset import FileRow, Status
-from bloomcli.model.file import Finding, Severity
+from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural, printable
 from bloomcli.report.locations import finding_location
@@ -27,6 +27,9 @@ from bloomcli.report.paths import uri_reference
 from bloomcli.report.verdict import NOT_DEEP, excluded, run_facts, sentence, unchecked, verdict
 from bloomcli.rules import RULES, Rule, When, page
 from bloomcli.version import __version__
+
+if TYPE_CHECKING:
+    from bloomcli.model.validate import Finding
 
 RESULTS_MAX: Final = 25_000
 """Results that GitHub accepts per run."""

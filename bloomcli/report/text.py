@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from bloomcli.model.file import BitTrail, ChangeReport, FilterChange, Presence, ProbeReport, ValueTotals, Verdict
+from bloomcli.model.file import Presence
 from bloomcli.report.human import count, growth, plural, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
 from bloomcli.report.text_filters import hex_dump, inspect
+
+if TYPE_CHECKING:
+    from bloomcli.model.change import ChangeReport, FilterChange
+    from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
 
 PRESENCE_STYLE: Final = {
     Presence.ABSENT: Style.GOOD,

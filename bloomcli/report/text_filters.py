@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from bloomcli.model.file import SIGNATURE, FilterDump, FilterFacts, InspectReport
+from bloomcli.model.file import SIGNATURE, FilterFacts
 from bloomcli.report.human import count, plural, rate, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
+
+if TYPE_CHECKING:
+    from bloomcli.model.inspect import FilterDump, InspectReport
 
 _DETAILS_SHOWN = 60
 _DETAIL_WIDTH = 400

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from bloomcli.model.file import Finding
 from bloomcli.model.gate import GateReport
 from bloomcli.report.human import plural
+
+if TYPE_CHECKING:
+    from bloomcli.model.validate import Finding
 
 NOT_DEEP: Final = "not checked: missing values (--deep)"
 """What `validate` doesn't check without ``--deep``."""

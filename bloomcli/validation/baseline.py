@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli.checks import group_ranges
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.model.file import Finding
+from bloomcli.model.validate import Finding
 from bloomcli.policy.globs import relative_to_base
 from bloomcli.rules import RULES
 from bloomcli.storage.listing import spelling

@@ -19,8 +19,8 @@ from bloomcli.datasets.engine import choose_engine
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.file import Finding
 from bloomcli.model.gate import GateReport, Sample
+from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import Policy
 from bloomcli.storage.base import Listed
 from bloomcli.storage.os_errors import is_there

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli.errors import LiteralError
 from bloomcli.model.file import Column
 from bloomcli.values import calendar
+from bloomcli.values.column_types import kind_of, type_name
 
 _PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
 _JULIAN_EPOCH: Final = 2440588
@@ -49,16 +50,6 @@ class _Impossible(Exception):
 
 class _Malformed(Exception):
     """The text isn't a value of the column's type. Arguments: a valid example and, if not obvious, the reason."""
-
-
-def type_name(column: Column) -> str:
-    """Return the usual name of a column's type: its own name, else the logical type, else the physical type."""
-    return column.type_name or column.logical or column.physical
-
-
-def kind_of(column: Column) -> str:
-    """Return the logical type's name without its parameters, else the physical type."""
-    return (column.logical or column.physical).partition("(")[0]
 
 
 def parse(text: str, column: Column, *, path: str | None = None) -> Literal:

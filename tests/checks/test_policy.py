@@ -12,7 +12,8 @@ import pytest
 from pyarrow import orc
 
 import bloomcli
-from bloomcli.model.file import Finding, Severity, ValidateReport
+from bloomcli.model.file import Severity
+from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
 
 ROWS = 3000

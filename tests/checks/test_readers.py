@@ -22,7 +22,8 @@ from bloomcli.checks.readers import Confirm, Unit, confirmed_zeros, readers
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.model.file import Column, Finding, Severity
+from bloomcli.model.file import Column, Severity
+from bloomcli.model.validate import Finding
 from bloomcli.policy.table_schema import TableSchema, parse
 from bloomcli.rules.readers import READERS
 from bloomcli.storage.registry import open_source

@@ -27,7 +27,8 @@ from support.orcwalk import Orc
 import bloomcli
 from bloomcli import rules
 from bloomcli.cli import run
-from bloomcli.model.file import Finding, Severity
+from bloomcli.model.file import Severity
+from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES, When
 
 ENTRIES: Final[list[dict[str, Any]]] = [

@@ -12,7 +12,7 @@ from support.tables import CASES
 from support.tables import write as write_arrow
 
 import bloomcli
-from bloomcli.model.file import ValidateReport
+from bloomcli.model.validate import ValidateReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

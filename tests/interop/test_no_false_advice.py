@@ -23,7 +23,8 @@ from support.groundtruth import holds, negative_zero, parquet_values
 from support.tables import CASES, packed, write
 
 import bloomcli
-from bloomcli.model.file import Finding, Severity, ValidateReport
+from bloomcli.model.file import Severity
+from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import Part, Policy
 from bloomcli.rules.readers import READERS
 

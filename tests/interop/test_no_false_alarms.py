@@ -27,7 +27,7 @@ from support.sparkfiles import write as write_spark
 from support.tables import CASES, COMPRESSIONS, MAP, write
 
 import bloomcli
-from bloomcli.model.file import Finding, ValidateReport
+from bloomcli.model.validate import Finding, ValidateReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -28,7 +28,7 @@ import bloomcli
 from bloomcli.checks.readers import readers
 from bloomcli.errors import UsageError
 from bloomcli.formats.registry import open_file
-from bloomcli.model.file import Finding
+from bloomcli.model.validate import Finding
 from bloomcli.policy.table_schema import parse
 from bloomcli.storage.registry import open_source
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from bloomcli.errors import UsageError
-from bloomcli.model.file import Finding, Severity
+from bloomcli.model.file import Severity
+from bloomcli.model.validate import Finding
 from bloomcli.policy import globs
 from bloomcli.policy.policy import ColumnPart, FilePolicy, Limits, Part, Policy, with_options
 from bloomcli.policy.table_schema import parse

@@ -27,7 +27,8 @@ from bloomcli.commands.survey import run as run_survey
 from bloomcli.datasets import local
 from bloomcli.errors import CorruptFile, UnknownColumn
 from bloomcli.model.dataset import ColumnSeen, FileRow, Status, SurveyReport
-from bloomcli.model.file import Finding, Severity
+from bloomcli.model.file import Severity
+from bloomcli.model.validate import Finding
 from bloomcli.policy import globs
 from bloomcli.policy.policy import Part, Policy
 from bloomcli.policy.policy_file import load

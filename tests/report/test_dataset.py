@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.file import Finding, Presence, Severity, ValueTotals
+from bloomcli.model.file import Presence, Severity
+from bloomcli.model.probe import ValueTotals
+from bloomcli.model.validate import Finding
 from bloomcli.report import csv, json, render, schema, text_dataset
 
 DONE = FileRow(

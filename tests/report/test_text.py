@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from bloomcli import model
-from bloomcli.model.file import FilterChange, Presence
+from bloomcli.model.change import FilterChange
+from bloomcli.model.file import Presence
 from bloomcli.report import csv, json, render, schema, text
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Pairs, Style, line
 

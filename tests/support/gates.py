@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bloomcli.model.dataset import FileRow, Status
-from bloomcli.model.file import Finding, Severity
+from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport, Sample
+from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES
 
 FOUND = FileRow(

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, settings
 
 import bloomcli
 from bloomcli.errors import BloomError
-from bloomcli.model.file import FilterFacts, Finding
+from bloomcli.model.file import FilterFacts
+from bloomcli.model.validate import Finding
 
 EXAMPLES: Final = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 """Few for each file: a deep check of a fixture takes up to 60 ms."""

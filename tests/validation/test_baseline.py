@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError
-from bloomcli.model.file import Finding, Severity
+from bloomcli.model.file import Severity
+from bloomcli.model.validate import Finding
 from bloomcli.validation import baseline
 from bloomcli.validation.baseline import Baseline, Entry
 

@@ -12,7 +12,8 @@ from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, LoadedFilter
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
-from bloomcli.model.file import FilterFacts, Finding, Severity
+from bloomcli.model.file import FilterFacts, Severity
+from bloomcli.model.validate import Finding
 
 _HINT_REMOVE: Final = "`bloom remove` takes it out"
 _NOT_OURS: Final = ("filter-column", "filter-type")

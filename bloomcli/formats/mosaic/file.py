@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bloomcli import kernels
 from bloomcli.errors import LiteralError
@@ -20,7 +20,9 @@ from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.model.file import Column
 from bloomcli.storage.base import Source
-from bloomcli.values.literals import Literal
+
+if TYPE_CHECKING:
+    from bloomcli.values.literals import Literal
 
 
 class MosaicFile(LocatedFile):

@@ -25,7 +25,8 @@ from bloomcli.formats.mosaic.format import DRAFT
 from bloomcli.formats.mosaic.plan_base import Change
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
-from bloomcli.model.file import Column, FilterChange
+from bloomcli.model.change import FilterChange
+from bloomcli.model.file import Column
 from bloomcli.storage.base import Pieces
 
 _Filters = list[tuple[NewFilter, FilterChange]]

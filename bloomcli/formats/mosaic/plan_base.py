@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.formats.base import Built, Carried
 from bloomcli.formats.mosaic.filter_header import HEADER_BOUND
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterPlace
 from bloomcli.formats.mosaic.splice import Layout
-from bloomcli.model.file import FilterChange
 from bloomcli.storage.base import Pieces
+
+if TYPE_CHECKING:
+    from bloomcli.model.change import FilterChange
 
 _ENTRY_BOUND: Final = 18
 """Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""

@@ -9,7 +9,7 @@ from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterPlace
 from bloomcli.formats.mosaic.plan_base import Change
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
-from bloomcli.model.file import FilterChange
+from bloomcli.model.change import FilterChange
 from bloomcli.storage.base import Pieces
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
 from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.model.file import Column
-from bloomcli.values.literals import Literal, excluded_by
+
+if TYPE_CHECKING:
+    from bloomcli.values.literals import Literal
 
 _NANOS_PER_MILLI = 1_000_000
 
@@ -30,6 +33,8 @@ def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
 
 def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column) -> bool | None:
     """Whether statistics alone exclude a value; None if that is unknown."""
+    from bloomcli.values.literals import excluded_by
+
     found = group.statistics.get(column.index)
     if found is None or column.family == "BOOLEAN":
         return None

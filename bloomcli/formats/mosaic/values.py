@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile, UnreadableError, UnsupportedError
@@ -25,7 +25,9 @@ from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.decoder import Decoder
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
-from bloomcli.values.literals import Literal
+
+if TYPE_CHECKING:
+    from bloomcli.values.literals import Literal
 
 _WIDTHS: Final = {
     "BOOLEAN": 1,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from bloomcli.filters.kirsch_mitzenmacher import requested_fpp
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc.filter_header import LoadedStream
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.model.file import FilterFacts, FilterSummary
+from bloomcli.model.file import FilterFacts
+
+if TYPE_CHECKING:
+    from bloomcli.model.inspect import FilterSummary
 
 ALGORITHM = "KIRSCH_MITZENMACHER"
 _TEXTS = ("STRING", "CHAR", "VARCHAR", "BINARY", "DECIMAL")
@@ -84,6 +87,8 @@ def summary(found: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
 
 
 def _sum(group: list[FilterFacts]) -> FilterSummary:
+    from bloomcli.model.inspect import FilterSummary
+
     first = group[0]
     good = [f for f in group if f.problem is None]
     return FilterSummary(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from bloomcli.formats.answer import Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterProblem, Plan, SizeRule, Spread
@@ -16,9 +16,12 @@ from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, LoadedStre
 from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
-from bloomcli.model.file import Column, FilterFacts, FilterSummary
+from bloomcli.model.file import Column, FilterFacts
 from bloomcli.storage.base import Source
-from bloomcli.values.literals import Literal
+
+if TYPE_CHECKING:
+    from bloomcli.model.inspect import FilterSummary
+    from bloomcli.values.literals import Literal
 
 _PROBED: Final = values.READABLE | {"BOOLEAN", "UNION"}
 """Kinds whose filters can be asked; a union's holds its tags, and a boolean's has no answer."""

@@ -26,7 +26,8 @@ from bloomcli.formats.orc.plan_base import FOOTER_GROWTH, Change, removal
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import Layout, NewStream, rebuild
 from bloomcli.hints import listed
-from bloomcli.model.file import Column, FilterChange
+from bloomcli.model.change import FilterChange
+from bloomcli.model.file import Column
 from bloomcli.storage.base import Pieces
 from bloomcli.version import __version__
 

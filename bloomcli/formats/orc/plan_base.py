@@ -11,7 +11,7 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.splice import Layout, kept_bytes
-from bloomcli.model.file import FilterChange
+from bloomcli.model.change import FilterChange
 from bloomcli.storage.base import Source
 
 FOOTER_GROWTH: Final = 64

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 from decimal import Context, Decimal, Inexact, InvalidOperation
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model.file import Column
-from bloomcli.values.literals import Literal, excluded_by
+
+if TYPE_CHECKING:
+    from bloomcli.values.literals import Literal
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
 _NANOS_PER_MILLI: Final = 1_000_000
@@ -76,6 +78,8 @@ def _unscaled(text: str, scale: int) -> bytes:
 
 def skips(statistics: Any, literal: Literal, orc: OrcType, typed: Column) -> bool | None:
     """Whether statistics alone exclude a value; None if that is unknown."""
+    from bloomcli.values.literals import excluded_by
+
     if statistics is None or orc.kind in {"LIST", "MAP", "UNION", "STRUCT"}:
         return None
     if statistics.HasField("number_of_values") and statistics.number_of_values == 0:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
@@ -29,7 +29,9 @@ from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model.file import Column
 from bloomcli.storage.base import Source
-from bloomcli.values.literals import Literal
+
+if TYPE_CHECKING:
+    from bloomcli.values.literals import Literal
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG", "DATE")
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}

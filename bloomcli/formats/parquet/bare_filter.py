@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
@@ -14,9 +15,13 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import variants
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, unknown_kind
 from bloomcli.formats.parquet.spec import Place
-from bloomcli.model.file import Column, FilterDump, FilterFacts, Finding, Severity
+from bloomcli.model.file import Column, FilterFacts, Severity
+from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
-from bloomcli.values.literals import Literal
+
+if TYPE_CHECKING:
+    from bloomcli.model.inspect import FilterDump
+    from bloomcli.values.literals import Literal
 
 _COLUMN = Column(path="(filter)", index=0, physical="BYTE_ARRAY")
 
@@ -97,6 +102,8 @@ class BareFilter(FilterFile):
 
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
         """The filter's bits."""
+        from bloomcli.model.inspect import FilterDump
+
         del column
         if row_group or stripe:
             raise UsageError("a bare filter has no row groups", path=self.source.path)

@@ -28,7 +28,8 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.page_check import BAD_CHECKSUM, bad_checksum, first_headers
 from bloomcli.formats.parquet.variants import is_usual
 from bloomcli.hints import removing
-from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Finding, Severity
+from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
+from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
 
 _NO_FILTER: Final = -1

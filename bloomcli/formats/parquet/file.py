@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bloomcli import kernels
 from bloomcli.filters import hashes
@@ -18,9 +18,12 @@ from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import Footer, read_footer
-from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts, Finding
+from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts
 from bloomcli.storage.base import Source
-from bloomcli.values.literals import Literal, excluded_by
+
+if TYPE_CHECKING:
+    from bloomcli.model.validate import Finding
+    from bloomcli.values.literals import Literal
 
 
 class ParquetFile(LocatedFile):
@@ -76,6 +79,8 @@ class ParquetFile(LocatedFile):
 
     def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
         """What is known of each chunk of the column."""
+        from bloomcli.values.literals import excluded_by
+
         lookups = _lookups(literals, column, draft=False)
         for chunk in self.filters.chunks_of(column.index):
             loaded, problem = self._usable(chunk)

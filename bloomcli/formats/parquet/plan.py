@@ -23,7 +23,8 @@ from bloomcli.formats.parquet.footer import ChunkPlace, Footer
 from bloomcli.formats.parquet.page_check import refuse_damaged
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
 from bloomcli.formats.parquet.variants import CURRENT, filter_class
-from bloomcli.model.file import Column, ColumnChunk, FilterChange
+from bloomcli.model.change import FilterChange
+from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces
 
 _SLICE_BYTES: Final = 2 * STEP_BYTES

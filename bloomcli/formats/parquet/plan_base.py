@@ -8,7 +8,7 @@ only size and digest are kept, so that memory doesn't grow with the number of fi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError, WriteError
@@ -19,8 +19,10 @@ from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, write_header
-from bloomcli.model.file import FilterChange
 from bloomcli.storage.base import Pieces, PlacedBytes, Source
+
+if TYPE_CHECKING:
+    from bloomcli.model.change import FilterChange
 
 HEADER_BOUND: Final = 32
 """Bytes of a filter's header, at most."""

@@ -9,7 +9,7 @@ from bloomcli.formats.folding import Folding
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkPlace
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change
-from bloomcli.model.file import FilterChange
+from bloomcli.model.change import FilterChange
 from bloomcli.storage.base import KeptRange, Pieces
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import compress, islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
@@ -22,7 +22,10 @@ from bloomcli.formats.parquet.encodings import Slice, slices, width_of
 from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
-from bloomcli.values.literals import Literal, kind_of
+from bloomcli.values.column_types import kind_of
+
+if TYPE_CHECKING:
+    from bloomcli.values.literals import Literal
 
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
 _FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}

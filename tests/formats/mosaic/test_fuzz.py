@@ -15,7 +15,7 @@ from support.mosaicfiles import DRAFT, Blob, Bucket, Group, Parts
 
 import bloomcli
 from bloomcli.errors import BloomError
-from bloomcli.model.file import ValidateReport
+from bloomcli.model.validate import ValidateReport
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, ROW_INDEX, File
 
 import bloomcli
 from bloomcli.errors import BloomError
-from bloomcli.model.file import ValidateReport
+from bloomcli.model.validate import ValidateReport
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,8 @@ from support.orcfiles import CASES, ROW_INDEX, File
 import bloomcli
 from bloomcli.errors import CorruptFile, LiteralError, UnknownColumn, UsageError
 from bloomcli.formats.orc import spec
-from bloomcli.model.file import Presence, Verdict
+from bloomcli.model.file import Presence
+from bloomcli.model.probe import Verdict
 
 SKIPPING = Presence.ABSENT
 

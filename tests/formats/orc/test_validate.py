@@ -14,7 +14,8 @@ from support.orcfiles import BLOOM_FILTER_UTF8, CASES, ROW_INDEX, File
 import bloomcli
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.orc import spec
-from bloomcli.model.file import Finding, Presence, Severity, ValidateReport
+from bloomcli.model.file import Presence, Severity
+from bloomcli.model.validate import Finding, ValidateReport
 
 ID, TEXT = 1, 2
 

@@ -19,7 +19,7 @@ from support.tables import write
 
 import bloomcli
 from bloomcli.errors import BloomError
-from bloomcli.model.file import ChangeReport
+from bloomcli.model.change import ChangeReport
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,8 @@ from support.tables import packed, write
 
 import bloomcli
 from bloomcli.errors import UnknownColumn, UsageError
-from bloomcli.model.file import Finding, Presence, Severity
+from bloomcli.model.file import Presence, Severity
+from bloomcli.model.validate import Finding
 
 LONG = packed("<q")
 ID, NAME, PRICE, FLAG = range(4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bloom_toy import spec
 from bloomcli import kernels
@@ -13,9 +14,13 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterFile, Plan, SizeRule, Spread, Tick
 from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
-from bloomcli.model.file import Column, FilterDump, FilterFacts, Finding, Severity
+from bloomcli.model.file import Column, FilterFacts, Severity
+from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
+
+if TYPE_CHECKING:
+    from bloomcli.model.inspect import FilterDump
 
 
 class ToyFile(FilterFile):
@@ -94,6 +99,8 @@ class ToyFile(FilterFile):
 
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
         """One filter's bits."""
+        from bloomcli.model.inspect import FilterDump
+
         bits = self.load((row_group, column.index)) if (row_group, column.index) in self.footer.filters else None
         if stripe or not isinstance(bits, SplitBlockFilter):
             raise UsageError(f"no filter of {column.path} in row group {row_group}", path=self.source.path)

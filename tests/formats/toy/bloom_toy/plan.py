@@ -10,7 +10,8 @@ from bloomcli.errors import CorruptFile, FilterExists, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Built, Carried, SizeRule, Tick
-from bloomcli.model.file import Column, FilterChange
+from bloomcli.model.change import FilterChange
+from bloomcli.model.file import Column
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 Build = Callable[[], tuple[SplitBlockFilter, FilterChange]]

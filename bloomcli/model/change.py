@@ -1,0 +1,60 @@
+"""The report of `add`, `remove` and `fold`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterChange:
+    """One filter that the command wrote, folded or removed (or, in a dry run, would)."""
+
+    row_group: int | None
+    """None if the change covers all row groups of a stripe."""
+    column: str
+    action: str
+    """``add``, ``replace``, ``remove``, ``fold`` or ``keep``."""
+    bitset_bytes: int | None
+    """Size after the change; in a dry run of ``add`` an upper bound. None after removal."""
+    old_bitset_bytes: int | None = None
+    values: int | None = None
+    """Number of non-null values hashed."""
+    fpp: float | None = None
+    """Measured rate after the change; None in a dry run and after removal."""
+    target_fpp: float | None = None
+    misses_target: bool = False
+    """A size limit, the user's or the format's, keeps the filter from meeting the target."""
+    source: str | None = None
+    """Where the values come from. ``dictionary``: the dictionary page; of the data pages, only what shows which
+    entries they use is read. ``pages``: the decoded column."""
+    stripe: int | None = None
+    """ORC: the stripe; the change then covers the filters of all its row groups, and sizes are per filter."""
+    filters: int = 1
+    """Number of filters that the change covers."""
+    reason: str | None = None
+    """Why a column that a glob matches gets no filter (``keep``, with 0 filters): its type can't have one, or a
+    reader would lose rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeReport:
+    """The report of add, remove or fold on one file."""
+
+    path: str
+    format: str
+    command: str
+    output: str | None
+    """None in a dry run."""
+    dry_run: bool
+    bytes_before: int
+    bytes_after: int
+    """In a dry run an upper bound."""
+    bytes_decoded: int
+    """Compressed bytes of the decoded column chunks. In a dry run an upper bound."""
+    bytes_copied: int
+    seconds: float
+    changes: tuple[FilterChange, ...]
+    bytes_unreclaimed: int = 0
+    """Bytes of old filters that stay in the file unused, because they lie between row groups and pages can't move."""
+    remarks: tuple[str, ...] = ()
+    """Notes on the file or the run."""

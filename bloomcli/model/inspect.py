@@ -1,0 +1,77 @@
+"""The reports of `inspect` and `dump`: every filter of a file, and a filter's bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bloomcli.model.file import FilterFacts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterSummary:
+    """All filters of one column and encoding, in a format that has a filter for every few thousand rows."""
+
+    column: str
+    physical: str
+    logical: str | None
+    filters: int
+    unreadable: int
+    bitset_bytes: int
+    """Bytes of all bitsets together."""
+    fill: float | None
+    """Mean share of bits set."""
+    fpp: float | None
+    """Mean false-positive probability."""
+    max_fpp: float | None
+    ndv_estimate: float | None
+    """Mean number of distinct values per filter, estimated from the set bits."""
+    bits: int | None = None
+    """m, if all filters have the same."""
+    hash_functions: int | None = None
+    """k, if all filters have the same."""
+    encoding: str | None = None
+    asked_fpp: float | None = None
+    untrusted: str | None = None
+    problem: str | None = None
+    """Why the first unreadable filter can't be read; None if all can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectReport:
+    """A file and every filter in it."""
+
+    path: str
+    format: str
+    file_bytes: int
+    rows: int
+    row_groups: int
+    columns: int
+    created_by: str | None
+    filters: tuple[FilterFacts, ...]
+    summary: tuple[FilterSummary, ...] = ()
+    """One per column and encoding, for formats that have a filter for every few thousand rows; else empty."""
+    stripes: int | None = None
+    """ORC: number of stripes."""
+    details: tuple[tuple[str, str], ...] = ()
+    """Other facts about the file, as names and values. Mosaic: version, schema, buckets."""
+
+    @property
+    def filter_bytes(self) -> int:
+        """Bytes of all filters, headers included."""
+        return sum(f.length or 0 for f in self.filters)
+
+    @property
+    def unreadable(self) -> int:
+        """Filters that can't be read."""
+        return sum(f.problem is not None for f in self.filters)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterDump:
+    """A filter's bits."""
+
+    path: str
+    facts: FilterFacts
+    header: bytes
+    bitset: bytes
+    """Blocks of 32 bytes, each 8 little-endian 32-bit words."""

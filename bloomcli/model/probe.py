@@ -1,0 +1,81 @@
+"""The report of `probe`: what filters say of values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bloomcli.model.file import Presence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BitTrail:
+    """The bits that one hash selects in one filter (``probe --explain``)."""
+
+    hashed: bytes
+    """The bytes that were hashed (PLAIN encoding)."""
+    hash: int
+    block: int | None
+    """Index of the 32-byte block; None for filters without blocks."""
+    bits: tuple[int, ...]
+    """The selected bits: one (0 to 31) for each of the block's 8 words; k bit numbers for filters without blocks."""
+    present: tuple[bool, ...]
+    """For each of `bits`, whether it is set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer of one row group's filter for one value."""
+
+    row_group: int
+    value: str
+    presence: Presence
+    rows: int
+    chunk_bytes: int
+    """Compressed bytes of the column chunk."""
+    row_group_bytes: int
+    """Compressed bytes of the whole row group."""
+    stats_skip: bool | None
+    """Whether min/max statistics alone rule out the value; None without statistics."""
+    reason: str | None = None
+    trail: tuple[BitTrail, ...] = ()
+    stripe: int | None = None
+    """ORC: the stripe; ``row_group`` then counts within it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueTotals:
+    """What a reader can skip for one value in the whole file."""
+
+    value: str
+    presence: Presence
+    """ABSENT if every row group answers so, else the weakest answer."""
+    row_groups: int
+    skipped_row_groups: int
+    """Row groups that the filters alone rule out."""
+    skipped_bytes: int
+    """Compressed bytes of those row groups."""
+    stats_skipped_row_groups: int
+    """Row groups that min/max statistics alone rule out."""
+    gain_row_groups: int
+    """Row groups that the filters rule out and the statistics don't."""
+    gain_bytes: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeReport:
+    path: str
+    format: str
+    column: str
+    physical: str
+    logical: str | None
+    row_groups: int
+    total_bytes: int
+    """Compressed bytes of all row groups."""
+    verdicts: tuple[Verdict, ...]
+    totals: tuple[ValueTotals, ...]
+
+    @property
+    def absent_everywhere(self) -> bool:
+        """Whether every value is ruled out in every row group."""
+        return all(t.presence is Presence.ABSENT for t in self.totals)
