@@ -229,6 +229,26 @@ def test_statistics_and_filters_are_distinguished(tmp_path: Path) -> None:
     assert [v.reason for v in nulls] == ["only nulls"] * 2 + [None] * 2
 
 
+def test_statistics_that_count_only_nulls_dont_hide_what_the_filter_has(tmp_path: Path) -> None:
+    plain = orcfiles.write(tmp_path / "plain", {"i": [1, 2, 3]}, compression="uncompressed")
+    bloomcli.add(plain, ["i"], output=tmp_path / "f", fpp=1e-6)
+
+    def only_nulls(file: File) -> None:
+        place = file.place(ROW_INDEX, 1)
+        index = spec.parse("RowIndex", file.stripes[0].streams[place], "", 0, "")
+        for entry in index.entry:
+            entry.statistics.Clear()
+            entry.statistics.number_of_values = 0
+            entry.statistics.has_null = True
+        file.stripes[0].streams[place] = index.SerializeToString()
+
+    orcfiles.edited(tmp_path / "f", tmp_path / "f", only_nulls)
+    (there,), (absent,) = ask(tmp_path / "f", "i", "2"), ask(tmp_path / "f", "i", "7")
+    assert (there.presence, there.stats_skip) == (Presence.MAYBE, True)
+    assert there.reason == "the statistics count only nulls"
+    assert (absent.presence, absent.stats_skip, absent.reason) == (SKIPPING, True, "only nulls")
+
+
 @pytest.mark.parametrize("text", ["10000000000.000000000000000001", "-99999999999999999999.999999999999999999", "0"])
 def test_statistics_of_long_decimals_are_not_rounded(tmp_path: Path, text: str) -> None:
     path = one(tmp_path, [Decimal(text)], pa.decimal128(38, 18))
