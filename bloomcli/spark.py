@@ -28,6 +28,7 @@ from bloomcli.commands.options import (
     ValidateOptions,
 )
 from bloomcli.commands.values import Value
+from bloomcli.formats.format import NO_OPTIONS, OptionValues
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,6 +55,7 @@ def add(
     kind: str | None = None,
     variant: str | None = None,
     mosaic_draft: bool = False,
+    format_options: OptionValues = NO_OPTIONS,
     replace: bool = False,
     readers: Sequence[str] = (),
     table_schema: str | os.PathLike[str] | None = None,
@@ -96,6 +98,7 @@ def add(
         kind=kind,
         variant=variant,
         mosaic_draft=mosaic_draft,
+        format_options=format_options,
         replace=replace,
         readers=readers,
         table_schema=table_schema,

@@ -57,13 +57,16 @@ ONLY_ON_COMMAND_LINE: Final = {
 }
 """Which policy, how the report is written, what is done instead; and where `probe` has its values from."""
 
-NOT_ON_COMMAND_LINE: Final = {"probe": {"values", "skip_blank"}, "validate": {"threads"}}
+NOT_ON_COMMAND_LINE: Final = {"add": {"format_options"}, "probe": {"values", "skip_blank"}, "validate": {"threads"}}
 OF_DATASETS: Final = {"files", "files_from", "jobs", "fail_fast", "engine", "master", "conf", "form"}
 
 
 def fields(kind: type[Options]) -> dict[str, Any]:
     """Names of a class's fields, with their defaults."""
-    return {field.name: field.default for field in dataclasses.fields(kind)}
+    return {
+        field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        for field in dataclasses.fields(kind)
+    }
 
 
 def arguments(function: Any) -> dict[str, inspect.Parameter]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 SCHEMA_MAX_BYTES: Final = 64 << 20
-"""Largest Mosaic schema block, uncompressed, and most bytes of all its column names together: names are
-written as "so many bytes of the one before", so a small block could claim any amount."""
+"""The largest Mosaic schema block, uncompressed, and the total size of its column names: a name is stored as a prefix
+length of the previous name and a suffix, so a small block could claim any size."""
 
 FILTER_MAX_BYTES: Final = 512 << 20
-"""Largest Mosaic bitset: the draft's reader takes up to 2^24 blocks."""
+"""The largest Mosaic bitset: the draft's reader accepts up to 2^24 blocks."""
 
 BUCKET_MAX_BYTES: Final = 512 << 20
-"""Largest uncompressed bucket, or column of a paged one: the writer's own ceiling. The released reader (0.2.0)
-allocates what is claimed, and ends the process where that fails."""
+"""The largest uncompressed bucket, or column of a paged bucket: the writer's own limit. The released reader (0.2.0)
+allocates the claimed size and aborts the process when the allocation fails."""
 
 CELLS_MAX: Final = 1 << 26
-"""Most row groups times buckets of a Mosaic file whose columns are read: the released reader keeps some 40
-bytes for each, used or not."""
+"""Row groups times buckets of a Mosaic file whose columns are read: the released reader keeps about 40 bytes for
+each, used or not."""
 
 ROWS_MAX: Final = 1 << 28
-"""Most rows of a Mosaic row group whose columns are read: a constant column takes no bytes a row in the file,
-but its full width once decoded."""
+"""Rows of a Mosaic row group whose columns are read: a constant column takes no bytes per row in the file, but its
+full width when decoded."""
