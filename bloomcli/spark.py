@@ -124,9 +124,13 @@ def remove(
 ) -> DataFrame:
     """Remove Bloom filters from files; Parquet files that `add` changed become what they were, bit for bit.
 
-    Args: as `bloomcli.remove`, with a session and several paths, and with a directory as `output`.
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
 
-    Returns, Raises: as `add`.
+    The other arguments mean what they mean to `bloomcli.remove`, but `output` is a directory that gets the tree.
+
+        Returns, Raises: as `add`.
     """
     options = RemoveOptions(
         columns=columns,
@@ -156,9 +160,13 @@ def fold(
 ) -> DataFrame:
     """Shrink oversized filters of files, without reading a column.
 
-    Args: as `bloomcli.fold`, with a session and several paths, and with a directory as `output`.
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
 
-    Returns, Raises: as `add`.
+    The other arguments mean what they mean to `bloomcli.fold`, but `output` is a directory that gets the tree.
+
+        Returns, Raises: as `add`.
     """
     options = FoldOptions(
         columns=columns,

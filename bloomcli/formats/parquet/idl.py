@@ -1,4 +1,4 @@
-"""parquet.thrift as tables, for its names to be known without the time that reading it takes.
+"""parquet.thrift as tables of names and types, because parsing it takes too long.
 
 thriftpy2 makes them (`PYTHONPATH=tests python -m support.parquet_idl`), and a test holds that they are current.
 """
