@@ -130,7 +130,7 @@ def remove(
 
     The other arguments mean what they mean to `bloomcli.remove`, but `output` is a directory that gets the tree.
 
-        Returns, Raises: as `add`.
+    Returns, Raises: as `add`.
     """
     options = RemoveOptions(
         columns=columns,
@@ -166,7 +166,7 @@ def fold(
 
     The other arguments mean what they mean to `bloomcli.fold`, but `output` is a directory that gets the tree.
 
-        Returns, Raises: as `add`.
+    Returns, Raises: as `add`.
     """
     options = FoldOptions(
         columns=columns,

@@ -174,6 +174,7 @@ def add(
             ("parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"), hashed with Murmur3.
         mosaic_draft: Mosaic: write version 2 of the format, a draft that released readers refuse; without it
             filters can't be added to a Mosaic file. It has no effect on other formats.
+        format_options: options of single formats, by name; for those of formats that other packages add.
         replace: build new filters where a column has filters already.
         readers: the engines that read the file. Globs leave columns out in which one of them would lose rows by a
             sound filter; where such a column is named, that is an error. All known engines that read files as they
