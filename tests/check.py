@@ -1,8 +1,9 @@
-"""Everything that has to hold, one step after the other: format, lint, types, manual pages, all tests with coverage.
+"""Run everything that has to hold: format, lint, types, manual pages, and all tests with their coverage.
 
-``python tests/check.py`` runs them all and stops at the first that fails; ``--quick`` leaves out the suites that
-start other engines (Spark, DuckDB), the slow ones, and the coverage gate. The whole suite runs in two halves side by
-side, of which one mostly waits for other processes.
+``python tests/check.py`` runs all of it; ``--quick`` leaves out the tests that start other engines (Spark, DuckDB),
+the slow ones, and coverage. The tests run in parts, two processes at a time: a part that ends makes room for the
+next, so that both stay busy until the end. Nothing may take longer than `MINUTES`: what still runs then is ended, and
+its output shows where every thread of it was.
 """
 
 from __future__ import annotations
@@ -13,92 +14,142 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Final
 
-ROOT = Path(__file__).parent.parent
-QUICK = ("pytest", "-q", "--durations=10", "-m", "not spark and not interop and not slow")
-HALVES = {
-    "with other processes": ("architecture", "cli", "datasets", "interop"),
-    "in one process": (
-        "checks",
-        "commands",
-        "faults",
-        "filters",
-        "formats",
-        "golden",
-        "kernels",
-        "policy",
-        "property",
-        "report",
-        "rules",
-        "storage",
-        "validation",
-        "values",
-        "test_errors.py",
-        "test_hints.py",
-    ),
-}
-"""Folders of tests; the first half is told as it goes."""
-STEPS = (
+from support.processes import children
+
+ROOT: Final = Path(__file__).parent.parent
+MINUTES: Final = 45
+"""The limit for all of it, three times what two cores need."""
+PROCESSES: Final = 2
+QUICK: Final = "not spark and not interop and not slow"
+PARTS: Final = (
+    ("interop",),
+    ("datasets", "validation"),
+    ("formats",),
+    ("cli", "architecture"),
+    ("faults", "property"),
+)
+"""Folders of tests that share a process, and with it a Spark session, those that take longest first. The folders that
+are not named are one more part."""
+ALREADY_QUICK: Final = ("interop",)
+"""Folders without a test that the quick run keeps: pytest fails where it selects none."""
+FIRST: Final = (
     ("ruff", "format", "--check", "."),
     ("ruff", "check", "."),
-    ("mypy",),
     ("tools.man", "--check"),
     ("tools.rules_index", "--check"),
 )
+"""What takes a second: the first that fails ends the run."""
+COVERAGE: Final = (("coverage", "combine", "-q"), ("coverage", "report", "--fail-under=95"))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A Python module to run, with its arguments and what it adds to the environment."""
+
+    command: Sequence[str]
+    env: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return " ".join(self.command)
 
 
 def main(args: Sequence[str]) -> int:
-    """Run the steps; returns the exit code of the first that fails."""
+    """Run the steps; returns the exit code of one that fails."""
     # Started in the background, a shell's command ignores Ctrl-C, and so would the commands that tests stop by it.
     for number, action in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         signal.signal(number, action)
     # Tests start hundreds of processes: each would compile every module again, which takes longer than its work.
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    deadline = time.monotonic() + 60 * MINUTES
     quick = "--quick" in args
-    for step in (*STEPS, *([QUICK] if quick else [])):
-        if code := _run(step, env):
+    for command in FIRST:
+        if code := run([Step(command, {})], deadline):
             return code
-    return 0 if quick else _whole(env)
-
-
-def _run(step: Sequence[str], env: dict[str, str]) -> int:
-    module = step[0]
-    print(f"== {' '.join(step)}", flush=True)
-    started = time.monotonic()
-    code = subprocess.run([sys.executable, "-m", *step], cwd=ROOT, env=env).returncode
-    print(
-        f"== {module} failed with {code}" if code else f"== {module}: {time.monotonic() - started:.1f} s", flush=True
-    )
+    for old in () if quick else ROOT.glob(".coverage*"):
+        old.unlink()
+    code = run([*tests(quick=quick), Step(("mypy",), {})], deadline)
+    for command in () if quick else COVERAGE:
+        code = code or run([Step(command, {})], deadline)
     return code
 
 
-def _whole(env: dict[str, str]) -> int:
-    """All tests, with their coverage together."""
-    known = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
-    assert known == {folder for folders in HALVES.values() for folder in folders}, "a folder of tests is in no half"
-    for old in ROOT.glob(".coverage*"):
-        old.unlink()
-    runs, logs = [], []
-    for number, folders in enumerate(HALVES.values()):
-        step = ["pytest", "-q", "--durations=10", "-p", "no:cacheprovider", "--cov=bloomcli", "--cov-report="]
-        step += [f"tests/{folder}" for folder in folders]
-        print(f"== {' '.join(step)}", flush=True)
-        log = None if number == 0 else tempfile.TemporaryFile("w+")  # noqa: SIM115  closed below
-        own = env | {"COVERAGE_FILE": str(ROOT / f".coverage.half{number}")}
-        logs.append(log)
-        runs.append(subprocess.Popen([sys.executable, "-m", *step], cwd=ROOT, env=own, stdout=log, stderr=log))
-    codes = [run.wait() for run in runs]
-    for name, log, code in zip(HALVES, logs, codes, strict=True):
-        if log is not None:
-            log.seek(0)
-            print(log.read(), flush=True)
-            log.close()
-        print(f"== pytest, {name}: {'passed' if code == 0 else f'failed with {code}'}", flush=True)
-    if any(codes):
-        return max(codes)
-    return _run(("coverage", "combine"), env) or _run(("coverage", "report", "--fail-under=95"), env)
+def tests(*, quick: bool) -> Iterator[Step]:
+    """The runs of pytest. Each measures coverage into a file of its own, but for the quick ones."""
+    for number, names in enumerate(parts()):
+        folders = [f"tests/{name}" for name in names if not (quick and name in ALREADY_QUICK)]
+        pytest = ["pytest", "-q", "--durations=10", "-p", "no:cacheprovider"]
+        if quick:
+            command, env = [*pytest, "-m", QUICK], {}
+        else:
+            command = [*pytest, "--cov=bloomcli", "--cov-report="]
+            env = {"COVERAGE_FILE": str(ROOT / f".coverage.part{number}")}
+            if sys.version_info >= (3, 12):
+                env["COVERAGE_CORE"] = "sysmon"  # it costs a tenth of what tracing every line does
+        if folders:
+            yield Step([*command, *folders], env)
+
+
+def parts() -> list[Sequence[str]]:
+    """The folders and files of tests, each in one part."""
+    found = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
+    named = {name for part in PARTS for name in part}
+    assert named <= found, f"no folders of tests: {named - found}"
+    return [*PARTS, sorted(found - named)]
+
+
+def run(steps: Sequence[Step], deadline: float) -> int:
+    """Run the steps, as many at a time as there may be; returns the highest exit code, 1 for one beyond the deadline.
+
+    The output of a step is shown when it ends, that of the only one as it comes.
+    """
+    waiting, codes = list(steps), [0]
+    running: dict[subprocess.Popen[bytes], tuple[Step, float, IO[bytes] | None]] = {}
+    with ExitStack() as open_files:
+        while waiting or running:
+            while waiting and len(running) < PROCESSES:
+                step = waiting.pop(0)
+                print(f"== {step}", flush=True)
+                log = open_files.enter_context(tempfile.TemporaryFile()) if len(steps) > 1 else None
+                command = [sys.executable, "-m", *step.command]
+                process = subprocess.Popen(command, cwd=ROOT, env=os.environ | step.env, stdout=log, stderr=log)
+                running[process] = step, time.monotonic(), log
+            late = set(running) if time.monotonic() > deadline else set()
+            if late:
+                waiting.clear()
+                end(late)
+            for process in [p for p in running if p.poll() is not None]:
+                step, started, log = running.pop(process)
+                if log is not None:
+                    log.seek(0)
+                    print(log.read().decode(errors="replace"), flush=True)
+                codes.append(1 if process in late else abs(process.returncode))
+                said = f"failed with {process.returncode}" if process.returncode else "passed"
+                said = f"hung: ended at the limit of {MINUTES} minutes for all" if process in late else said
+                print(f"== {step}: {said}, {time.monotonic() - started:.1f} s", flush=True)
+            time.sleep(0.05)
+    return max(codes)
+
+
+def end(processes: Collection[subprocess.Popen[bytes]]) -> None:
+    """End processes and all that they started. pytest writes where its threads are when it is told to abort."""
+    started = [pid for process in processes if Path("/proc").is_dir() for pid in children(process.pid)]
+    for process in processes:
+        process.send_signal(signal.SIGABRT)
+    for process in processes:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    for pid in started:
+        with suppress(ProcessLookupError):  # it has ended with its parent
+            os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

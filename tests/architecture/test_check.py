@@ -1,0 +1,63 @@
+"""tests/check.py: every test is run once, failures count, and what hangs is ended and shown."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import check
+import pytest
+from check import Step
+from support.processes import alive, wait_until
+
+
+def test_every_folder_of_tests_is_in_one_part() -> None:
+    names = [name for part in check.parts() for name in part]
+    assert sorted(names) == sorted(set(names))
+    files = {path.relative_to(check.ROOT / "tests").parts[0] for path in (check.ROOT / "tests").rglob("test_*.py")}
+    assert set(names) == files
+
+
+def test_the_quick_run_leaves_out_only_folders_without_a_quick_test() -> None:
+    command = [*("pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "-m", check.QUICK)]
+    for name in check.ALREADY_QUICK:
+        assert (
+            check.run([Step([*command, f"tests/{name}"], {})], time.monotonic() + 60)
+            == pytest.ExitCode.NO_TESTS_COLLECTED
+        )
+
+
+def a_test(folder: Path, body: str) -> Step:
+    """A run of pytest over one test."""
+    path = folder / "test_it.py"
+    folder.mkdir()
+    path.write_text(f"import subprocess, sys, time\n\ndef test_it():\n    {body}\n")
+    return Step(("pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", "-c", "/dev/null", str(path)), {})
+
+
+def test_a_part_that_fails_is_shown_and_those_after_it_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    steps = [a_test(tmp_path / "fails", "assert not 'a reason'"), a_test(tmp_path / "lives", "pass")]
+    steps += [a_test(tmp_path / "third", "(__import__('pathlib').Path(__file__).parent / 'ran').touch()")]
+    assert check.run(steps, time.monotonic() + 60) == 1
+    out, _ = capfd.readouterr()
+    assert "a reason" in out
+    assert out.count("== pytest") == 6
+    assert (tmp_path / "third" / "ran").exists()
+
+
+def test_what_hangs_is_ended_with_its_processes_and_shows_where_it_was(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "pid"
+    program = f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    hanging = a_test(
+        tmp_path / "hangs", f"subprocess.run([{sys.executable!r}, '-c', {program!r}], start_new_session=True)"
+    )
+    started = time.monotonic()
+    assert check.run([hanging, a_test(tmp_path / "lives", "pass")], started + 10) == 1
+    assert time.monotonic() - started < 40
+    out, _ = capfd.readouterr()
+    assert f'File "{tmp_path}/hangs/test_it.py", line 4 in test_it' in out
+    assert "hung: ended at the limit of 45 minutes for all" in out
+    assert wait_until(lambda: not alive(int(file.read_text())))
