@@ -138,6 +138,19 @@ def test_modules_say_what_they_are_and_stay_small(path: Path) -> None:
     assert path.name != "utils.py"
 
 
+def packages(folder: Path) -> Iterator[Path]:
+    """The packages below a folder, relative to bloomcli."""
+    for init in folder.rglob("__init__.py"):
+        if init.parent != PACKAGE:
+            yield init.parent.relative_to(PACKAGE)
+
+
+def test_every_package_has_its_folder_of_tests() -> None:
+    found = set(packages(PACKAGE))
+    assert len(found) > 10
+    assert [str(name) for name in sorted(found) if not list((ROOT / "tests" / name).glob("test_*.py"))] == []
+
+
 def test_formats_have_the_same_file_names() -> None:
     wanted = {"spec.py", "footer.py", "filter_header.py", "values.py", "splice.py", "describe.py", "file.py"}
     wanted |= {"plan.py", "plan_base.py", "plan_reduce.py", "check.py", "filterable.py", "filters.py"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,11 +28,12 @@ class Hooks:
     source: Path
     revision: str
     home: Path
+    compiler: Mapping[str, str]
 
     def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run pre-commit in a folder."""
         command = [sys.executable, "-m", "pre_commit", *arguments, "--color=never"]
-        env = checkout.environment(PRE_COMMIT_HOME=str(self.home))
+        env = checkout.environment(PRE_COMMIT_HOME=str(self.home), **self.compiler)
         return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
     def configured(self, folder: Path, text: str) -> None:
@@ -47,7 +49,8 @@ class Hooks:
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
     """Built by the first hook that runs, once: `pre-commit try-repo` would build for every run."""
     source = checkout.copy(tmp_path_factory.mktemp("hooks") / "bloomcli")
-    return Hooks(source, checkout.commit(source), tmp_path_factory.mktemp("pre-commit"))
+    compiler = checkout.quick_compiler(tmp_path_factory.mktemp("compiler"))
+    return Hooks(source, checkout.commit(source), tmp_path_factory.mktemp("pre-commit"), compiler)
 
 
 @pytest.fixture

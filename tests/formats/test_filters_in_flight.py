@@ -1,4 +1,4 @@
-"""Filters are built ahead under a ceiling and written in order, none waits for ever; threads may be refused."""
+"""Filters are built ahead under a ceiling and written in order, none waits for ever."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from functools import partial
 import pytest
 from support.processes import wait_until
 
-from bloomcli.concurrency.cancellation import Stopped
-from bloomcli.concurrency.threads import Threads
 from bloomcli.formats.filters_in_flight import Ahead, Job
 
 MIB = 1 << 20
@@ -101,38 +99,3 @@ def test_an_error_is_reported_at_once_and_raised_in_its_turn() -> None:
         with pytest.raises(ValueError, match="this one"):
             ahead.take()
         assert ahead.failed()
-
-
-def test_what_was_not_begun_when_it_ends_is_given_up() -> None:
-    release, done = threading.Event(), []
-    with Threads(1, "test") as threads:
-        threads.submit(release.wait)
-        waiting = threads.submit(lambda: done.append(1))
-        threading.Timer(0.05, release.set).start()
-    with pytest.raises(Stopped):
-        waiting.result()
-    assert done == []
-    assert not [t for t in threading.enumerate() if t.name.startswith("test-")]
-
-
-@pytest.mark.parametrize("allowed", [0, 1, 3])
-def test_fewer_threads_do_all_the_work_and_without_any_it_is_done_where_it_is_waited_for(
-    allowed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, started = threading.Thread.start, []
-
-    def start(thread: threading.Thread) -> None:
-        if thread.name.startswith("test-"):
-            if len(started) >= allowed:
-                raise RuntimeError("can't start new thread")
-            started.append(thread)
-        real(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", start)
-    with Threads(5, "test") as threads:
-        futures = [threads.submit(lambda n=n: (n, threading.current_thread())) for n in range(50)]  # type: ignore[misc]
-        results = [threads.result(future) for future in futures]
-    assert [number for number, _ in results] == list(range(50))
-    workers = {thread for _, thread in results}
-    assert workers <= set(started) if allowed else workers == {threading.current_thread()}
-    assert threads.refused

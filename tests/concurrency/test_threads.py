@@ -1,0 +1,60 @@
+"""A pool of threads: what it hasn't begun can be given up, and the system may refuse threads."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bloomcli.concurrency.threads import Threads
+
+
+def test_work_is_begun_in_the_order_in_which_it_came_and_errors_reach_whoever_takes_the_result() -> None:
+    begun: list[int] = []
+
+    def work(number: int) -> int:
+        begun.append(number)
+        return 100 // number
+
+    with Threads(1, "test") as threads:
+        futures = [threads.submit(lambda n=n: work(n)) for n in (5, 0, 4)]  # type: ignore[misc]
+        assert threads.result(futures[0]) == 20
+        with pytest.raises(ZeroDivisionError):
+            threads.result(futures[1])
+        assert threads.result(futures[2]) == 25
+    assert begun == [5, 0, 4]
+    assert not threads.refused
+
+
+def test_what_was_not_begun_when_it_ends_is_given_up() -> None:
+    release, done = threading.Event(), []
+    with Threads(1, "test") as threads:
+        threads.submit(release.wait)
+        waiting = threads.submit(lambda: done.append(1))
+        threading.Timer(0.05, release.set).start()
+    assert waiting.cancelled()
+    assert done == []
+    assert not [t for t in threading.enumerate() if t.name.startswith("test-")]
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 3])
+def test_fewer_threads_do_all_the_work_and_without_any_it_is_done_where_it_is_waited_for(
+    allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, started = threading.Thread.start, []
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name.startswith("test-"):
+            if len(started) >= allowed:
+                raise RuntimeError("can't start new thread")
+            started.append(thread)
+        real(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with Threads(5, "test") as threads:
+        futures = [threads.submit(lambda n=n: (n, threading.current_thread())) for n in range(50)]  # type: ignore[misc]
+        results = [threads.result(future) for future in futures]
+    assert [number for number, _ in results] == list(range(50))
+    workers = {thread for _, thread in results}
+    assert workers <= set(started) if allowed else workers == {threading.current_thread()}
+    assert threads.refused
