@@ -75,6 +75,7 @@ def test_a_command_beyond_its_memory_is_reported(tmp_path: Path) -> None:
     assert few.returncode != 0
 
 
+@pytest.mark.slow
 def test_a_command_beyond_its_time_is_ended() -> None:
     started = time.monotonic()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -59,7 +59,9 @@ def test_values_that_take_no_room_in_the_file_take_little_in_memory(tmp_path: Pa
     assert "value-missing" not in found.text
 
 
-@pytest.mark.parametrize("command", ["add", "validate", "inspect"])
+@pytest.mark.parametrize(
+    "command", ["add", *(pytest.param(name, marks=pytest.mark.slow) for name in ("validate", "inspect"))]
+)
 @pytest.mark.parametrize("name", orchostile.REFUSED)
 def test_what_claims_too_much_is_refused_by_a_ceiling(tmp_path: Path, name: str, command: str) -> None:
     make, ceiling = orchostile.REFUSED[name]
@@ -86,6 +88,7 @@ def test_a_row_index_that_claims_too_much_is_none(tmp_path: Path) -> None:
     ran("validate", path, "--deep", "--no-policy")
 
 
+@pytest.mark.slow
 def test_a_filter_of_120_mib_is_checked_within_the_memory(tmp_path: Path) -> None:
     path = orchostile.one_large_filter(tmp_path)
     ran("inspect", path, code=0)
