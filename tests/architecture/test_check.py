@@ -8,6 +8,7 @@ from pathlib import Path
 
 import check
 import pytest
+import yaml
 from check import Step
 from support.processes import alive, wait_until
 
@@ -59,5 +60,11 @@ def test_what_hangs_is_ended_with_its_processes_and_shows_where_it_was(
     assert time.monotonic() - started < 40
     out, _ = capfd.readouterr()
     assert f'File "{tmp_path}/hangs/test_it.py", line 4 in test_it' in out
-    assert "hung: ended at the limit of 45 minutes for all" in out
+    assert "hung: ended at the time limit" in out
     assert wait_until(lambda: not alive(int(file.read_text())))
+
+
+def test_the_time_limits_come_before_those_of_the_workflow() -> None:
+    jobs = yaml.safe_load((check.ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
+    assert jobs["whole"]["timeout-minutes"] > check.MINUTES
+    assert jobs["quick"]["timeout-minutes"] > check.QUICK_MINUTES
