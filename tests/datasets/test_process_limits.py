@@ -13,7 +13,7 @@ import pytest
 from conftest import need
 from pyarrow import orc
 from support import datasets
-from support.limited import bloom, refusing, run, ulimit
+from support.process_limits import bloom, refusing, run, ulimit
 
 pytestmark = [
     pytest.mark.slow,

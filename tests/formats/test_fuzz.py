@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support import footers, fuzzing, orcfiles, thrift, values
+from support import footers, fuzzing, orcfiles, reader_values, thrift
 from support.fuzzing import Trier, fuzz, mutated, seeds
 from support.tables import write
 from support.thrift import Fields
@@ -149,20 +149,20 @@ def filtered(tmp_path: Path) -> Path:
 
 
 def test_values_of_parquet_are_looked_up_in_every_filter(filtered: Path) -> None:
-    assert values.parquet_lost(filtered) == []
+    assert reader_values.parquet_lost(filtered) == []
     data = bytearray(filtered.read_bytes())
     claims = footers.claims(bytes(data))
     for _, _, offset, length in claims:
         data[offset + 20 : offset + length] = bytes(length - 20)  # all but the header and some bits
     filtered.write_bytes(data)
-    lost = values.parquet_lost(filtered)
+    lost = reader_values.parquet_lost(filtered)
     assert len(lost) > len(claims) / 2
 
 
 def test_values_of_orc_are_looked_up_in_every_filter(tmp_path: Path) -> None:
     orcfiles.write(tmp_path / "plain", orcfiles.everything())
     bloomcli.add(tmp_path / "plain", ["int64", "string", "float64", "date"], output=tmp_path / "f")
-    assert values.orc_lost(tmp_path / "f") == []
+    assert reader_values.orc_lost(tmp_path / "f") == []
     file = orcfiles.split(tmp_path / "f")
     ids = {name: n + 1 for n, name in enumerate(orcfiles.everything().column_names)}
     for name in ("int64", "string", "float64", "date"):
@@ -171,7 +171,7 @@ def test_values_of_orc_are_looked_up_in_every_filter(tmp_path: Path) -> None:
             item.utf8bitset = bytes(len(item.utf8bitset))
         file.set_filters(ids[name], index)
     (tmp_path / "f").write_bytes(file.join())
-    assert [text.split(", ")[2].split(":")[0] for text in values.orc_lost(tmp_path / "f")] == [
+    assert [text.split(", ")[2].split(":")[0] for text in reader_values.orc_lost(tmp_path / "f")] == [
         "int64",
         "float64",
         "string",

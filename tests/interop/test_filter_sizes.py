@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-from support import blooms, scans, written
+from support import blooms, engine_scans, other_writers
 
 import bloomcli
 
@@ -39,14 +39,14 @@ LOOKED_UP = {
     "arrow": (),
     "spark": ("int64", "int32", "float64", "string"),
 }
-PRESENT = tuple(range(0, written.ROWS * 2, 160))
+PRESENT = tuple(range(0, other_writers.ROWS * 2, 160))
 
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sizes") / "bare.parquet"
-    written.arrow(path, 0, list(ENCODE))
-    written.arrow(path.with_name("others.parquet"), 1, list(ENCODE))
+    other_writers.arrow(path, 0, list(ENCODE))
+    other_writers.arrow(path.with_name("others.parquet"), 1, list(ENCODE))
     return path
 
 
@@ -67,8 +67,8 @@ def filtered(bare: Path, blocks: int) -> Path:
 
 
 @pytest.fixture(scope="module")
-def engines() -> Iterator[dict[str, scans.Engine]]:
-    with scans.running() as found:
+def engines() -> Iterator[dict[str, engine_scans.Engine]]:
+    with engine_scans.running() as found:
         yield found
 
 
@@ -76,14 +76,14 @@ def engines() -> Iterator[dict[str, scans.Engine]]:
 def test_bloom_reads_them(bare: Path, blocks: int) -> None:
     path = filtered(bare, blocks)
     report = bloomcli.validate(path, deep=True)
-    assert report.filters_checked == len(ENCODE) * written.ROWS // written.GROUP
+    assert report.filters_checked == len(ENCODE) * other_writers.ROWS // other_writers.GROUP
     assert [f for f in report.findings if f.id == "value-missing"] == []
 
 
 @pytest.mark.parametrize("reader", ["duckdb", "datafusion", "clickhouse", "polars", "arrow"])
 @pytest.mark.parametrize("blocks", BLOCKS)
 def test_a_reader_finds_every_row_and_skips_what_is_absent(
-    bare: Path, engines: dict[str, scans.Engine], reader: str, blocks: int
+    bare: Path, engines: dict[str, engine_scans.Engine], reader: str, blocks: int
 ) -> None:
     path, others, engine = filtered(bare, blocks), bare.with_name("others.parquet"), engines[reader]
     for column in ENCODE:
@@ -99,15 +99,15 @@ def test_a_reader_finds_every_row_and_skips_what_is_absent(
 @pytest.mark.spark
 @pytest.mark.parametrize("blocks", [29, 379])
 def test_spark_finds_every_row_and_skips_what_is_absent(spark: SparkSession, bare: Path, blocks: int) -> None:
-    path, others, engine = filtered(bare, blocks), bare.with_name("others.parquet"), scans.Spark(spark)
+    path, others, engine = filtered(bare, blocks), bare.with_name("others.parquet"), engine_scans.Spark(spark)
     spark.conf.set("spark.sql.parquet.filterPushdown", "true")
     there, between = (engine.every(file, ENCODE) for file in (bare, others))
     for column in ENCODE:
         looked_up = column in LOOKED_UP["spark"]
         for number in (1718, 2048, 3998):
             if number in there[column]:
-                read = written.GROUP if looked_up else written.ROWS
+                read = other_writers.GROUP if looked_up else other_writers.ROWS
                 assert engine.equal(path, column, there[column][number]) == ([number], read), column
         absent = between[column].get(1719) or between[column][2001]
-        assert engine.equal(bare, column, absent) == ([], written.ROWS)
-        assert engine.equal(path, column, absent) == ([], 0 if looked_up else written.ROWS), column
+        assert engine.equal(bare, column, absent) == ([], other_writers.ROWS)
+        assert engine.equal(path, column, absent) == ([], 0 if looked_up else other_writers.ROWS), column

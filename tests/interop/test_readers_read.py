@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from support import clickhouse, scans, spark_scan, written
-from support.written import WRITERS
+from support import clickhouse, engine_scans, other_writers, spark_scan
+from support.other_writers import WRITERS
 
 import bloomcli
 
@@ -56,7 +56,7 @@ PRUNED = {
             "time64_ns",
         ),
         *(f"timestamp_{unit}{zone}" for unit in ("s", "ms", "us", "ns") for zone in ("", "_utc")),
-        *("duration", "dictionary", *written.PAIR),
+        *("duration", "dictionary", *other_writers.PAIR),
     ),
     "datafusion": (
         *("int32", "int64", "uint32", "uint64", "float32", "float64", "decimal9", "decimal18", "decimal30"),
@@ -64,7 +64,7 @@ PRUNED = {
     ),
     "clickhouse": (
         *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string", "large_string"),
-        *("binary", "large_binary", "fixed", "duration", "dictionary", *written.PAIR),
+        *("binary", "large_binary", "fixed", "duration", "dictionary", *other_writers.PAIR),
     ),
 }
 """Columns by which a reader skips row groups of Arrow's file without dictionaries: these at least."""
@@ -105,8 +105,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def engines() -> Iterator[dict[str, scans.Engine]]:
-    with scans.running() as found:
+def engines() -> Iterator[dict[str, engine_scans.Engine]]:
+    with engine_scans.running() as found:
         yield found
 
 
@@ -120,7 +120,7 @@ def test_a_pattern_takes_every_column_in_that_no_reader_loses(folder: Path, writ
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_reader_gives_the_same_rows_before_and_after(
-    folder: Path, engines: dict[str, scans.Engine], writer: str, reader: str
+    folder: Path, engines: dict[str, engine_scans.Engine], writer: str, reader: str
 ) -> None:
     found, engine = files(folder, writer, reader), engines[reader]
     asked = 0
@@ -145,7 +145,7 @@ def test_a_reader_gives_the_same_rows_before_and_after(
 
 @pytest.mark.parametrize("reader", PRUNED)
 def test_a_reader_skips_row_groups_by_our_filters(
-    folder: Path, engines: dict[str, scans.Engine], reader: str
+    folder: Path, engines: dict[str, engine_scans.Engine], reader: str
 ) -> None:
     found, engine = files(folder, "arrow", reader), engines[reader]
     for column in PRUNED[reader]:
@@ -153,7 +153,7 @@ def test_a_reader_skips_row_groups_by_our_filters(
         before, after = (engine.equal(path, column, literal) for path in (found.bare, found.ours))
         assert (before.rows, after.rows) == ([], [])
         assert before.read is not None
-        assert before.read >= written.ROWS // written.GROUP, column
+        assert before.read >= other_writers.ROWS // other_writers.GROUP, column
         assert after.read == 0, column
         assert engine.equal(found.removed, column, literal).read == before.read
 
@@ -174,7 +174,7 @@ def test_clickhouse_loses_rows_of_texts_under_a_longer_fixed_string_only(
 ) -> None:
     """It pads the literal with zeros before it hashes it, and the file's text has none."""
     bare, ours = tmp_path / "bare.parquet", tmp_path / "ours.parquet"
-    written.arrow(bare, 0, [column])
+    other_writers.arrow(bare, 0, [column])
     bloomcli.add(bare, [column], output=ours, fpp=FPP)
     query = f"SELECT n FROM file('{{}}', Parquet, 'n Int64, {column} Nullable({declared})') WHERE {condition}"
     with clickhouse.running() as server:
@@ -189,7 +189,7 @@ def test_spark_gives_the_same_rows_before_and_after(spark: SparkSession, folder:
     spark.conf.set("spark.sql.parquet.filterPushdown", "true")
     spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     try:
-        engine = scans.Spark(spark)
+        engine = engine_scans.Spark(spark)
         there, between = (engine.every(path, found.columns) for path in (found.bare, found.others))
         frame = spark.read.parquet(str(found.ours))
         for number in PRESENT:

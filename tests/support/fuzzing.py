@@ -291,11 +291,11 @@ class _Contract:
             if wrong:
                 self.problem(f"what add wrote doesn't pass validate --deep: {json.dumps(wrong[:2])}")
         self._begin(_PEER)
-        from support import values
+        from support import reader_values
 
-        look = {".parquet": values.parquet_lost, ".orc": values.orc_lost}.get(suffix)
+        look = {".parquet": reader_values.parquet_lost, ".orc": reader_values.orc_lost}.get(suffix)
         if look is not None:
-            with contextlib.suppress(values.Unreadable), _limits(self.seconds * 4, self.memory * 4):
+            with contextlib.suppress(reader_values.Unreadable), _limits(self.seconds * 4, self.memory * 4):
                 lost = look(out, added)
                 if lost:
                     self.problem(f"values that pyarrow reads are in no filter: {'; '.join(lost[:3])}")
@@ -322,7 +322,7 @@ def _load() -> None:
     import pyarrow.parquet  # noqa: F401
 
     import bloomcli
-    from support import values  # noqa: F401
+    from support import reader_values  # noqa: F401
 
     with tempfile.TemporaryDirectory() as folder:
         for name in ("parquet/orders.parquet", "orc/java_bare.orc", "mosaic/released_plain.mosaic"):

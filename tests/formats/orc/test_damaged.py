@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support import orcfiles
-from support.damage import CHANGES, edited, refused, sample
+from support.damaged_orc import CHANGES, edited, refused, sample
 from support.orcfiles import File
 
 import bloomcli

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support import orcfiles
-from support.damage import edited, refused, sample
+from support.damaged_orc import edited, refused, sample
 from support.orcfiles import BLOOM_FILTER_UTF8, ROW_INDEX, File
 
 import bloomcli

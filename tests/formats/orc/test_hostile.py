@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support import measured, orcfiles, orchostile
+from support import measured_command, orcfiles, orchostile
 from support.processes import wait_until
 
 import bloomcli
@@ -25,9 +25,9 @@ SECONDS_MAX: Final = 5.0
 STOPPED_MAX: Final = 1.0
 
 
-def ran(*arguments: object, code: int | None = None) -> measured.Done:
+def ran(*arguments: object, code: int | None = None) -> measured_command.Done:
     """Run a command in its own process, and check its time and memory against the limits."""
-    found = measured.run(*arguments)
+    found = measured_command.run(*arguments)
     assert "Traceback" not in found.text
     assert found.memory < MEMORY_MAX, f"{found.memory >> 20} MiB"
     assert found.cpu < SECONDS_MAX, f"{found.cpu:.1f} s"

@@ -17,7 +17,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import footers, measured, thrift
+from support import footers, measured_command, thrift
 from support.pagefiles import deltas, one_page, squeezed
 from support.processes import wait_until
 from support.tables import write
@@ -64,13 +64,13 @@ def test_every_hostile_file_is_listed_here() -> None:
 @pytest.mark.parametrize("name", sorted(path.stem for path in HOSTILE.glob("*.parquet")))
 def test_a_hostile_file_takes_bounded_memory_and_time(tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
-    done = measured.run("add", HOSTILE / f"{name}.parquet", "-c", "*", "--replace", "-o", out)
+    done = measured_command.run("add", HOSTILE / f"{name}.parquet", "-c", "*", "--replace", "-o", out)
     assert done.code == (3 if name in DAMAGED else 4 if name in BEYOND else 0), done.errors
     assert done.cpu < SECONDS_MAX
     assert done.memory < MEMORY_MAX_BYTES
     assert list(tmp_path.iterdir()) == ([out] if name in READ else [])
     if name in READ:
-        checked = measured.run("validate", "--deep", out)
+        checked = measured_command.run("validate", "--deep", out)
         assert (checked.code, checked.errors) == (0, "")
         assert checked.cpu < SECONDS_MAX
         assert checked.memory < MEMORY_MAX_BYTES
@@ -236,7 +236,9 @@ def test_slow_files_take_bounded_memory_and_each_row_group_few_seconds(
     tmp_path: Path, make: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"{__name__}.GROUPS", 1)
-    done = measured.run("add", make(tmp_path / "slow.parquet"), "-c", "c", "-o", tmp_path / "out", "--jobs", "1")
+    done = measured_command.run(
+        "add", make(tmp_path / "slow.parquet"), "-c", "c", "-o", tmp_path / "out", "--jobs", "1"
+    )
     assert done.code == 0, done.errors
     assert done.cpu < SECONDS_MAX
     assert done.memory < MEMORY_MAX_BYTES

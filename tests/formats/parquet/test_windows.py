@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support.tables import CASES, COMPRESSIONS, ENCODINGS, write
-from support.wholepages import pages_of
+from support.whole_pages import pages_of
 
 import bloomcli
 from bloomcli import kernels, limits

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import need
 from support.checksums import checksums
-from support.instants import WRITING, Instant
+from support.every_instant import WRITING, Instant
 from support.replacing import NEW, OLD, names, replace
 
 from bloomcli import kernels

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from support.checksums import checksums
-from support.instants import Instant
+from support.every_instant import Instant
 from support.replacing import NEW, OLD, names, replace
 
 from bloomcli.concurrency.signals import STOPS
