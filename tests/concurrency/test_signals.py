@@ -72,6 +72,6 @@ def test_a_forked_process_takes_off_its_parents_handlers_but_ignores_what_was_ig
 def test_work_in_other_threads_goes_on_until_it_is_asked_to_end() -> None:
     stop = Stop()
     stop.check()
-    stop.asked = True
+    stop.requested = True
     with pytest.raises(Stopped):
         stop.check()

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from bloomcli.concurrency.cancellation import Stopped
 from bloomcli.concurrency.threads import Threads
 
 
@@ -32,7 +33,8 @@ def test_what_was_not_begun_when_it_ends_is_given_up() -> None:
         threads.submit(release.wait)
         waiting = threads.submit(lambda: done.append(1))
         threading.Timer(0.05, release.set).start()
-    assert waiting.cancelled()
+    with pytest.raises(Stopped):
+        waiting.result()
     assert done == []
     assert not [t for t in threading.enumerate() if t.name.startswith("test-")]
 

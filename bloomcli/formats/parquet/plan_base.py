@@ -14,7 +14,7 @@ from bloomcli import kernels
 from bloomcli.errors import UnsupportedError, WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Built, Carried
-from bloomcli.formats.parquet import extension, splice, whole
+from bloomcli.formats.parquet import extension, footer_check, splice
 from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
@@ -57,7 +57,7 @@ class Change(Carried):
         if gone:
             extension.refuse(filters.footer)
         if puts:
-            whole.refuse_damaged(filters.source, filters.footer, gone)
+            footer_check.refuse_damaged(filters.source, filters.footer, gone)
         self.filters = filters
         self.gone = gone
         self.lengths = filters.unwritten_lengths if gone else {}
