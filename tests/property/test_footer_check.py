@@ -63,7 +63,7 @@ def test_no_chunk_that_is_passed_over_is_damaged(path: Path, tmp_path: Path) -> 
             if footer.column_count != len(footer.columns):
                 continue  # no column is looked up then
             for place in plain:
-                whole._look_at(source, footer, place, set())  # what it raises mustn't be missed
+                footer_check._look_at(source, footer, place, set())  # what it raises mustn't be missed
                 seen += 1
     assert seen
 
