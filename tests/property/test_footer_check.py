@@ -11,7 +11,7 @@ from support import fuzzing, fuzzparquet
 
 from bloomcli import kernels
 from bloomcli.errors import BloomError
-from bloomcli.formats.parquet import idl
+from bloomcli.formats.parquet import footer_check, idl
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
 from bloomcli.storage.registry import open_source
