@@ -132,7 +132,8 @@ def test_modules_and_files_that_a_page_names_exist(page: Path) -> None:
             assert hasattr(found, part), name
             found = getattr(found, part)
     files = set(re.findall(r"`(?:python )?((?:bloomcli|tests|tools|benchmarks|fixtures|man|docs)/[\w./-]*)", text))
-    assert [name for name in files if not (ROOT / name).exists()] == []
+    exact = [name for name in files if not re.search(r"\b(ID|COMMAND)\b", name)]  # others stand for many
+    assert [name for name in exact if not (ROOT / name).exists()] == []
 
 
 def test_every_guide_is_linked_from_the_readme() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import pickle
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -13,9 +14,13 @@ import pytest
 
 import bloomcli
 from bloomcli import spark
+from bloomcli.cli import COMMANDS
 from bloomcli.commands import options
 from bloomcli.commands.options import Options
+from bloomcli.formats.add_options import own_options
 from bloomcli.policy.policy import Part, Policy
+
+ROOT: Final = Path(__file__).parents[2]
 
 CLASSES: Final = {
     "add": options.AddOptions,
@@ -168,3 +173,23 @@ def test_a_policy_that_was_read_is_not_read_again() -> None:
     assert options.policy_of(options.AddOptions(columns="id", policy=policy).checked()) is policy
     with pytest.raises(TypeError, match="weren't checked"):
         options.policy_of(options.AddOptions(columns="id", policy="bloom.toml"))
+
+
+SHARED: Final = ("options", "dataset", "reader_options", "gate_options")
+"""The files of bloomcli/cli that declare options of several commands, as docs/architecture.md names them."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_option_is_declared_where_the_architecture_page_says(name: str) -> None:
+    command: click.Command = import_module(f"bloomcli.cli.{name}").command
+    own = (ROOT / "bloomcli" / "cli" / f"{name}.py").read_text()
+    shared = [(ROOT / "bloomcli" / "cli" / f"{module}.py").read_text() for module in SHARED]
+    of_formats = {option.flag for option in own_options()}
+    for parameter in command.params:
+        for flag in parameter.opts:
+            if not flag.startswith("--") or flag in of_formats:
+                continue
+            places = [text for text in (own, *shared) if f'"{flag}"' in text]
+            assert places, f"{flag} is declared somewhere else"
+            if f'"{flag}"' not in own:
+                assert len(places) == 1, f"{flag} is declared more than once"
