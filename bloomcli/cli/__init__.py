@@ -116,7 +116,9 @@ def run(args: Sequence[str] | None = None) -> int:
         with contextlib.suppress(OSError):
             error.show()
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
+        if isinstance(error.__cause__, EOFError):  # Click takes it for the end of what a user types
+            return _bug(error.__cause__)
         _say("bloom: stopped")
         return _INTERRUPTED
     except (BrokenPipeError, _PipeClosed):

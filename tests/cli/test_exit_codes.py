@@ -100,6 +100,18 @@ def test_ctrl_c_is_130(bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatc
     assert bloom("inspect", plain).code == 130
 
 
+def test_an_end_of_file_that_nobody_expected_is_a_bug(
+    bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def truncated(*_: object, **__: object) -> None:
+        raise EOFError("marshal data too short")
+
+    monkeypatch.setattr("bloomcli.commands.inspect.run", truncated)
+    result = bloom("inspect", plain)
+    assert result.code == 70
+    assert "a bug: EOFError: marshal data too short" in result.err
+
+
 @pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     columns = {f"c{i}": [1, 2, 3] for i in range(300)}
