@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from bloomcli.storage.source import open_source
 
 from bloomcli.errors import BloomError, CorruptFile, UnknownFormat, UsageError
 from bloomcli.formats.add_options import checked_options, for_old_readers, recorded_choices
 from bloomcli.formats.registry import has_magic, known_suffix, open_file
+from bloomcli.storage.registry import open_source
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,8 +6,9 @@ import pytest
 
 from bloomcli import model
 from bloomcli.model.dataset import DatasetReport, FileRow, Status, gravest
-from bloomcli.model.file import Finding, Severity
+from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport, Sample
+from bloomcli.model.validate import Finding
 
 
 def row(status: Status = Status.DONE, exit_code: int = 0, **more: int) -> FileRow:
