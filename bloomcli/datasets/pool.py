@@ -71,7 +71,7 @@ def run_in_pool(tasks: dict[int, Task], workers: int, fail_fast: bool, on_fewer:
                 waiting.clear()
                 alone.clear()
     except BaseException:
-        pool.stop()
+        pool.end()
         raise
     finally:
         pool.close()

@@ -231,6 +231,34 @@ def test_decoding_is_stopped_within_a_second_and_leaves_nothing(
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_decoding_in_worker_processes_is_stopped_within_a_second_too(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """The signal goes to the parent alone, and each worker reads one chunk for seconds."""
+    body, size = squeezed([b"\1", *[b"\x02\0" * (MEBI // 2)] * 2000])
+    lake, out = tmp_path / "lake", tmp_path / "out"
+    lake.mkdir()
+    for name in ("a", "b"):
+        path = lake / f"{name}.parquet"
+        one_page(path, body, "INT32", "RLE_DICTIONARY", 1000 * MEBI, size=size, dictionary=bytes(range(8)))
+    process = subprocess.Popen(
+        [*BLOOM, "add", lake, "-c", "c", "-o", out, "--jobs", "2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert wait_until(lambda: len(list(out.rglob("*"))) >= 2), "both workers have begun to write"
+    time.sleep(0.4)  # and to decode
+    assert process.poll() is None, "it takes longer than this"
+    told = time.monotonic()
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - told < 1
+    assert process.returncode == code
+    assert b"Traceback" not in errors
+    assert list(out.rglob("*")) == []
+
+
 @pytest.mark.parametrize("make", SLOW)
 def test_slow_files_take_bounded_memory_and_each_row_group_few_seconds(
     tmp_path: Path, make: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
