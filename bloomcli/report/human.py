@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -15,8 +16,13 @@ _MANY: Final = 10
 
 _LEAST_PERCENT: Final = 0.01
 
-_COMMAND: Final = "##["
-"""Starts a command of GitHub's and Azure's runners anywhere in a line of a log."""
+_COMMAND: Final = re.compile(r"##(?=\w*\[)")
+"""Starts a command anywhere in a line of a log: ``##[`` on GitHub's and Azure's runners, ``##vso[`` on Azure's,
+``##teamcity[``."""
+_MARK: Final = "##"
+"""Every command has it."""
+_HARMLESS: Final = r"#\\x23"
+"""Replaces the mark of a command, as a template of `re`."""
 
 
 def size(count: int) -> str:
@@ -85,9 +91,8 @@ def seconds(value: float) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Return True if `printable` certainly returns the text unchanged. A quick test that may return False for
-    others."""
-    return text.isascii() and text.isprintable() and _COMMAND not in text
+    """Whether `printable` leaves the text as it is, for sure; False where it has to look."""
+    return text.isascii() and text.isprintable() and _MARK not in text
 
 
 def printable(text: str) -> str:
@@ -97,7 +102,7 @@ def printable(text: str) -> str:
     """
     if is_plain(text):
         return text
-    return "".join(c if _is_visible(c) else _escape(c) for c in text).replace(_COMMAND, r"#\x23[")
+    return _COMMAND.sub(_HARMLESS, "".join(c if _is_visible(c) else _escape(c) for c in text))
 
 
 def line(text: str) -> str:
@@ -117,7 +122,7 @@ def csv_field(text: str) -> str:
     if is_plain(text) and "\\" not in text:
         return text
     escaped = "".join(c if _is_visible(c) or _is_byte(c) else _escape(c) for c in text.replace("\\", "\\\\"))
-    return escaped.replace(_COMMAND, r"#\x23[")
+    return _COMMAND.sub(_HARMLESS, escaped)
 
 
 def _is_visible(char: str) -> bool:

@@ -86,6 +86,10 @@ def test_what_a_terminal_would_act_on_is_made_visible() -> None:
 
 def test_nothing_starts_a_command_of_a_ci_log() -> None:
     assert human.printable("a##[error]b") == r"a#\x23[error]b"
+    assert human.printable("a##vso[task.complete]b") == r"a#\x23vso[task.complete]b"
+    assert human.printable("##teamcity[x]") == r"#\x23teamcity[x]"
+    assert human.csv_field("##vso[x]") == r"#\x23vso[x]"
+    assert human.printable("## 2 [x]") == "## 2 [x]"
     assert human.line("::error::x") == r"\x3a:error::x"
     assert human.line("  ::stop-commands::x") == r"  \x3a:stop-commands::x"
     assert human.line("id  a::b") == "id  a::b"
