@@ -187,7 +187,11 @@ def inspect(
 ) -> DataFrame:
     """Sum up the filters of files, one row a file. The data source "bloom" has a row for each filter.
 
-    Args: as `bloomcli.inspect`, with a session and several paths.
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
+
+    The other arguments mean what they mean to `bloomcli.inspect`.
 
     Returns, Raises: as `add`.
     """
@@ -212,7 +216,12 @@ def validate(
 
     `bloomcli.gate(paths, session=spark, ...)` gives one verdict instead, with baselines and samples.
 
-    Args: as `bloomcli.validate`, with a session and several paths. The driver reads `table_schema` and `policy`.
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
+        table_schema, policy: files, which the driver reads.
+
+    The other arguments mean what they mean to `bloomcli.validate`.
 
     Returns, Raises: as `add`.
     """
@@ -240,7 +249,11 @@ def probe(
 ) -> DataFrame:
     """Ask the filters of files about values; `totals` has what a reader may skip for each value.
 
-    Args: as `bloomcli.probe`, with a session and several paths.
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
+
+    The other arguments mean what they mean to `bloomcli.probe`.
 
     Returns, Raises: as `add`.
     """
