@@ -263,11 +263,11 @@ def test_a_moment_beyond_nanoseconds_is_looked_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("starts", "ends", "more", "match"),
     [
-        ([], [], [], "as many"),
-        ([0], [0], [], "least int64"),
-        ([-(1 << 63)], [1], [], "aren't there"),
-        ([-(1 << 63)], [16], [0] * 16, "more than are asked for"),
-        ([-(1 << 63), 0], [1, 0], [0], "aren't there"),
+        ([], [], [], "starts differ"),
+        ([0], [0], [], "smallest int64"),
+        ([-(1 << 63)], [1], [], "ends don't match"),
+        ([-(1 << 63)], [16], [0] * 16, "ends don't match"),
+        ([-(1 << 63), 0], [1, 0], [0], "ends don't match"),
     ],
 )
 def test_a_zone_is_checked_before_it_is_used(starts: list[int], ends: list[int], more: list[int], match: str) -> None:
