@@ -220,7 +220,7 @@ def test_paths_are_taken_as_they_are_written(job: Job) -> None:
     assert "::error file=--deep,title=filter-all-zero" in done.log
     assert "not ok: 1 error in 1 file" in done.annotations[-1]
     assert "checked  2 files: 4 row groups, 4 filters" in done.summary
-    assert "values     not looked up" in done.summary
+    assert "values   not looked up" in done.summary
     done = use(job, paths="data/*orders.par*")
     assert "checked  1 file: 2 row groups, 2 filters" in done.summary
     assert use(job, paths="data/more*\nnowhere/*.parquet").code == 3
@@ -234,7 +234,7 @@ def test_inputs_become_options(job: Job) -> None:
     done = use(job, paths="data", deep="true", sample="1", args="--sample-row-groups=1\n--seed\n7\n--no-policy")
     assert done.code == 0, done.log
     assert "not checked: 1 of 2 files and the values of 1 of 2 row groups" in done.log
-    assert "values     1,500" in done.summary
+    assert "values   1,500" in done.summary
     assert "--seed 7" in done.summary or "seed 7" in done.summary
     break_(job.workspace / "data" / "orders.parquet")
     wanted = {"paths": "data", "baseline": "known.json"}

@@ -125,7 +125,7 @@ def test_init_never_takes_the_place_of_a_policy_without_a_word(bloom: Bloom, lak
     Path("pyproject.toml").write_text('[tool.bloom]\nrequire = ["id"]\n')
     beside = bloom("validate", lake, "--init")
     assert beside.code == 2
-    assert "pyproject.toml: there is a policy already, [tool.bloom]" in beside.err
+    assert "pyproject.toml: the policy exists already, as [tool.bloom]" in beside.err
     assert not Path("bloom.toml").exists()
     assert bloom("validate", lake, "--init", "--policy", "other.toml").code == 0
     below = bloom("validate", lake, "--init", "--policy", "lake/bloom.toml")
