@@ -45,6 +45,7 @@ def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path) -> None:
     python = folder / "bin" / "python"
     # a compiler would fail, and dependencies come from here: nothing is downloaded
     env = os.environ | {"CC": "/bin/false", "CXX": "/bin/false"}
+    env.pop("PYTHONPATH", None)  # Spark's tests set it, and pip would find this checkout installed there
     subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", wheel], check=True, env=env)
     env["PYTHONPATH"] = sysconfig.get_path("purelib")
     fixture = ROOT / "fixtures" / "parquet" / "orders.parquet"
