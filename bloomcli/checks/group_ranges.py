@@ -27,7 +27,7 @@ def of_numbers(numbers: Iterable[int]) -> str:
     return text(Run(_NO_STRIPE, number, number) for number in numbers)
 
 
-def of_places(pairs: Iterable[tuple[int | None, int]]) -> str:
+def of_units(pairs: Iterable[tuple[int | None, int]]) -> str:
     """Text for row groups, each given with its stripe; None in a file without stripes."""
     return text(Run(_NO_STRIPE if stripe is None else stripe, group, group) for stripe, group in pairs)
 
@@ -46,17 +46,17 @@ def read(spelled: str) -> list[Run]:
     for part in spelled.split(" "):
         match = _PART.fullmatch(part)
         if match is None:
-            raise ValueError(f"{spelled!r} names no places")
+            raise ValueError(f"{spelled!r} names no row groups")
         for piece in match[2].split(","):
             first, _, last = piece.partition("-")
             found.append(Run(_NO_STRIPE if match[1] is None else int(match[1]), int(first), int(last or first)))
             if found[-1].last < found[-1].first:
-                raise ValueError(f"{spelled!r} names no places: {piece} runs backwards")
+                raise ValueError(f"{spelled!r} names no row groups: {piece} runs backwards")
     return _merged(found)
 
 
 def within(part: Iterable[Run], whole: Iterable[Run]) -> bool:
-    """Whether every place of the one is among the other's."""
+    """Whether every row group of `part` is in `whole`."""
     room = _merged(whole)
 
     def has(run: Run) -> bool:

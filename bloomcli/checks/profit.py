@@ -93,5 +93,5 @@ def _finding(
         stripe=spreads[0].stripe,
         column=column.path,
         hint=f"{removing(column.path)} saves its bytes",
-        places=group_ranges.of_places((spread.stripe, spread.row_group) for spread in spreads),
+        places=group_ranges.of_units((spread.stripe, spread.row_group) for spread in spreads),
     )

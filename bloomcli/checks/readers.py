@@ -115,10 +115,10 @@ def confirmed_zeros(file: FilterFile, zeros: Sequence[Finding], names: Sequence[
     """
     named = known(names, file.format)
     for column in file.columns:
-        places = [Unit(z.row_group or 0, z.stripe) for z in zeros if z.column == column.path]
+        units = [Unit(z.row_group or 0, z.stripe) for z in zeros if z.column == column.path]
         wrong = [r for r in named if r.loses_zeros(_zero_type(file, column), file.format)]
-        if places and wrong:
-            yield _lone_zero(file, column, places, wrong)
+        if units and wrong:
+            yield _lone_zero(file, column, units, wrong)
 
 
 def _of_column(
@@ -147,17 +147,17 @@ def _of_column(
             places=_row_groups(Unit(fact.row_group, fact.stripe) for fact in single),
         )
     yield from _intervals(file, column, [r for r in named if INTERVAL in r.wrong_about])
-    places = list(dict.fromkeys(Unit(fact.row_group, fact.stripe) for fact in facts))
+    units = list(dict.fromkeys(Unit(fact.row_group, fact.stripe) for fact in facts))
     for fault in faults.of(column):
         yield Finding(
             id=fault.rule,
             severity=fault.severity,
-            message=f"{fault.message}, in {_groups(len(places))} with a filter",
-            row_group=places[0].row_group,
-            stripe=places[0].stripe,
+            message=f"{fault.message}, in {_groups(len(units))} with a filter",
+            row_group=units[0].row_group,
+            stripe=units[0].stripe,
             column=column.path,
             hint=fault.hint,
-            places=_row_groups(places),
+            places=_row_groups(units),
         )
 
 
@@ -195,19 +195,19 @@ def _zeros(
     literals = [Literal(text=str(z), encodings=(struct.pack(form, z),), order_key=0.0) for z in (-0.0, 0.0)]
     rates = {Unit(fact.row_group, fact.stripe): fact.fpp for fact in facts}
     lone = [
-        place
-        for unit in file.ask(column, literals, explain=False)
-        if (place := Unit(unit.row_group, unit.stripe)) in rates and _is_lone(*unit.answers)
+        unit
+        for found in file.ask(column, literals, explain=False)
+        if (unit := Unit(found.row_group, found.stripe)) in rates and _is_lone(*found.answers)
     ]
-    said = {place: None if confirm is None else confirm(column, place) for place in lone}
-    sure = [place for place in lone if said[place]]
+    answers = {unit: None if confirm is None else confirm(column, unit) for unit in lone}
+    sure = [unit for unit in lone if answers[unit]]
     if sure:
         yield _lone_zero(file, column, sure, wrong)
         return
-    lone = [place for place in lone if said[place] is None]
+    lone = [unit for unit in lone if answers[unit] is None]
     if not lone:
         return
-    known = [rate for place in lone if (rate := rates[place]) is not None]
+    known = [rate for unit in lone if (rate := rates[unit]) is not None]
     measured = f", the measured rate is {sum(known) / len(known):.2g}" if known else ""
     yield Finding(
         id=NEGATIVE_ZERO,
@@ -227,22 +227,22 @@ def _is_lone(negative: Answer, positive: Answer) -> bool:
     return there and positive.presence is Presence.ABSENT
 
 
-def _lone_zero(file: FilterFile, column: Column, places: Sequence[Unit], wrong: Sequence[Reader]) -> Finding:
+def _lone_zero(file: FilterFile, column: Column, units: Sequence[Unit], wrong: Sequence[Reader]) -> Finding:
     return Finding(
         id=NEGATIVE_ZERO,
         severity=Severity.ERROR,
-        message=f"-0.0 is among the values and +0.0 not in the filter, in {_groups(len(places))}:"
+        message=f"-0.0 is among the values and +0.0 not in the filter, in {_groups(len(units))}:"
         f" {titles(wrong)} {lose(wrong)} its rows for `= 0`",
-        row_group=places[0].row_group,
-        stripe=places[0].stripe,
+        row_group=units[0].row_group,
+        stripe=units[0].stripe,
         column=column.path,
         hint=f"{_adding(file, column)} inserts both zeros",
-        places=_row_groups(places),
+        places=_row_groups(units),
     )
 
 
 def _row_groups(units: Iterable[Unit]) -> str:
-    return group_ranges.of_places((unit.stripe, unit.row_group) for unit in units)
+    return group_ranges.of_units((unit.stripe, unit.row_group) for unit in units)
 
 
 def _adding(file: FilterFile, column: Column) -> str:

@@ -167,5 +167,5 @@ def _trail(bits: Bits, lookup: Lookup) -> Iterator[BitTrail]:
     from bloomcli.model.probe import BitTrail
 
     for encoded, value in zip(lookup.encodings, lookup.hashes, strict=True):
-        block, places, present = bits.trail(value)
-        yield BitTrail(hashed=encoded, hash=value, block=block, bits=places, present=present)
+        block, positions, present = bits.trail(value)
+        yield BitTrail(hashed=encoded, hash=value, block=block, bits=positions, present=present)

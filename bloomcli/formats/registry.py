@@ -117,11 +117,11 @@ def _cut_off(source: Source, record: Format) -> CorruptFile:
 
 def _missing(records: Iterable[Format]) -> str:
     """The magics of formats and where a file lacks them: ``no b'ORC' or b'PAR1' at its start or end``."""
-    places: dict[bytes, set[str]] = {}
+    ends: dict[bytes, set[str]] = {}
     for record in records:
         for magic in record.magics:
-            places.setdefault(magic.data, set()).add("end" if magic.at < 0 else "start")
-    by_place: dict[str, list[str]] = {}
-    for data, where in places.items():
-        by_place.setdefault(" or ".join(sorted(where, reverse=True)), []).append(repr(data))
-    return ", ".join(f"no {enumerated(found, 'or')} at its {where}" for where, found in by_place.items())
+            ends.setdefault(magic.data, set()).add("end" if magic.at < 0 else "start")
+    by_ends: dict[str, list[str]] = {}
+    for data, where in ends.items():
+        by_ends.setdefault(" or ".join(sorted(where, reverse=True)), []).append(repr(data))
+    return ", ".join(f"no {enumerated(found, 'or')} at its {where}" for where, found in by_ends.items())

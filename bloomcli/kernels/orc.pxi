@@ -205,7 +205,7 @@ cdef Modulus _modulus(uint32_t bits) noexcept nogil:
     return m
 
 
-cdef inline uint32_t _km_place(uint32_t combined, Modulus m) noexcept nogil:
+cdef inline uint32_t _km_bit(uint32_t combined, Modulus m) noexcept nogil:
     """Return the bit of h1 + i h2: complemented if negative, modulo the filter's bits. No division, no branch."""
     combined ^= 0 - (combined >> 31)
     return combined - <uint32_t>((combined * m.magic) >> m.shift) * m.bits
@@ -221,7 +221,7 @@ def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashe
     cdef unsigned char* b = &bitset[0]
     cdef const unsigned char* hs = &hashes[0]
     cdef Py_ssize_t n
-    cdef uint32_t combined, step, place
+    cdef uint32_t combined, step, bit
     cdef int i
     with nogil:
         for n in range(count):
@@ -231,8 +231,8 @@ def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashe
             step = _load32(hs + n * 8 + 4)
             for i in range(k):
                 combined += step
-                place = _km_place(combined, m)
-                b[place >> 3] |= <unsigned char>(1 << (place & 7))
+                bit = _km_bit(combined, m)
+                b[bit >> 3] |= <unsigned char>(1 << (bit & 7))
 
 
 def km_check(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count,
@@ -246,7 +246,7 @@ def km_check(const unsigned char[::1] bitset not None, const unsigned char[::1] 
     cdef const unsigned char* b = &bitset[0]
     cdef const unsigned char* hs = &hashes[0]
     cdef Py_ssize_t n, absent = 0
-    cdef uint32_t combined, step, place
+    cdef uint32_t combined, step, bit
     cdef int i
     cdef unsigned char hit
     with nogil:
@@ -256,8 +256,8 @@ def km_check(const unsigned char[::1] bitset not None, const unsigned char[::1] 
             hit = 1
             for i in range(k):
                 combined += step
-                place = _km_place(combined, m)
-                if not (b[place >> 3] >> (place & 7)) & 1:
+                bit = _km_bit(combined, m)
+                if not (b[bit >> 3] >> (bit & 7)) & 1:
                     hit = 0
                     break
             out[n] = hit

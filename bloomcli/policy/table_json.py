@@ -34,16 +34,16 @@ def parse(text: str, path: str) -> StructType:
         ) from None
     except (ValueError, RecursionError):  # a number with thousands of digits; thousands of nested braces
         raise UsageError("not a table's schema", path=path, hint=HINT) from None
-    place = ""
+    at = ""
     if isinstance(document, dict) and ("schemas" in document or "schema" in document):
-        document, place = _current(document, path)
+        document, at = _current(document, path)
     if not isinstance(document, dict) or document.get("type") != "struct":
-        _fault("not a table's schema", path, place or "type")
-    return _struct(document, path, place, 0)
+        _fault("not a table's schema", path, at or "type")
+    return _struct(document, path, at, 0)
 
 
-def _fault(reason: str, path: str, place: str, hint: str = HINT) -> NoReturn:
-    raise UsageError(reason, path=path, field=place, hint=hint)
+def _fault(reason: str, path: str, at: str, hint: str = HINT) -> NoReturn:
+    raise UsageError(reason, path=path, field=at, hint=hint)
 
 
 def _current(document: dict[str, Any], path: str) -> tuple[Any, str]:
@@ -57,9 +57,9 @@ def _current(document: dict[str, Any], path: str) -> tuple[Any, str]:
     _fault(f"no schema has the id {wanted!r}", path, "current-schema-id")
 
 
-def _struct(node: dict[str, Any], path: str, place: str, depth: int) -> StructType:
+def _struct(node: dict[str, Any], path: str, at: str, depth: int) -> StructType:
     fields = node.get("fields")
-    inside = f"{place}.fields" if place else "fields"
+    inside = f"{at}.fields" if at else "fields"
     if not isinstance(fields, list):
         _fault("a struct without a list of fields", path, inside)
     found: list[tuple[str, AnyType]] = []
@@ -71,40 +71,40 @@ def _struct(node: dict[str, Any], path: str, place: str, depth: int) -> StructTy
     return StructType(tuple(found))
 
 
-def _type(node: Any, path: str, place: str, depth: int) -> AnyType:
+def _type(node: Any, path: str, at: str, depth: int) -> AnyType:
     if depth > limits.TABLE_SCHEMA_MAX_DEPTH:
-        _fault(f"the schema nests deeper than {limits.TABLE_SCHEMA_MAX_DEPTH}", path, place[:_FIELD_MAX] + "...")
+        _fault(f"the schema nests deeper than {limits.TABLE_SCHEMA_MAX_DEPTH}", path, at[:_FIELD_MAX] + "...")
     if isinstance(node, str):
-        return _scalar(node, path, place)
+        return _scalar(node, path, at)
     kind = node.get("type") if isinstance(node, dict) else None
     if kind == "struct":
-        return _struct(node, path, place, depth)
+        return _struct(node, path, at, depth)
     for name, key in (("array", "elementType"), ("list", "element")):
         if kind == name:
-            return ListType(_type(node.get(key), path, f"{place}.{key}", depth + 1))
+            return ListType(_type(node.get(key), path, f"{at}.{key}", depth + 1))
     if kind == "map":
         one, two = ("keyType", "valueType") if "keyType" in node else ("key", "value")
         return MapType(
-            _type(node.get(one), path, f"{place}.{one}", depth + 1),
-            _type(node.get(two), path, f"{place}.{two}", depth + 1),
+            _type(node.get(one), path, f"{at}.{one}", depth + 1),
+            _type(node.get(two), path, f"{at}.{two}", depth + 1),
         )
     if kind == "udt":
-        return _type(node.get("sqlType"), path, f"{place}.sqlType", depth + 1)
-    _fault("not a type", path, place)
+        return _type(node.get("sqlType"), path, f"{at}.sqlType", depth + 1)
+    _fault("not a type", path, at)
 
 
-def _scalar(text: str, path: str, place: str) -> TableType:
+def _scalar(text: str, path: str, at: str) -> TableType:
     match = _SCALAR.fullmatch(text)
     if match is None:
         if text.lower().startswith(_INTERVAL):
             return TableType(name="INTERVAL")
-        _fault(f"unknown type {text[:40]!r}", path, place, near_types(text[:40]))
+        _fault(f"unknown type {text[:40]!r}", path, at, near_types(text[:40]))
     name = canonical(match[1])
     if name is None:
-        _fault(f"unknown type {text[:40]!r}", path, place, near_types(match[1]))
+        _fault(f"unknown type {text[:40]!r}", path, at, near_types(match[1]))
     if name != "DECIMAL":
         return TableType(name=name)
     digits = _DIGITS.fullmatch(match[2] or "")
     if digits is None:
-        _fault(f"{text[:40]!r} has no precision and scale", path, place, "write it like decimal(9,2)")
+        _fault(f"{text[:40]!r} has no precision and scale", path, at, "write it like decimal(9,2)")
     return TableType(name=name, precision=int(digits[1]), scale=int(digits[2]))

@@ -336,7 +336,7 @@ def without_one(path: Path, data: bytes, ordinal: int) -> bytes:
     with open_source(made) as source:
         file: Any = open_file(source)
         if isinstance(file, ParquetFile):
-            gone = {p for p in file.filters.places(None) if p.row_group == ordinal}
+            gone = {p for p in file.filters.filter_keys(None) if p.row_group == ordinal}
             footer = splice.strip(file.footer, gone)
             return data[: file.footer.start] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
         plan: Any = file.plan_remove(None)

@@ -14,7 +14,7 @@ from thriftpy2.transport import TMemoryBuffer
 
 from bloomcli.formats.parquet import idl, spec, variants
 from bloomcli.formats.parquet.footer import read_footer
-from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.storage.registry import open_source
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
@@ -36,7 +36,7 @@ def compare(walked: Struct, decoded: Any) -> int:
         if kind.startswith("list<"):
             if kind.removeprefix("list<").removesuffix(">") in idl.FIELDS:
                 starts = walked.list_starts(name)
-                below = [Struct(kind[5:-1], walked.data, start, walked.place) for start in starts[:-1]]
+                below = [Struct(kind[5:-1], walked.data, start, walked.location) for start in starts[:-1]]
                 assert len(below) == len(value or ())
                 seen += sum(map(compare, below, value or ()))
             continue
@@ -61,7 +61,7 @@ def test_thriftpy2_decodes_the_same_footer(path: Path) -> None:
         footer = read_footer(source)
     decoded = parquet_idl.module().FileMetaData()
     decoded.read(TCompactProtocol(TMemoryBuffer(footer.raw), decode_response=False))
-    assert compare(Struct("FileMetaData", footer.raw, 0, Place("", 0, "")), decoded) > 5
+    assert compare(Struct("FileMetaData", footer.raw, 0, Location("", 0, "")), decoded) > 5
     assert footer.rows == decoded.num_rows
 
 
@@ -71,7 +71,7 @@ def test_thriftpy2_decodes_the_headers_that_are_written(variant: str) -> None:
     name = "PageHeader" if variant == variants.PAGE else "BloomFilterHeader"
     decoded = getattr(parquet_idl.module(), name)()
     decoded.read(TCompactProtocol(TMemoryBuffer(raw), decode_response=False))
-    assert compare(Struct(name, raw, 0, Place("", 0, "")), decoded) >= 1
+    assert compare(Struct(name, raw, 0, Location("", 0, "")), decoded) >= 1
 
 
 @pytest.mark.parametrize("size", [32, 64, 1 << 13, 1 << 20, 1 << 27])

@@ -18,11 +18,11 @@ from thriftpy2.transport import TMemoryBuffer
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import page_header
-from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.kernels import CompactError, PageHeader, compact_struct
 
 DEPTH: Final = parquet_limits.THRIFT_MAX_DEPTH
-PLACE: Final = Place("file", 1000, "row_groups[0].columns[0]")
+LOCATION: Final = Location("file", 1000, "row_groups[0].columns[0]")
 THOROUGH: Final = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 PAGE_FIELDS: Final = ("type", "uncompressed_page_size", "compressed_page_size")
 HEADS: Final = {
@@ -176,7 +176,7 @@ def test_a_header_cut_anywhere_is_refused_as_the_walk_refuses_it(header: Any) ->
 def told_by_walk(data: bytes) -> list[object]:
     """Every field, or the error, from the walk over all fields."""
     try:
-        walked = Struct("PageHeader", data, 0, PLACE)
+        walked = Struct("PageHeader", data, 0, LOCATION)
         numbers: list[object] = [walked.required_int(field) for field in PAGE_FIELDS]
         kind = numbers[0]
         numbers += [walked.end, walked.integer("crc")]
@@ -197,8 +197,8 @@ def told_by_header(data: bytes) -> list[object]:
         try:
             header = page_header.parse(data, 0, len(data))
         except CompactError as error:
-            raise PLACE.fault(error.reason, error.offset) from None
-        header.place = PLACE
+            raise LOCATION.fault(error.reason, error.offset) from None
+        header.location = LOCATION
         numbers: list[object] = [header.required(field) for field in PAGE_FIELDS]
         numbers += [header.size, header.crc]
         if header.type in HEADS:

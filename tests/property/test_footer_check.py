@@ -13,7 +13,7 @@ from bloomcli import kernels
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import footer_check, idl
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
 from bloomcli.storage.registry import open_source
 
 FIXTURES = sorted((fuzzing.ROOT / "fixtures" / "parquet").glob("*.parquet"))
@@ -30,11 +30,11 @@ MUTATIONS = 60
 """Of each file's footer."""
 
 
-def passed_over(footer: Footer) -> tuple[list[ChunkPlace], int]:
+def passed_over(footer: Footer) -> tuple[list[ChunkKey], int]:
     """The chunks that aren't checked, and the number of those that are, except filters with a length only in their
     headers."""
     types = array("i", (idl.ENUMS["Type"].get(c.physical, -1) for c in footer.columns))
-    plain: list[ChunkPlace] = []
+    plain: list[ChunkKey] = []
     count = 0
     for group in range(footer.row_group_count):
         starts = footer.row_group(group).chunks
@@ -42,7 +42,7 @@ def passed_over(footer: Footer) -> tuple[list[ChunkPlace], int]:
             footer.raw, starts, types, footer.start, parquet_limits.THRIFT_MAX_DEPTH
         )
         looked_at = {*doubtful, *(ordinal for ordinal, _ in unsized)}
-        plain += [ChunkPlace(group, n, at) for n, at in enumerate(starts) if n not in looked_at]
+        plain += [ChunkKey(group, n, at) for n, at in enumerate(starts) if n not in looked_at]
         count += len(doubtful)
     return plain, count
 
@@ -62,8 +62,8 @@ def test_no_chunk_that_is_passed_over_is_damaged(path: Path, tmp_path: Path) -> 
                 continue
             if footer.column_count != len(footer.columns):
                 continue  # no column is looked up then
-            for place in plain:
-                footer_check._look_at(source, footer, place, set())  # what it raises mustn't be missed
+            for key in plain:
+                footer_check._look_at(source, footer, key, set())  # what it raises mustn't be missed
                 seen += 1
     assert seen
 

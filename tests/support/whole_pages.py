@@ -13,5 +13,5 @@ def pages_of(path: Path, column: int = 0) -> list[HashedPage]:
     """Of the column in all row groups."""
     with open_source(path) as source:
         footer = read_footer(source)
-        places = footer.chunk_places({column})
-        return [page for place in places for page in hashed_pages(source, footer.chunk(place), footer.start)]
+        keys = footer.chunk_keys({column})
+        return [page for key in keys for page in hashed_pages(source, footer.chunk(key), footer.start)]

@@ -11,7 +11,7 @@ from bloomcli.formats.mosaic import splice, values
 from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, LoadedFilter
 from bloomcli.formats.mosaic.filters import Filters
-from bloomcli.formats.mosaic.footer import FilterPlace, RowGroup
+from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
 
@@ -22,7 +22,7 @@ _NOT_OURS: Final = ("filter-column", "filter-type")
 
 def _finding(
     filters: Filters,
-    place: FilterPlace,
+    location: FilterLocation,
     id: str,  # noqa: A002  it is the finding's id
     severity: Severity,
     message: str,
@@ -34,52 +34,52 @@ def _finding(
         id=id,
         severity=severity,
         message=message,
-        row_group=place.row_group,
-        column=column_name(filters.footer, place),
-        offset=place.offset if offset is None else offset,
+        row_group=location.row_group,
+        column=column_name(filters.footer, location),
+        offset=location.offset if offset is None else offset,
         hint=_HINT_REMOVE if id in _NOT_OURS else HINT_REPLACE,
         missing=missing,
     )
 
 
-def unusable(filters: Filters, place: FilterPlace, problem: FilterProblem) -> Iterator[Finding]:
+def unusable(filters: Filters, location: FilterLocation, problem: FilterProblem) -> Iterator[Finding]:
     """What is wrong with a filter that can't be used."""
-    yield from _second(filters, place)
-    yield _finding(filters, place, problem.id, Severity.ERROR, problem.reason, offset=problem.offset)
+    yield from _second(filters, location)
+    yield _finding(filters, location, problem.id, Severity.ERROR, problem.reason, offset=problem.offset)
 
 
 def sound(
-    filters: Filters, place: FilterPlace, loaded: LoadedFilter, facts: Sequence[FilterFacts]
+    filters: Filters, location: FilterLocation, loaded: LoadedFilter, facts: Sequence[FilterFacts]
 ) -> Iterator[Finding]:
     """What is wrong with a filter that can be read: its length in the index, its bits, another one in its place."""
     del facts
-    yield from _second(filters, place)
+    yield from _second(filters, location)
     if loaded.trailing:
         yield _finding(
             filters,
-            place,
+            location,
             "filter-trailing-bytes",
             Severity.WARNING,
             f"the index counts {loaded.trailing} bytes to the filter that are not part of it",
         )
-    group = filters.footer.row_groups[place.row_group]
-    count = group.present(place.column)
-    if loaded.bits.set_bits == 0 and count > 0 and place.column in group.statistics:
+    group = filters.footer.row_groups[location.row_group]
+    count = group.present(location.column)
+    if loaded.bits.set_bits == 0 and count > 0 and location.column in group.statistics:
         yield _finding(
             filters,
-            place,
+            location,
             "filter-all-zero",
             Severity.ERROR,
             f"no bit is set, though the row group has {count} values: a reader loses all of them",
         )
 
 
-def _second(filters: Filters, place: FilterPlace) -> Iterator[Finding]:
+def _second(filters: Filters, location: FilterLocation) -> Iterator[Finding]:
     """The finding about a filter that isn't the first of its column and row group."""
-    if filters.is_second(place):
+    if filters.is_second(location):
         yield _finding(
             filters,
-            place,
+            location,
             "filter-duplicate",
             Severity.WARNING,
             "a second filter of the same column and row group: readers use the first",
@@ -115,7 +115,7 @@ def deep(
             found = _readable(filters, group, columns)
             if not found:
                 continue
-            chosen = sorted({f.place.column for f in found})
+            chosen = sorted({f.location.column for f in found})
             if reader is None or chosen != before:  # as a rule all row groups have filters of the same columns
                 if reader is not None:
                     reader.close()
@@ -133,10 +133,10 @@ def deep(
 
 def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> list[LoadedFilter]:
     found: list[LoadedFilter] = []
-    for place in group.filters:
-        if columns is None or place.column in columns:
+    for location in group.filters:
+        if columns is None or location.column in columns:
             try:
-                found.append(filters.load(place))
+                found.append(filters.load(location))
             except FilterProblem:
                 continue  # structure reports it
     return found
@@ -144,14 +144,14 @@ def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> li
 
 def _deep_group(filters: Filters, hashes: dict[int, values.Hashed], found: list[LoadedFilter]) -> Iterator[DeepCheck]:
     for loaded in found:
-        hashed = hashes[loaded.place.column]
-        again = Rebuilt(loaded.bits, values.zero_hashes(filters.footer.columns[loaded.place.column]))
+        hashed = hashes[loaded.location.column]
+        again = Rebuilt(loaded.bits, values.zero_hashes(filters.footer.columns[loaded.location.column]))
         again.insert(hashed.hashes, hashed.count, has_zero=hashed.has_zero)
         if not again.lost():
             stray = again.stray()
             yield DeepCheck(
                 values=hashed.count,
-                finding=_finding(filters, loaded.place, "filter-stray-bits", Severity.WARNING, stray_bits(stray))
+                finding=_finding(filters, loaded.location, "filter-stray-bits", Severity.WARNING, stray_bits(stray))
                 if stray
                 else None,
             )
@@ -164,7 +164,7 @@ def _deep_group(filters: Filters, hashes: dict[int, values.Hashed], found: list[
             values=hashed.count,
             finding=_finding(
                 filters,
-                loaded.place,
+                loaded.location,
                 "value-missing",
                 Severity.ERROR,
                 lost_values(lost, hashed.count),

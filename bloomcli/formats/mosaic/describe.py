@@ -8,7 +8,7 @@ from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.filter_header import LoadedFilter, column_of
 from bloomcli.formats.mosaic.filters import Filters
-from bloomcli.formats.mosaic.footer import Bucket, FilterPlace, Footer, RowGroup
+from bloomcli.formats.mosaic.footer import Bucket, FilterLocation, Footer, RowGroup
 from bloomcli.model.file import FilterFacts
 
 ALGORITHM = "BLOCK"
@@ -16,30 +16,30 @@ HASH = "XXHASH"
 COMPRESSION = "UNCOMPRESSED"
 
 
-def column_name(footer: Footer, place: FilterPlace) -> str:
+def column_name(footer: Footer, location: FilterLocation) -> str:
     """The column of a filter, or its number where there is none such."""
-    column = column_of(footer, place)
-    return f"column {place.column}" if column is None else column.name
+    column = column_of(footer, location)
+    return f"column {location.column}" if column is None else column.name
 
 
-def facts(filters: Filters, place: FilterPlace, loaded: LoadedFilter) -> Iterator[FilterFacts]:
+def facts(filters: Filters, location: FilterLocation, loaded: LoadedFilter) -> Iterator[FilterFacts]:
     """A filter's facts, measured on its bits."""
     footer, bits = filters.footer, loaded.bits
     ndv = bits.ndv_estimate
     yield FilterFacts(
-        row_group=place.row_group,
-        column=column_name(footer, place),
-        physical=footer.columns[place.column].type_name,
+        row_group=location.row_group,
+        column=column_name(footer, location),
+        physical=footer.columns[location.column].type_name,
         logical=None,
-        offset=place.offset,
-        length=place.length,
+        offset=location.offset,
+        length=location.length,
         header_bytes=len(loaded.header_raw),
         bitset_bytes=bits.nbytes,
         blocks=bits.blocks,
         algorithm=ALGORITHM,
         hash=HASH,
         compression=COMPRESSION,
-        values=footer.row_groups[place.row_group].present(place.column),
+        values=footer.row_groups[location.row_group].present(location.column),
         ndv_estimate=ndv,
         fill=bits.fill,
         fpp=bits.fpp,
@@ -53,17 +53,17 @@ def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:
     return loaded.header_raw, bytes(loaded.bits.bitset)
 
 
-def problem_facts(filters: Filters, place: FilterPlace, problem: FilterProblem) -> FilterFacts:
+def problem_facts(filters: Filters, location: FilterLocation, problem: FilterProblem) -> FilterFacts:
     """A filter that can't be used, as a row that says why."""
     footer = filters.footer
-    column = column_of(footer, place)
+    column = column_of(footer, location)
     return FilterFacts(
-        row_group=place.row_group,
-        column=column_name(footer, place),
+        row_group=location.row_group,
+        column=column_name(footer, location),
         physical="?" if column is None else column.type_name,
         logical=None,
-        offset=place.offset,
-        length=place.length,
+        offset=location.offset,
+        length=location.length,
         problem=problem.reason,
     )
 
@@ -73,7 +73,7 @@ def details(footer: Footer) -> tuple[tuple[str, str], ...]:
     schema = footer.schema
     version = "2, the draft with filters" if footer.version == spec.DRAFT else str(footer.version)
     names = "plain" if schema.rules is None else f"byte-pair encoded, {schema.rules} rules"
-    written = ", ".join(schema.columns[place].name for place in schema.order)
+    written = ", ".join(schema.columns[index].name for index in schema.order)
     head = (
         ("version", version),
         ("compression", footer.compression),

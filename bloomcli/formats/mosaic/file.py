@@ -98,11 +98,11 @@ class MosaicFile(LocatedFile):
 
     def _usable(self, group: RowGroup, column: int) -> tuple[LoadedFilter | None, str | None]:
         """The filter that readers use in a row group, or why it can't be used; neither where there is none."""
-        place = self.filters.used(group, column)
-        if place is None:
+        location = self.filters.used(group, column)
+        if location is None:
             return None, None
         try:
-            return self.filters.load(place), None
+            return self.filters.load(location), None
         except FilterProblem as problem:
             return None, problem.reason
 

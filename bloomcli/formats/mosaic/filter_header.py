@@ -17,7 +17,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic import spec
-from bloomcli.formats.mosaic.footer import FilterPlace, Footer
+from bloomcli.formats.mosaic.footer import FilterLocation, Footer
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
 
@@ -37,104 +37,109 @@ HASHED: Final = frozenset(
 class LoadedFilter:
     """A filter that was read: its index entry, its header's bytes, its bits."""
 
-    place: FilterPlace
+    location: FilterLocation
     header_raw: bytes
     bits: SplitBlockFilter
 
     @property
     def trailing(self) -> int:
         """Bytes that the index counts as the filter's and that aren't part of it."""
-        return self.place.length - len(self.header_raw) - self.bits.nbytes
+        return self.location.length - len(self.header_raw) - self.bits.nbytes
 
 
-def problem(reason: str, footer: Footer, place: FilterPlace, id: str, at: int | None = None) -> FilterProblem:  # noqa: A002
+def problem(reason: str, footer: Footer, location: FilterLocation, id: str, at: int | None = None) -> FilterProblem:  # noqa: A002
     """The error about a filter."""
     error = FilterProblem(
         reason,
         path=footer.path,
-        offset=place.offset if at is None else at,
-        field=place.field,
+        offset=location.offset if at is None else at,
+        field=location.field,
         hint=HINT_REPLACE,
     )
     error.id = id
     return error
 
 
-def in_data(footer: Footer, place: FilterPlace) -> bool:
+def in_data(footer: Footer, location: FilterLocation) -> bool:
     """Whether the filter's range lies in the data."""
-    return place.end <= footer.schema_at
+    return location.end <= footer.schema_at
 
 
-def column_of(footer: Footer, place: FilterPlace) -> MosaicColumn | None:
+def column_of(footer: Footer, location: FilterLocation) -> MosaicColumn | None:
     """The column that a filter is of; None where the file has none such."""
-    return footer.columns[place.column] if place.column < len(footer.columns) else None
+    return footer.columns[location.column] if location.column < len(footer.columns) else None
 
 
-def load(footer: Footer, place: FilterPlace) -> LoadedFilter:
+def load(footer: Footer, location: FilterLocation) -> LoadedFilter:
     """Read a filter in one read. Raises FilterProblem."""
-    data, start, size = _start(footer, place, bits=True)
+    data, start, size = _start(footer, location, bits=True)
     return LoadedFilter(
-        place=place, header_raw=data[:start], bits=SplitBlockFilter.from_bytes(data[start : start + size])
+        location=location, header_raw=data[:start], bits=SplitBlockFilter.from_bytes(data[start : start + size])
     )
 
 
-def bitset_bytes(footer: Footer, place: FilterPlace) -> int:
+def bitset_bytes(footer: Footer, location: FilterLocation) -> int:
     """The size of a filter's bitset, by its header. Raises FilterProblem as `load` does."""
-    return _start(footer, place, bits=False)[2]
+    return _start(footer, location, bits=False)[2]
 
 
-def _start(footer: Footer, place: FilterPlace, *, bits: bool) -> tuple[bytes, int, int]:
+def _start(footer: Footer, location: FilterLocation, *, bits: bool) -> tuple[bytes, int, int]:
     """(header, with the bitset if `bits` is set; where the bitset starts; its length)."""
-    column = column_of(footer, place)
+    column = column_of(footer, location)
     if column is None:
         raise problem(
-            f"the filter is of column {place.column}, the file has {len(footer.columns)}",
+            f"the filter is of column {location.column}, the file has {len(footer.columns)}",
             footer,
-            place,
+            location,
             "filter-column",
         )
-    if not in_data(footer, place):
+    if not in_data(footer, location):
         raise problem(
-            f"the filter at {place.offset}, {place.length} bytes, runs past the data's end at {footer.schema_at}",
+            f"the filter at {location.offset}, {location.length} bytes, runs past the data's end at"
+            f" {footer.schema_at}",
             footer,
-            place,
+            location,
             "filter-offset",
         )
     if column.family not in HASHED:
         raise problem(
             f"a filter on a column of the type {column.type_name}, whose values the draft doesn't hash",
             footer,
-            place,
+            location,
             "filter-type",
         )
-    if place.length > mosaic_limits.FILTER_MAX_BYTES + _HEADER_MAX:
+    if location.length > mosaic_limits.FILTER_MAX_BYTES + _HEADER_MAX:
         raise problem(
-            f"the filter has {place.length} bytes, more than a filter may ({mosaic_limits.FILTER_MAX_BYTES})",
+            f"the filter has {location.length} bytes, more than a filter may ({mosaic_limits.FILTER_MAX_BYTES})",
             footer,
-            place,
+            location,
             "filter-too-large",
         )
-    data = footer.source.read_at(place.offset, place.length if bits else min(place.length, _HEADER_MAX))
-    size, start = _parse_header(data, footer, place)
-    if size > place.length - start:
+    data = footer.source.read_at(location.offset, location.length if bits else min(location.length, _HEADER_MAX))
+    size, start = _parse_header(data, footer, location)
+    if size > location.length - start:
         raise problem(
-            f"header and bitset take {start + size} bytes, the index says {place.length}",
+            f"header and bitset take {start + size} bytes, the index says {location.length}",
             footer,
-            place,
+            location,
             "filter-length",
         )
     return data, start, size
 
 
-def _parse_header(data: bytes, footer: Footer, place: FilterPlace) -> tuple[int, int]:
+def _parse_header(data: bytes, footer: Footer, location: FilterLocation) -> tuple[int, int]:
     """(bytes of the bitset, where it starts)."""
-    cursor = Cursor(data[:_HEADER_MAX], base=place.offset, path=footer.path, field=place.field)
+    cursor = Cursor(data[:_HEADER_MAX], base=location.offset, path=footer.path, field=location.field)
     try:
         head = cursor.take(len(_HEAD), "a filter's header")
         size = cursor.varint("the bitset's bytes")
     except CorruptFile as error:
         raise problem(
-            f"no filter header at the filter's offset: {error.reason}", footer, place, "filter-header", error.offset
+            f"no filter header at the filter's offset: {error.reason}",
+            footer,
+            location,
+            "filter-header",
+            error.offset,
         ) from None
     names = (
         ("header version", "filter-header"),
@@ -145,18 +150,18 @@ def _parse_header(data: bytes, footer: Footer, place: FilterPlace) -> tuple[int,
     for at, ((name, id_), found, known) in enumerate(zip(names, head, _HEAD, strict=True)):
         if found != known:
             raise problem(
-                f"the filter's {name} is {found}; only {known} is known", footer, place, id_, place.offset + at
+                f"the filter's {name} is {found}; only {known} is known", footer, location, id_, location.offset + at
             )
     blocks, rest = divmod(size, limits.FILTER_MIN_BYTES)
     if rest or not blocks or blocks & (blocks - 1):
         raise problem(
-            f"a bitset of {size} bytes; it has to be 32 times a power of two", footer, place, "filter-num-bytes"
+            f"a bitset of {size} bytes; it has to be 32 times a power of two", footer, location, "filter-num-bytes"
         )
     if size > mosaic_limits.FILTER_MAX_BYTES:
         raise problem(
             f"the bitset's {size} bytes are more than {mosaic_limits.FILTER_MAX_BYTES}",
             footer,
-            place,
+            location,
             "filter-too-large",
         )
     return size, cursor.pos

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.mosaic.filter_header import LoadedFilter, bitset_bytes, load
-from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
+from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
 from bloomcli.storage.base import Source
 
 
@@ -24,42 +24,42 @@ class Filters:
         self.source = source
         self.footer = footer
 
-    def locations(self, columns: set[int] | None) -> Iterator[FilterPlace]:
+    def locations(self, columns: set[int] | None) -> Iterator[FilterLocation]:
         """The filters of these columns, by row group and column. None: all, of unknown columns too."""
         for group in self.footer.row_groups:
             chosen = (p for p in group.filters if columns is None or p.column in columns)
             yield from sorted(chosen, key=lambda p: (p.column, p.position))
 
-    def used(self, group: RowGroup, column: int) -> FilterPlace | None:
+    def used(self, group: RowGroup, column: int) -> FilterLocation | None:
         """The filter of a column that readers use, which is the first; None where it has none."""
         return next((p for p in group.filters if p.column == column), None)
 
-    def location(self, column: int, row_group: int, stripe: int) -> FilterPlace | None:
+    def location(self, column: int, row_group: int, stripe: int) -> FilterLocation | None:
         """The filter of a column in a row group that readers use; None where it has none."""
         del stripe
         return self.used(self.footer.row_groups[row_group], column)
 
-    def load(self, place: FilterPlace) -> LoadedFilter:
+    def load(self, location: FilterLocation) -> LoadedFilter:
         """Read a filter. Raises FilterProblem."""
-        return load(self.footer, place)
+        return load(self.footer, location)
 
     @cached_property
-    def _first(self) -> set[FilterPlace]:
+    def _first(self) -> set[FilterLocation]:
         """Of each column and row group the filter that readers use."""
         return {next(same) for _, same in groupby(self.locations(None), key=lambda p: (p.row_group, p.column))}
 
-    def is_second(self, place: FilterPlace) -> bool:
+    def is_second(self, location: FilterLocation) -> bool:
         """Whether a filter isn't the first of its column and row group."""
-        return place not in self._first
+        return location not in self._first
 
     def columns(self) -> set[int]:
         """Ordinals of the columns that have a filter in any row group."""
-        return {place.column for place in self.footer.filters if place.column < len(self.footer.columns)}
+        return {location.column for location in self.footer.filters if location.column < len(self.footer.columns)}
 
-    def bitset_bytes(self, place: FilterPlace) -> int | None:
+    def bitset_bytes(self, location: FilterLocation) -> int | None:
         """Bytes of a filter's bitset by its header; None where the header can't be read."""
         try:
-            return bitset_bytes(self.footer, place)
+            return bitset_bytes(self.footer, location)
         except FilterProblem:
             return None
 

@@ -69,7 +69,7 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilterPlace:
+class FilterLocation:
     """What the index says about one filter. Its column and range are not checked yet."""
 
     row_group: int
@@ -99,7 +99,7 @@ class RowGroup:
     buckets: tuple[Bucket, ...]
     statistics: dict[int, Statistics]
     """By column."""
-    filters: tuple[FilterPlace, ...]
+    filters: tuple[FilterLocation, ...]
     raw: bytes
     """The entry without its filters: all of it in version 1."""
 
@@ -195,9 +195,9 @@ class Footer:
         return found
 
     @property
-    def filters(self) -> Iterator[FilterPlace]:
+    def filters(self) -> Iterator[FilterLocation]:
         """Every filter that the index names, in its order."""
-        return (place for group in self.row_groups for place in group.filters)
+        return (location for group in self.row_groups for location in group.filters)
 
     def _read_schema(self) -> Schema:
         block = self.source.read_at(self.schema_at, self.index_at - self.schema_at)
@@ -263,7 +263,7 @@ class Footer:
         buckets = self._read_buckets(cursor, start, field)
         statistics = self._read_statistics(cursor, rows, field)
         raw = cursor.data[start : cursor.pos]
-        filters: list[FilterPlace] = []
+        filters: list[FilterLocation] = []
         if self.version == spec.DRAFT:
             cursor.field = f"{field}.filters"
             for position in range(cursor.count("filters", _LEAST_FILTER)):
@@ -271,7 +271,7 @@ class Footer:
                 offset = cursor.u64("a filter's offset")
                 length = cursor.varint("a filter's bytes")
                 filters.append(
-                    FilterPlace(row_group=ordinal, position=position, column=column, offset=offset, length=length)
+                    FilterLocation(row_group=ordinal, position=position, column=column, offset=offset, length=length)
                 )
         return RowGroup(
             ordinal=ordinal,

@@ -46,7 +46,7 @@ class AddPlan(Change):
         self.rule = rule
         self.chosen = [filters.footer.columns[c.index] for c in columns]
         wanted = {c.index for c in self.chosen}
-        present = {place for place in filters.footer.filters if place.column in wanted}
+        present = {location for location in filters.footer.filters if location.column in wanted}
         gone = set() if missing else present
         if gone and not replace:
             first = min(gone, key=lambda p: (p.row_group, p.position))

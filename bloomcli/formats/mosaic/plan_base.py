@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.formats.base import Built, Carried
 from bloomcli.formats.mosaic.filter_header import HEADER_BOUND
 from bloomcli.formats.mosaic.filters import Filters
-from bloomcli.formats.mosaic.footer import FilterPlace
+from bloomcli.formats.mosaic.footer import FilterLocation
 from bloomcli.formats.mosaic.splice import Layout
 from bloomcli.storage.base import Pieces
 
@@ -24,7 +24,7 @@ class Change(Carried):
 
     estimate: tuple[FilterChange, ...]
 
-    def __init__(self, filters: Filters, gone: set[FilterPlace]) -> None:
+    def __init__(self, filters: Filters, gone: set[FilterLocation]) -> None:
         self.filters = filters
         self.footer = filters.footer
         self.gone = gone

@@ -6,7 +6,7 @@ from bloomcli.formats.base import SizeRule, Tick
 from bloomcli.formats.folding import Folding
 from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filters import Filters
-from bloomcli.formats.mosaic.footer import FilterPlace
+from bloomcli.formats.mosaic.footer import FilterLocation
 from bloomcli.formats.mosaic.plan_base import Change
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
 from bloomcli.model.change import FilterChange
@@ -20,13 +20,13 @@ class RemovePlan(Change):
         super().__init__(filters, set(filters.locations(columns)))
         self.estimate = tuple(
             FilterChange(
-                row_group=place.row_group,
-                column=column_name(filters.footer, place),
+                row_group=location.row_group,
+                column=column_name(filters.footer, location),
                 action="remove",
                 bitset_bytes=None,
-                old_bitset_bytes=self.filters.bitset_bytes(place),
+                old_bitset_bytes=self.filters.bitset_bytes(location),
             )
-            for place in filters.locations(columns)
+            for location in filters.locations(columns)
         )
         self.new_bytes_bound = self.bound(())
 
@@ -44,10 +44,12 @@ class FoldPlan(Change):
     """The plan that halves filters as often as their measured rate allows."""
 
     def __init__(self, filters: Filters, columns: set[int] | None, rule: SizeRule) -> None:
-        self._folding = Folding[FilterPlace](rule, lambda place: filters.load(place).bits)
+        self._folding = Folding[FilterLocation](rule, lambda location: filters.load(location).bits)
         changes = [
-            self._folding.fold(place, filters.load(place).bits, place.row_group, column_name(filters.footer, place))
-            for place in filters.locations(columns)
+            self._folding.fold(
+                location, filters.load(location).bits, location.row_group, column_name(filters.footer, location)
+            )
+            for location in filters.locations(columns)
         ]
         super().__init__(filters, set(self._folding.sizes))
         self.estimate = tuple(changes)
@@ -60,9 +62,9 @@ class FoldPlan(Change):
         for point, group in layout.steps:
             yield from layout.before(point)
             new = [
-                NewFilter(place.column, self._folding.take(place), place.position)
-                for place in group.filters
-                if place in self._folding.sizes
+                NewFilter(location.column, self._folding.take(location), location.position)
+                for location in group.filters
+                if location in self._folding.sizes
             ]
             yield from layout.add(point, group, new)
             del new

@@ -239,10 +239,10 @@ def _read_order(cursor: Cursor, count: int) -> tuple[int, ...]:
     if not cursor.left:
         return tuple(range(count))
     order: list[int] = []
-    place = 0
+    position = 0
     for _ in range(count):
-        place += cursor.zigzag("a place in the original order")
-        order.append(place)
+        position += cursor.zigzag("a position in the original order")
+        order.append(position)
     if sorted(order) != list(range(count)):
         raise cursor.fault("the original order is no permutation of the columns")
     return tuple(order)

@@ -3,7 +3,7 @@
     [buckets of a row group][its filters, by column] ... [schema block][row-group index][footer]
 
 A row group's filters go directly behind its last bucket, so that the buckets of later row groups move: their
-offsets in the index are written again, in place, since offsets have a fixed width. Taking the same filters out
+offsets in the index are written again, in location, since offsets have a fixed width. Taking the same filters out
 moves everything back. The version byte is 2 as long as there is a filter, else 1.
 """
 
@@ -19,7 +19,7 @@ from bloomcli.errors import WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.filter_header import in_data, load, problem, write_header
-from bloomcli.formats.mosaic.footer import FilterPlace, Footer, RowGroup
+from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
 from bloomcli.storage.base import KeptRange, Piece, Source
 
 
@@ -30,7 +30,7 @@ class Region:
     start: int
     end: int
     what: str
-    filter: FilterPlace | None = None
+    filter: FilterLocation | None = None
 
 
 def regions(footer: Footer) -> list[Region]:
@@ -72,26 +72,26 @@ class NewFilter:
 class Layout:
     """The new file as it grows. Raises FilterProblem where a filter that stays can't be moved."""
 
-    def __init__(self, footer: Footer, gone: set[FilterPlace]) -> None:
+    def __init__(self, footer: Footer, gone: set[FilterLocation]) -> None:
         self.footer = footer
         self.gone = gone
         entangled = {r.filter for pair in overlaps(footer) for r in pair}
-        self._kept: dict[int, list[FilterPlace]] = {}
+        self._kept: dict[int, list[FilterLocation]] = {}
         cuts: list[tuple[int, int]] = []
-        for place in footer.filters:
-            movable = in_data(footer, place) and place not in entangled
-            if movable and place.length:
-                cuts.append((place.offset, place.end))
-            if place in gone:
+        for location in footer.filters:
+            movable = in_data(footer, location) and location not in entangled
+            if movable and location.length:
+                cuts.append((location.offset, location.end))
+            if location in gone:
                 continue  # one that can't be cut out is forgotten, its bytes stay
             if not movable:
                 raise problem(
                     "the filter overlaps something else or lies outside the data: it can't stay in a changed file",
                     footer,
-                    place,
+                    location,
                     "filter-offset",
                 )
-            self._kept.setdefault(place.row_group, []).append(place)
+            self._kept.setdefault(location.row_group, []).append(location)
         self._cuts = sorted(cuts)
         self.steps: list[tuple[int, RowGroup]] = self._points()
         """(where its filters go, row group), in the order of the new file."""
@@ -107,7 +107,7 @@ class Layout:
     @property
     def bytes_to_copy(self) -> int:
         """Bytes that are copied to the new file."""
-        kept = sum(p.length for places in self._kept.values() for p in places)
+        kept = sum(p.length for locations in self._kept.values() for p in locations)
         return self.footer.index_at - sum(end - start for start, end in self._cuts) + kept
 
     def _points(self) -> list[tuple[int, RowGroup]]:
@@ -147,15 +147,15 @@ class Layout:
 
     def add(self, point: int, group: RowGroup, new: Sequence[NewFilter]) -> Iterator[Piece]:
         """A row group's filters, those that stay and new ones, by column."""
-        ready: list[tuple[int, int, NewFilter | FilterPlace]] = [
-            (place.column, place.position, place) for place in self._kept.get(group.ordinal, ())
+        ready: list[tuple[int, int, NewFilter | FilterLocation]] = [
+            (location.column, location.position, location) for location in self._kept.get(group.ordinal, ())
         ]
         ready += [(item.column, item.position, item) for item in new]
         entries = self._entries.setdefault(group.ordinal, [])
         started = self._position
         for column, _, item in sorted(ready, key=lambda r: r[:2]):
             offset = self._position
-            if isinstance(item, FilterPlace):
+            if isinstance(item, FilterLocation):
                 self._position += item.length
                 if item.length:
                     yield KeptRange(item.offset, item.length)
@@ -203,11 +203,11 @@ class Layout:
         again = Footer(written)
         if written.read_at(again.index_at, again.footer_at - again.index_at) != self._index:
             raise WriteError("the index that was written isn't the one that was planned")
-        places = {(group.ordinal, f.offset): f for group in again.row_groups for f in group.filters}
+        locations = {(group.ordinal, f.offset): f for group in again.row_groups for f in group.filters}
         for ordinal, offset, digest in self._written:
-            place = places[ordinal, offset]
-            if kernels.xxh64(load(again, place).bits.bitset) != digest:
-                raise WriteError(f"the filter at {place.offset} isn't the one that was built")
+            location = locations[ordinal, offset]
+            if kernels.xxh64(load(again, location).bits.bitset) != digest:
+                raise WriteError(f"the filter at {location.offset} isn't the one that was built")
 
 
 def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:

@@ -3,7 +3,7 @@
     PRESENT                     which rows have a value            all kinds
     DATA                        the values                         integers, floating point
     DATA, LENGTH                bytes back to back, their lengths  strings and binaries, DIRECT
-    DATA, LENGTH,               places in a dictionary, its        strings, DICTIONARY
+    DATA, LENGTH,               indexes in a dictionary, its       strings, DICTIONARY
       DICTIONARY_DATA             entries' lengths and bytes
     DATA, SECONDARY             seconds, nanoseconds               timestamps (see `timestamps`)
     DATA, SECONDARY             varints, scales                    decimals
@@ -374,11 +374,11 @@ def _entries(streams: Streams, version: int, entries: int, stop: Stop) -> Hasher
         out = bytearray(batch * 8)
         entry(batch, out)
         table += out
-    places = integers(data, version, signed=False)
+    indexes = integers(data, version, signed=False)
 
     def hash_next(count: int, out: bytearray) -> bool:
         try:
-            kernels.orc_gather(table, places.take(count), count, out)
+            kernels.orc_gather(table, indexes.take(count), count, out)
         except kernels.RunError as error:
             raise data.fault(str(error)) from None
         return False

@@ -54,8 +54,8 @@ class FilterStream:
         for at in range(0, size, _LONGS_AT_A_TIME * 8):
             part = bytes(view[at : at + _LONGS_AT_A_TIME * 8])
             longs = bytearray([_LONG]) * (len(part) // 8 * 9)
-            for place in range(8):
-                longs[place + 1 :: 9] = part[place::8]
+            for byte in range(8):
+                longs[byte + 1 :: 9] = part[byte::8]
             self._packer.write(longs)
 
     def finish(self) -> NewStream:

@@ -65,7 +65,7 @@ class Stream(NamedTuple):
     offset: int
     length: int
     position: int
-    """Its place in the stripe footer's list."""
+    """Its position in the stripe footer's list."""
 
 
 @dataclass(frozen=True)

@@ -107,17 +107,17 @@ def _values(streams: Streams, orc: OrcType) -> Values:
     sizes = streams.lengths()
     if encoding in DIRECT:
         return lambda count: [_bytes(data, size) for size in sizes.take(count).cast("q").tolist()]
-    places = integers(data, VERSIONS[encoding], signed=False)
-    return lambda count: [partial(_entry, streams, place) for place in places.take(count).cast("q").tolist()]
+    indexes = integers(data, VERSIONS[encoding], signed=False)
+    return lambda count: [partial(_entry, streams, index) for index in indexes.take(count).cast("q").tolist()]
 
 
-def _entry(streams: Streams, place: int) -> _Bytes:
+def _entry(streams: Streams, index: int) -> _Bytes:
     """An entry of the dictionary, which is read up to it: all entries may not fit in memory."""
     sizes, data = streams.lengths(), streams.open("DICTIONARY_DATA")
-    while place:
-        count = min(place, limits.ROWS_PER_BATCH)
+    while index:
+        count = min(index, limits.ROWS_PER_BATCH)
         for _ in data.pieces(kernels.orc_sum(sizes.take(count), count)):
             pass
-        place -= count
+        index -= count
     (size,) = sizes.take(1).cast("q")
     return _bytes(data, size)

@@ -14,7 +14,7 @@ from bloomcli.formats.base import DeepCheck, FilterFile, Plan, SizeRule, Tick
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import variants
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, unknown_kind
-from bloomcli.formats.parquet.spec import Place
+from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
@@ -32,7 +32,7 @@ def is_bare(source: Source) -> bool:
         return False
     head = source.read_at(0, min(source.size, parquet_limits.FILTER_HEADER_MAX_BYTES))
     try:
-        header = variants.parse_header(head, Place(source.path, 0, "header"))
+        header = variants.parse_header(head, Location(source.path, 0, "header"))
     except CorruptFile:
         return False
     return header.algorithm == "BLOCK" and header.header_bytes + header.num_bytes == source.size
@@ -49,7 +49,7 @@ class BareFilter(FilterFile):
     def __init__(self, source: Source) -> None:
         self.source = source
         data = source.read_at(0, source.size)
-        self.header = variants.parse_header(data, Place(source.path, 0, "header"))
+        self.header = variants.parse_header(data, Location(source.path, 0, "header"))
         self.raw = data[: self.header.header_bytes]
         self._unknown = unknown_kind(self.header)
         bitset = data[self.header.header_bytes :]

@@ -169,15 +169,15 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     for region in claims:
         if reach is not None and region.start < reach.end and layout.FILTER in (region.kind, reach.kind):
             owner = region if region.kind == layout.FILTER else reach
-            if columns is None or owner.place.column in columns:
+            if columns is None or owner.key.column in columns:
                 yield Finding(
                     id="filter-overlap",
                     severity=Severity.ERROR,
                     message=f"the {region.kind} at {region.start} overlaps the {reach.kind} "
                     f"at {reach.start} to {reach.end}"
-                    f" (row group {reach.place.row_group}, column {filters.footer.columns[reach.place.column].path})",
-                    row_group=region.place.row_group,
-                    column=filters.footer.columns[region.place.column].path,
+                    f" (row group {reach.key.row_group}, column {filters.footer.columns[reach.key.column].path})",
+                    row_group=region.key.row_group,
+                    column=filters.footer.columns[region.key.column].path,
                     offset=region.start,
                     hint=HINT_REPLACE,
                 )

@@ -100,13 +100,13 @@ def slices(page: Page, column: Column) -> Iterator[Slice]:
     if holders is None or (page.dictionary and encoding not in _DICTIONARY):
         raise UnsupportedError(
             f"values in the encoding {encoding}",
-            path=page.place.path,
-            offset=page.place.base,
-            field=page.place.field,
+            path=page.location.path,
+            offset=page.location.base,
+            field=page.location.field,
             hint="rewrite the file with a current engine",
         )
     if column.physical not in holders:
-        raise page.place.fault(
+        raise page.location.fault(
             f"values of the type {column.physical} in the encoding {encoding}, which holds none", 0
         )
     if page.present == 0:
@@ -115,9 +115,9 @@ def slices(page: Page, column: Column) -> Iterator[Slice]:
     try:
         yield from _READERS["PLAIN" if page.dictionary else encoding](page, page.body, width_of(column))
     except kernels.PageError as error:
-        raise page.place.fault(f"the page's values can't be read: {error}", 0) from None
+        raise page.location.fault(f"the page's values can't be read: {error}", 0) from None
     except kernels.CompactError as error:
-        raise page.place.fault(f"the page's values can't be read: {error.reason}", 0) from None
+        raise page.location.fault(f"the page's values can't be read: {error.reason}", 0) from None
 
 
 def _plain(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
@@ -204,7 +204,7 @@ def _long(feed: Feed, size: int) -> Slice:
 
 
 class _Numbers:
-    """DELTA_BINARY_PACKED numbers of a page, `count` of them, from a place on."""
+    """DELTA_BINARY_PACKED numbers of a page, `count` of them, from a position on."""
 
     def __init__(self, body: AnyBody, at: int, count: int) -> None:
         self._feed = body.open(at)
@@ -310,9 +310,9 @@ def _delta_byte_array(page: Page, body: AnyBody, width: int | None) -> Iterator[
 def _beyond(page: Page, what: str) -> UnsupportedError:
     return UnsupportedError(
         f"{what}, which are the most that are read",
-        path=page.place.path,
-        offset=page.place.base,
-        field=page.place.field,
+        path=page.location.path,
+        offset=page.location.base,
+        field=page.location.field,
         hint="rewrite the file with another encoding",
     )
 

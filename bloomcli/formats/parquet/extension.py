@@ -66,8 +66,8 @@ def _all(footer: Footer) -> Iterator[Extension]:
     for struct in (footer.top, *map(footer.group_struct, range(footer.row_group_count))):
         if (found := _of(struct, footer)) is not None:
             yield found
-    for place in footer.chunk_places():
-        chunk = footer.chunk_struct(place)
+    for key in footer.chunk_keys():
+        chunk = footer.chunk_struct(key)
         for part in (chunk, chunk.struct("meta_data", "ColumnMetaData")):
             if part is not None and (found := _of(part, footer)) is not None:
                 yield found
@@ -79,5 +79,5 @@ def _of(struct: Struct, footer: Footer) -> Extension | None:
         if raw is not None and raw[0] == spec.BINARY:
             span = spec.Span(*raw)
             size = len(kernels.compact_bytes(struct.data, span.start))
-            return Extension(struct.name, struct.place.field, footer.start + span.header, size)
+            return Extension(struct.name, struct.location.field, footer.start + span.header, size)
     return None

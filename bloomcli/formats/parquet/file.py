@@ -119,7 +119,7 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet import check
 
         for claim in self.footer.filter_claims(columns):
-            chunk = self.footer.chunk(claim.place, claim.walked)
+            chunk = self.footer.chunk(claim.key, claim.walked)
             if claim.is_filter:
                 yield from self.examine_one(check, chunk)
                 damaged = check.page_headers(self.filters, chunk)

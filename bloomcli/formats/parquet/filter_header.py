@@ -16,7 +16,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats import base
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.spec import Place
+from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_header
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
@@ -126,7 +126,7 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
     first = min(parquet_limits.FILTER_HEADER_MAX_BYTES if claimed is None or claimed > most else claimed, room)
     data = source.read_at(offset, first)
     try:
-        header = parse_header(data[: parquet_limits.FILTER_HEADER_MAX_BYTES], Place(source.path, offset, field))
+        header = parse_header(data[: parquet_limits.FILTER_HEADER_MAX_BYTES], Location(source.path, offset, field))
     except CorruptFile as error:
         raise FilterProblem(
             f"no filter header at the filter's offset: {error.reason}",

@@ -16,8 +16,8 @@ def unfilterable(column: Column) -> str | None:
 
 def unreadable(footer: Footer, column: Column) -> str | None:
     """Why a column's values can't be read in some row group; None if metadata shows no reason."""
-    for place in footer.chunk_places({column.index}):
-        chunk = footer.chunk(place)
+    for key in footer.chunk_keys({column.index}):
+        chunk = footer.chunk(key)
         if chunk.encrypted:
             return "encrypted: bloom has no keys"
         if chunk.codec != "UNCOMPRESSED" and not codecs.supported(chunk.codec):

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 from functools import cached_property
 
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter, load, load_header
-from bloomcli.formats.parquet.footer import ChunkPlace, Footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
@@ -23,19 +23,19 @@ class Filters:
         self.source = source
         self.footer = footer
 
-    def places(self, columns: set[int] | None) -> Iterator[ChunkPlace]:
+    def filter_keys(self, columns: set[int] | None) -> Iterator[ChunkKey]:
         """Where the metadata of each chunk with a filter lies in the footer. None: of all columns."""
-        return (claim.place for claim in self.footer.filter_claims(columns) if claim.is_filter)
+        return (claim.key for claim in self.footer.filter_claims(columns) if claim.is_filter)
 
     def locations(self, columns: set[int] | None, units: Container[int] | None = None) -> Iterator[ColumnChunk]:
         """Each chunk with a filter, in row-group then schema order; of all row groups, or of those in `units`."""
         for claim in self.footer.filter_claims(columns):
-            if claim.is_filter and (units is None or claim.place.row_group in units):
-                yield self.footer.chunk(claim.place, claim.walked)
+            if claim.is_filter and (units is None or claim.key.row_group in units):
+                yield self.footer.chunk(claim.key, claim.walked)
 
     def chunks_of(self, column: int) -> Iterator[ColumnChunk]:
         """Every chunk of a column, with a filter or without."""
-        return (self.footer.chunk(place) for place in self.footer.chunk_places({column}))
+        return (self.footer.chunk(key) for key in self.footer.chunk_keys({column}))
 
     def location(self, column: int, row_group: int, stripe: int) -> ColumnChunk | None:
         """A column's chunk in a row group; None where it has no filter."""
@@ -49,23 +49,23 @@ class Filters:
 
     def columns(self) -> set[int]:
         """Ordinals of the columns that have a filter in any row group."""
-        return {place.column for place in self.places(None)}
+        return {key.column for key in self.filter_keys(None)}
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of the chunks of these columns (None: of all) with filters, in the row groups `units`."""
         return sum(chunk.compressed_bytes for chunk in self.locations(columns, units))
 
     @cached_property
-    def unwritten_lengths(self) -> dict[ChunkPlace, int]:
+    def unwritten_lengths(self) -> dict[ChunkKey, int]:
         """Bytes of the filters whose length the metadata leaves out, from their headers."""
-        unwritten = (c.place for c in self.footer.filter_claims(None) if c.is_filter and c.length is None)
-        lengths = ((place, self.length(place)) for place in unwritten)
-        return {place: length for place, length in lengths if length is not None}
+        unwritten = (c.key for c in self.footer.filter_claims(None) if c.is_filter and c.length is None)
+        lengths = ((key, self.length(key)) for key in unwritten)
+        return {key: length for key, length in lengths if length is not None}
 
-    def length(self, place: ChunkPlace) -> int | None:
+    def length(self, key: ChunkKey) -> int | None:
         """Bytes of a chunk's filter by its header, header included; None where the header can't be read."""
         try:
-            header = load_header(self.source, self.footer.chunk(place), self.footer.start)
+            header = load_header(self.source, self.footer.chunk(key), self.footer.start)
         except FilterProblem:
             return None
         return header.header_bytes + header.num_bytes

@@ -15,7 +15,7 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.schema import leaf_columns
-from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 
@@ -32,12 +32,14 @@ class Tail(NamedTuple):
     magic: bytes
 
 
-class ChunkPlace(NamedTuple):
-    """Where one column chunk's metadata lies in the footer."""
+class ChunkKey(NamedTuple):
+    """A column chunk: its row group, its column, and the location of its metadata in the footer."""
 
     row_group: int
     column: int
+    """The leaf column's ordinal."""
     start: int
+    """Position of its ColumnChunk in the footer."""
 
 
 class RowGroup(NamedTuple):
@@ -51,7 +53,7 @@ class RowGroup(NamedTuple):
 class Claim(NamedTuple):
     """A chunk whose metadata has a filter's offset or length, as written."""
 
-    place: ChunkPlace
+    key: ChunkKey
     offset: int | None
     length: int | None
     walked: Struct
@@ -78,11 +80,11 @@ class Footer:
         self.file_bytes = file_bytes
         self.start = start
         self.raw = raw
-        self.place = Place(path, start, "")
-        self.top = Struct("FileMetaData", raw, 0, self.place)
+        self.location = Location(path, start, "")
+        self.top = Struct("FileMetaData", raw, 0, self.location)
         for field in ("schema", "row_groups"):
             if self.top.span(field) is None:
-                raise self.place.fault(f"FileMetaData has no {field}", 0, field)
+                raise self.location.fault(f"FileMetaData has no {field}", 0, field)
         self.rows = self.top.required_int("num_rows")
         self._groups = self.top.list_starts("row_groups")
         self._row_groups: dict[int, RowGroup] = {}
@@ -104,7 +106,7 @@ class Footer:
         Source: DuckDB, parquet_statistics.cpp, GetIntervalBloomFilterVersion.
         """
         starts = self.top.list_starts("key_value_metadata")
-        pairs = (Struct("KeyValue", self.raw, start, self.place.at("key_value_metadata")) for start in starts[:-1])
+        pairs = (Struct("KeyValue", self.raw, start, self.location.at("key_value_metadata")) for start in starts[:-1])
         return any(pair.binary("key") == _INTERVALS[0] and pair.binary("value") == _INTERVALS[1] for pair in pairs)
 
     @property
@@ -124,7 +126,7 @@ class Footer:
 
     def group_struct(self, index: int) -> Struct:
         """One row group's metadata, walked."""
-        return Struct("RowGroup", self.raw, self._groups[index], self.place.at(f"row_groups[{index}]"))
+        return Struct("RowGroup", self.raw, self._groups[index], self.location.at(f"row_groups[{index}]"))
 
     def row_group(self, index: int) -> RowGroup:
         """One row group's sizes and where its chunks' metadata start; walked once for all columns."""
@@ -135,41 +137,41 @@ class Footer:
             found = self._row_groups[index] = RowGroup(index, group.required_int("num_rows"), tuple(starts[:-1]))
         return found
 
-    def chunk_places(self, columns: set[int] | None = None) -> Iterator[ChunkPlace]:
+    def chunk_keys(self, columns: set[int] | None = None) -> Iterator[ChunkKey]:
         """Every chunk's metadata in file order, of all columns or of those named by leaf ordinal."""
         everything = range(self.column_count)
         chosen = everything if columns is None else sorted(c for c in columns if c in everything)
         for index in range(self.row_group_count):
             group = self.row_group(index)
             if len(group.chunks) != self.column_count:
-                raise self.place.fault(
+                raise self.location.fault(
                     f"row group {index} has {len(group.chunks)} column chunks, others have {self.column_count}",
                     self._groups[index],
                     f"row_groups[{index}].columns",
                 )
             for ordinal in chosen:
-                yield ChunkPlace(index, ordinal, group.chunks[ordinal])
+                yield ChunkKey(index, ordinal, group.chunks[ordinal])
 
     def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
         """Chunks whose metadata has a filter's offset or length."""
-        for place in self.chunk_places(columns):
-            outer = self.chunk_struct(place)
+        for key in self.chunk_keys(columns):
+            outer = self.chunk_struct(key)
             meta = outer.struct("meta_data", "ColumnMetaData")
             if meta is not None:
                 offset, length = meta.integer("bloom_filter_offset"), meta.integer("bloom_filter_length")
                 if offset is not None or length is not None:
-                    yield Claim(place, offset, length, outer)
+                    yield Claim(key, offset, length, outer)
 
-    def chunk_struct(self, place: ChunkPlace) -> Struct:
+    def chunk_struct(self, key: ChunkKey) -> Struct:
         """One ColumnChunk, walked."""
-        field = f"row_groups[{place.row_group}].columns[{place.column}]"
-        return Struct("ColumnChunk", self.raw, place.start, self.place.at(field))
+        field = f"row_groups[{key.row_group}].columns[{key.column}]"
+        return Struct("ColumnChunk", self.raw, key.start, self.location.at(field))
 
-    def extents(self, place: ChunkPlace, outer: Struct) -> tuple[range | None, tuple[int, int | None] | None]:
+    def extents(self, key: ChunkKey, outer: Struct) -> tuple[range | None, tuple[int, int | None] | None]:
         """(bytes of the pages, (offset, length) of the filter) of a walked chunk, decoding nothing else."""
         meta = outer.struct("meta_data", "ColumnMetaData")
         if meta is None or outer.span("file_path") is not None:
-            self.chunk(place)  # raises, unless the chunk is encrypted
+            self.chunk(key)  # raises, unless the chunk is encrypted
             return None, None
         size = meta.required_int("total_compressed_size")
         start = meta.required_int("data_page_offset", minimum=-(1 << 63))
@@ -187,7 +189,7 @@ class Footer:
             if offset and length:
                 if not (len(spec.MAGIC) <= offset <= self.start and 0 < length <= self.start - offset):
                     index = field.replace("_", " ")
-                    raise outer.place.fault(
+                    raise outer.location.fault(
                         f"the {index} lies at {offset} with {length} bytes, outside the file's data",
                         outer.start,
                         f"{field}_offset",
@@ -195,23 +197,23 @@ class Footer:
                 found.append((f"{field}_offset", offset, length))
         return found
 
-    def chunk(self, place: ChunkPlace, walked: Struct | None = None) -> ColumnChunk:
+    def chunk(self, key: ChunkKey, walked: Struct | None = None) -> ColumnChunk:
         """One column chunk's metadata, as far as filters need it; `walked` is its ColumnChunk, if already walked."""
-        outer = self.chunk_struct(place) if walked is None else walked
+        outer = self.chunk_struct(key) if walked is None else walked
         if len(self.columns) != self.column_count:
-            raise outer.place.fault(
+            raise outer.location.fault(
                 f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)} leaves",
                 outer.start,
             )
         self.index_extents(outer)
-        column = self.columns[place.column]
+        column = self.columns[key.column]
         encrypted = outer.span("crypto_metadata") is not None
         meta = outer.struct("meta_data", "ColumnMetaData")
         if meta is None:
             if not encrypted:
-                raise outer.place.fault("the column chunk has no metadata", outer.start, "meta_data")
+                raise outer.location.fault("the column chunk has no metadata", outer.start, "meta_data")
             return ColumnChunk(
-                row_group=place.row_group,
+                row_group=key.row_group,
                 column=column,
                 num_values=0,
                 null_count=None,
@@ -223,27 +225,29 @@ class Footer:
                 bloom_filter_length=None,
                 encrypted=True,
             )
-        return self._chunk(place, outer, meta, column, encrypted)
+        return self._chunk(key, outer, meta, column, encrypted)
 
-    def _chunk(self, place: ChunkPlace, outer: Struct, meta: Struct, column: Column, encrypted: bool) -> ColumnChunk:
+    def _chunk(self, key: ChunkKey, outer: Struct, meta: Struct, column: Column, encrypted: bool) -> ColumnChunk:
         if (external := outer.text("file_path")) is not None:
             raise UnsupportedError(
                 f"the data lies in another file, {external!r}",
                 path=self.path,
                 offset=self.start + outer.start,
-                field=outer.place.field + ".file_path",
+                field=outer.location.field + ".file_path",
                 hint="this is a summary file such as _metadata; give the data files themselves",
             )
         physical = spec.enum_name("Type", meta.required_int("type"))
         if physical != column.physical:
-            raise meta.place.fault(f"the chunk is {physical}, the schema says {column.physical}", meta.start, "type")
+            raise meta.location.fault(
+                f"the chunk is {physical}, the schema says {column.physical}", meta.start, "type"
+            )
         pages = meta.required_int("data_page_offset", minimum=-(1 << 63))
         dictionary = meta.integer("dictionary_page_offset") or pages  # 0 is written by some for "none"
         offset = meta.integer("bloom_filter_offset")
         statistics = meta.struct("statistics", "Statistics")
         low, high = self._bounds(statistics, column)
         return ColumnChunk(
-            row_group=place.row_group,
+            row_group=key.row_group,
             column=column,
             num_values=meta.required_int("num_values"),
             null_count=_nulls(statistics, column),
@@ -289,7 +293,7 @@ class Footer:
         if total:
             return total
         return sum(
-            self.chunk(ChunkPlace(index, ordinal, start)).compressed_bytes
+            self.chunk(ChunkKey(index, ordinal, start)).compressed_bytes
             for ordinal, start in enumerate(self.row_group(index).chunks)
         )
 
@@ -309,10 +313,10 @@ def _nulls(statistics: Struct | None, column: Column) -> int | None:
 def _only_dictionary(meta: Struct) -> bool:
     """Whether encoding stats exist and say that every data page is dictionary-encoded."""
     starts = meta.list_starts("encoding_stats")
-    place = meta.place.at("encoding_stats")
+    location = meta.location.at("encoding_stats")
     encodings = set()
     for start in starts[:-1]:
-        stats = Struct("PageEncodingStats", meta.data, start, place)
+        stats = Struct("PageEncodingStats", meta.data, start, location)
         page_type = spec.enum_name("PageType", stats.required_int("page_type"))
         encoding = spec.enum_name("Encoding", stats.required_int("encoding"))
         if stats.required_int("count", minimum=-(1 << 31)) > 0 and page_type in {"DATA_PAGE", "DATA_PAGE_V2"}:

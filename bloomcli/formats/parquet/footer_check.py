@@ -17,8 +17,8 @@ from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import idl
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.footer import ChunkPlace, Footer
-from bloomcli.formats.parquet.spec import Place
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.parquet.variants import parse_header
 from bloomcli.hints import removing
 from bloomcli.storage.base import Source
@@ -26,7 +26,7 @@ from bloomcli.storage.base import Source
 _HINT: Final = "the file is damaged; get it from its source again"
 
 
-def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkPlace]) -> None:
+def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkKey]) -> None:
     """Raise CorruptFile for what must not be in a file that gets filters. Those of the chunks in `gone` go.
 
     Raises UnsupportedError for a chunk whose data lies in another file.
@@ -36,7 +36,7 @@ def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkPlace]
     for index in range(footer.row_group_count):
         chunks = footer.row_group(index).chunks
         if len(chunks) != len(types):
-            raise footer.place.fault(
+            raise footer.location.fault(
                 f"row group {index} has {len(chunks)} column chunks, the schema has {len(types)} leaves",
                 0,
                 f"row_groups[{index}].columns",
@@ -45,49 +45,49 @@ def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkPlace]
             footer.raw, chunks, types, footer.start, parquet_limits.THRIFT_MAX_DEPTH
         )
         for ordinal in doubtful:
-            _look_at(source, footer, ChunkPlace(index, ordinal, chunks[ordinal]), gone)
+            _look_at(source, footer, ChunkKey(index, ordinal, chunks[ordinal]), gone)
         for ordinal, offset in without_length:
-            place = ChunkPlace(index, ordinal, chunks[ordinal])
-            if place not in gone:
-                _refuse_filter(source, footer, place, offset, None)
+            key = ChunkKey(index, ordinal, chunks[ordinal])
+            if key not in gone:
+                _refuse_filter(source, footer, key, offset, None)
 
 
-def _look_at(source: Source, footer: Footer, place: ChunkPlace, gone: AbstractSet[ChunkPlace]) -> None:
-    outer = footer.chunk_struct(place)
-    pages, claim = footer.extents(place, outer)
+def _look_at(source: Source, footer: Footer, key: ChunkKey, gone: AbstractSet[ChunkKey]) -> None:
+    outer = footer.chunk_struct(key)
+    pages, claim = footer.extents(key, outer)
     footer.index_extents(outer)
     meta = outer.struct("meta_data", "ColumnMetaData")
     if meta is None:
         return  # encrypted: else `extents` raises
     if pages is not None and pages.stop > footer.start:
         raise CorruptFile(
-            f"the pages of column {footer.columns[place.column].path} in row group {place.row_group} are said to lie "
+            f"the pages of column {footer.columns[key.column].path} in row group {key.row_group} are said to lie "
             f"at {pages.start} to {pages.stop}, outside the file's data, which end at {footer.start}, where new "
             "filters go",
             path=footer.path,
-            offset=meta.place.base + meta.start,
-            field=f"{meta.place.field}.total_compressed_size",
+            offset=meta.location.base + meta.start,
+            field=f"{meta.location.field}.total_compressed_size",
             hint=_HINT,
         )
     if meta.integer("bloom_filter_offset") is not None or meta.integer("bloom_filter_length") is not None:
-        footer.chunk(place, outer)  # raises what `validate` does
-    if claim is not None and place not in gone:
-        _refuse_filter(source, footer, place, *claim)
+        footer.chunk(key, outer)  # raises what `validate` does
+    if claim is not None and key not in gone:
+        _refuse_filter(source, footer, key, *claim)
 
 
-def _refuse_filter(source: Source, footer: Footer, place: ChunkPlace, offset: int, length: int | None) -> None:
+def _refuse_filter(source: Source, footer: Footer, key: ChunkKey, offset: int, length: int | None) -> None:
     """Raise where a filter that stays claims bytes behind the data."""
     size = _size(source, footer, offset) if length is None else length
     if offset < footer.start and size <= footer.start - offset:
         return
-    name = footer.columns[place.column].path
+    name = footer.columns[key.column].path
     to = f" to {offset + size}" if size else ""
     raise CorruptFile(
-        f"a filter of column {name} in row group {place.row_group} is said to lie at {offset}{to}, outside the "
+        f"a filter of column {name} in row group {key.row_group} is said to lie at {offset}{to}, outside the "
         f"file's data, which end at {footer.start}, where new filters go: readers would take these for its bits",
         path=footer.path,
         offset=offset,
-        field=f"row_groups[{place.row_group}].columns[{place.column}].meta_data.bloom_filter_offset",
+        field=f"row_groups[{key.row_group}].columns[{key.column}].meta_data.bloom_filter_offset",
         hint=f"{removing(name)} takes it out",
     )
 
@@ -99,7 +99,7 @@ def _size(source: Source, footer: Footer, offset: int) -> int:
         return 0  # none reaches so far: a larger one isn't read
     data = source.read_at(offset, min(parquet_limits.FILTER_HEADER_MAX_BYTES, room))
     try:
-        header = parse_header(data, Place(footer.path, offset, ""))
+        header = parse_header(data, Location(footer.path, offset, ""))
     except CorruptFile:
         # one that is cut off by the footer would go on in the new filters
         return 0 if len(data) == parquet_limits.FILTER_HEADER_MAX_BYTES else room + 1

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.footer import ChunkPlace, Footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
 
 PAGES: Final = "pages"
 FILTER: Final = "filter"
@@ -23,32 +23,32 @@ _KINDS: Final = {field: kind for kind, field in OFFSET_FIELDS.items()}
 
 
 class Region(NamedTuple):
-    """One claim: bytes [start, end) hold `kind` of the chunk at `place`."""
+    """One claim: bytes [start, end) hold `kind` of the chunk at `key`."""
 
     start: int
     end: int
     kind: str
-    place: ChunkPlace
+    key: ChunkKey
 
 
-def regions(footer: Footer, unwritten: Callable[[ChunkPlace], int | None]) -> list[Region]:
+def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list[Region]:
     """All claims, by start. `unwritten` gives a filter's size where the metadata doesn't.
 
     A filter whose length is known from neither is left out.
     """
     found: list[Region] = []
-    for place in footer.chunk_places():
-        outer = footer.chunk_struct(place)
-        pages, claim = footer.extents(place, outer)
+    for key in footer.chunk_keys():
+        outer = footer.chunk_struct(key)
+        pages, claim = footer.extents(key, outer)
         if pages is not None:
-            found.append(Region(pages.start, pages.stop, PAGES, place))
+            found.append(Region(pages.start, pages.stop, PAGES, key))
         if claim is not None:
             start, length = claim
-            size = unwritten(place) if length is None else length
+            size = unwritten(key) if length is None else length
             if size is not None and size > 0:
-                found.append(Region(start, start + size, FILTER, place))
+                found.append(Region(start, start + size, FILTER, key))
         for field, offset, length in footer.index_extents(outer):
-            found.append(Region(offset, offset + length, _KINDS[field], place))
+            found.append(Region(offset, offset + length, _KINDS[field], key))
     return sorted(found)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from bloomcli import kernels
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.formats.parquet.spec import Location, Struct
 
 DATA_PAGES: Final = ("DATA_PAGE", "DATA_PAGE_V2")
 _HEADS: Final = {
@@ -23,9 +23,9 @@ _HEADS: Final = {
 class PageHeader(kernels.PageHeader):
     """A page header. Its fields are read by `required` and `required_of_head`, which refuse what can't be."""
 
-    __slots__ = ("place",)
+    __slots__ = ("location",)
 
-    place: Place
+    location: Location
     """The header in its file; set by whoever reads it."""
 
     def required(self, field: str) -> int:
@@ -55,7 +55,7 @@ class PageHeader(kernels.PageHeader):
         return None if found is None else found[0]
 
     def _walked(self) -> Struct:
-        return Struct("PageHeader", self.data[self.start : self.end], 0, self.place)
+        return Struct("PageHeader", self.data[self.start : self.end], 0, self.location)
 
 
 def parse(data: bytes, start: int, end: int) -> PageHeader:

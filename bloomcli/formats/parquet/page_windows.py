@@ -15,7 +15,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import codecs
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer, CodecError
-from bloomcli.formats.parquet.spec import Place
+from bloomcli.formats.parquet.spec import Location
 from bloomcli.storage.base import Source
 
 _WINDOW: Final = 1 << 20
@@ -36,7 +36,7 @@ class Feed:
         self.final = windows is None
 
     def skip_to(self, at: int) -> None:
-        """Go on to a place that lies ahead, counted from the body's start."""
+        """Go on to a position that lies ahead, counted from the body's start."""
         while not self.final and at >= self._base + len(self.data):
             self.position = len(self.data)
             self.more()
@@ -99,10 +99,10 @@ class Packed(NamedTuple):
 class LargeBody:
     """Bytes that are decompressed when they are needed."""
 
-    def __init__(self, packed: Packed, place: Place, stop: Stop) -> None:
-        """`place` names the page in errors."""
+    def __init__(self, packed: Packed, location: Location, stop: Stop) -> None:
+        """`location` names the page in errors."""
         self._packed = packed
-        self._place = place
+        self._location = location
         self._stop = stop
         self.size = packed.size
 
@@ -115,7 +115,7 @@ class LargeBody:
     def whole(self) -> Buffer:
         """All bytes, for what can't be decoded in windows. Raises UnsupportedError beyond a ceiling."""
         if self.size > parquet_limits.PAGE_WHOLE_MAX_BYTES and codecs.streams(self._packed.codec):
-            raise self._placed(
+            raise self._located(
                 UnsupportedError(
                     f"a page of {self.size} bytes, and in its encoding no more than"
                     f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
@@ -128,8 +128,8 @@ class LargeBody:
             out += window
         return out
 
-    def _placed(self, error: UnsupportedError) -> UnsupportedError:
-        error.path, error.offset, error.field = self._place.path, self._place.base, self._place.field
+    def _located(self, error: UnsupportedError) -> UnsupportedError:
+        error.path, error.offset, error.field = self._location.path, self._location.base, self._location.field
         return error
 
     def _windows(self) -> Iterator[Buffer]:
@@ -142,18 +142,20 @@ class LargeBody:
                     break
                 yield window
         except CodecError as error:
-            raise self._place.fault(f"the page can't be decompressed ({error})", 0) from None
+            raise self._location.fault(f"the page can't be decompressed ({error})", 0) from None
         except UnsupportedError as error:
-            raise self._placed(error) from None
+            raise self._located(error) from None
         if came != packed.size:
             came_out = f"{came} bytes {'or more ' if came > packed.size else ''}came out"
-            raise self._place.fault(f"the page can't be decompressed ({came_out}, {packed.size} were announced)", 0)
+            raise self._location.fault(
+                f"the page can't be decompressed ({came_out}, {packed.size} were announced)", 0
+            )
 
 
-def raw_windows(place: Packed) -> Iterator[bytes]:
+def raw_windows(page: Packed) -> Iterator[bytes]:
     """The compressed bytes as they lie in the file."""
-    for at in range(place.offset, place.offset + place.packed, _WINDOW):
-        yield place.source.read_at(at, min(_WINDOW, place.offset + place.packed - at))
+    for at in range(page.offset, page.offset + page.packed, _WINDOW):
+        yield page.source.read_at(at, min(_WINDOW, page.offset + page.packed - at))
 
 
 AnyBody = Body | LargeBody

@@ -19,7 +19,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, Packed, is_large
-from bloomcli.formats.parquet.spec import Place
+from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
@@ -43,7 +43,7 @@ class Page(NamedTuple):
     body: AnyBody | None
     """The uncompressed value section from `start` on; None for a page that was passed over."""
     start: int
-    place: Place
+    location: Location
     """Names the page; its base is the file offset of the page's header."""
     end: int
     """File offset behind the page."""
@@ -104,7 +104,7 @@ class ChunkReader:
 
     def header(self) -> PageHeader:
         """The page header at the position; larger windows are tried where statistics make it long."""
-        place = Place(self.source.path, self.position, self.field)
+        location = Location(self.source.path, self.position, self.field)
         there = self._base + len(self._window) - self.position
         size = min(there, HEADER_WINDOW) if self._base <= self.position and there > 0 else HEADER_WINDOW
         while True:
@@ -114,10 +114,10 @@ class ChunkReader:
                 header = page_header.parse(self._window, skip, skip + room)
             except kernels.CompactError as error:
                 if size >= HEADER_WINDOW and (room < size or size >= parquet_limits.PAGE_HEADER_MAX_BYTES):
-                    raise place.fault(error.reason, error.offset - skip) from None
+                    raise location.fault(error.reason, error.offset - skip) from None
                 size = HEADER_WINDOW if size < HEADER_WINDOW else size * 16
             else:
-                header.place = place
+                header.location = location
                 return header
 
     def room(self, size: int) -> None:
@@ -177,7 +177,7 @@ class _Raw(NamedTuple):
     """A page as it lies in the file."""
 
     reader: ChunkReader
-    place: Place
+    location: Location
     offset: int
     """File offset behind the header."""
     packed: int
@@ -193,36 +193,36 @@ class _Raw(NamedTuple):
         if codec != "UNCOMPRESSED":
             self._possible(codec, size, self.packed - skip)
         elif self.packed != self.size:
-            raise self.place.fault(f"{self.packed} bytes that aren't compressed are said to become {self.size}", 0)
+            raise self.location.fault(f"{self.packed} bytes that aren't compressed are said to become {self.size}", 0)
         if self.data is None:
-            place = Packed(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
-            large = LargeBody(place, self.place, self.reader.stop)
+            packed = Packed(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
+            large = LargeBody(packed, self.location, self.reader.stop)
             return large if codecs.streams(codec) else Body(large.whole(), self.reader.stop)
         data: Buffer = self.data[skip:]
         if codec != "UNCOMPRESSED":
             try:
                 data = codecs.decompress(codec, self.data[skip:], size)
             except codecs.CodecError as error:
-                raise self.place.fault(f"the page can't be decompressed ({error})", 0) from None
+                raise self.location.fault(f"the page can't be decompressed ({error})", 0) from None
         return Body(data, self.reader.stop)
 
     def _possible(self, codec: str, size: int, packed: int) -> None:
         if not codecs.supported(codec):
             raise UnsupportedError(
                 f"the codec {codec}",
-                path=self.place.path,
-                offset=self.place.base,
-                field=self.place.field + ".meta_data.codec",
+                path=self.location.path,
+                offset=self.location.base,
+                field=self.location.field + ".meta_data.codec",
                 hint="rewrite the file with another codec",
             )
         if size > max(packed * MOST_GROWTH, self.reader.chunk.uncompressed_bytes):
-            raise self.place.fault(f"a page of {size} bytes can't be in {packed} compressed ones", 0)
+            raise self.location.fault(f"a page of {size} bytes can't be in {packed} compressed ones", 0)
 
     def head(self, size: int) -> AnyBody:
         """The first bytes, which aren't compressed."""
         if self.data is None:
-            place = Packed(self.reader.source, self.offset, size, "UNCOMPRESSED", size)
-            return LargeBody(place, self.place, self.reader.stop)
+            packed = Packed(self.reader.source, self.offset, size, "UNCOMPRESSED", size)
+            return LargeBody(packed, self.location, self.reader.stop)
         return Body(self.data[:size], self.reader.stop)
 
 
@@ -251,19 +251,19 @@ def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | Non
     reader.position = offset + packed
     body, start, present = None, 0, 0
     if not skipped:
-        raw = _Raw(reader, header.place, offset, packed, size, data)
+        raw = _Raw(reader, header.location, offset, packed, size, data)
         if dictionary:
             body, present = raw.body(), count
         elif kind == "DATA_PAGE":
             body, start, present = _data_page_v1(count, header, raw)
         else:
             body, present = _data_page_v2(count, header, raw)
-    return Page(dictionary, encoding, count, present, body, start, header.place, reader.position)
+    return Page(dictionary, encoding, count, present, body, start, header.location, reader.position)
 
 
 def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int, int]:
     """Repetition levels, definition levels (each with its length in front), values: (body, their start, how many)."""
-    column, place = raw.reader.chunk.column, raw.place
+    column, location = raw.reader.chunk.column, raw.location
     body = raw.body()
     position = 0
     present = count
@@ -278,28 +278,28 @@ def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, i
             if counted:
                 raise UnsupportedError(
                     "definition levels in the deprecated BIT_PACKED encoding",
-                    path=place.path,
-                    offset=place.base,
-                    field=place.field,
+                    path=location.path,
+                    offset=location.base,
+                    field=location.field,
                     hint="rewrite the file with a current engine",
                 )
             position += (count * highest.bit_length() + 7) // 8
             continue
         if body.size - position < 4:
-            raise place.fault("the page ends within its levels", 0)
+            raise location.fault("the page ends within its levels", 0)
         feed = body.open(position)
         if feed.left < 4:
             feed.more(4 - feed.left)
         length = int.from_bytes(memoryview(feed.data)[feed.position : feed.position + 4], "little")
         position += 4
         if length > body.size - position:
-            raise place.fault("the page's levels run past its end", 0)
+            raise location.fault("the page's levels run past its end", 0)
         if counted:
             feed.position += 4
-            present = _count(feed, length, count, highest, place)
+            present = _count(feed, length, count, highest, location)
         position += length
     if position > body.size:
-        raise place.fault("the page's levels run past its end", 0)
+        raise location.fault("the page's levels run past its end", 0)
     return body, position, present
 
 
@@ -309,15 +309,15 @@ def _data_page_v2(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, i
     definition = header.required_of_head("definition_levels_byte_length")
     levels = repetition + definition
     if levels > raw.packed or levels > raw.size:
-        raise raw.place.fault("the page's levels run past its end", 0)
+        raise raw.location.fault("the page's levels run past its end", 0)
     highest = raw.reader.chunk.column.max_definition_level
     present = count
     if highest and definition:
-        present = _count(raw.head(levels).open(repetition), definition, count, highest, raw.place)
+        present = _count(raw.head(levels).open(repetition), definition, count, highest, raw.location)
     return raw.body(levels, compressed=header.is_compressed), present
 
 
-def _count(feed: Feed, size: int, count: int, highest: int, place: Place) -> int:
+def _count(feed: Feed, size: int, count: int, highest: int, location: Location) -> int:
     """How many of the levels, which take `size` bytes from the feed's position on, are the highest."""
     levels = kernels.Levels(count, highest)
     end = feed.at + size
@@ -330,4 +330,4 @@ def _count(feed: Feed, size: int, count: int, highest: int, place: Place) -> int
                 return levels.hits
             feed.more()
     except kernels.PageError as error:
-        raise place.fault(str(error), 0) from None
+        raise location.fault(str(error), 0) from None

@@ -19,7 +19,7 @@ from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.footer import ChunkPlace, Footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.page_check import refuse_damaged
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
 from bloomcli.formats.parquet.variants import CURRENT, filter_class
@@ -67,7 +67,7 @@ class AddPlan(Change):
         self._stop = Stop()
         self._ahead: Ahead[_BuiltFilter] | None = None
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
-        gone = {place for place, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
+        gone = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
         super().__init__(filters, gone, puts=True)
         found = extension.of_footer(filters.footer)
         if found is not None and self.chunks:
@@ -77,7 +77,7 @@ class AddPlan(Change):
             )
         self.variant = rule.choice("variant") or CURRENT
         self._filters = filter_class(self.variant)
-        self.estimate = tuple(self._estimate(place) for place in self.chunks)
+        self.estimate = tuple(self._estimate(key) for key in self.chunks)
         self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks.values()))
         self.new_bytes_bound = (
             sum((c.bitset_bytes or 0) + HEADER_BOUND for c in self.estimate)
@@ -104,14 +104,14 @@ class AddPlan(Change):
             count = min(count, chunk.dictionary_bytes // (width_of(chunk.column) or 4))
         return self._bytes_for(count << self._has_normal_forms(chunk))
 
-    def _estimate(self, place: ChunkPlace) -> FilterChange:
-        chunk = self.chunks[place]
+    def _estimate(self, key: ChunkKey) -> FilterChange:
+        chunk = self.chunks[key]
         size = self._upper_bound(chunk)
         cap = self.rule.largest_split_block
         return FilterChange(
-            row_group=place.row_group,
+            row_group=key.row_group,
             column=chunk.column.path,
-            action="replace" if place in self.gone else "add",
+            action="replace" if key in self.gone else "add",
             bitset_bytes=min(size, cap),
             values=present_values(chunk),
             target_fpp=self.rule.fpp,
@@ -131,16 +131,16 @@ class AddPlan(Change):
 
         def following(*, early: bool = False) -> Pieces:
             nonlocal decoded
-            place, chunk = next(chunks)
+            key, chunk = next(chunks)
             built = ahead.take()
             if built.bits is None:
                 built = self._build_one(chunk, grows=True)
             bits = built.bits
             assert bits is not None  # noqa: S101  one that may grow is always built
             self._refuse_missing(chunk, built.values)
-            changes.append(self._changed(place, chunk, built.values, bits))
+            changes.append(self._changed(key, chunk, built.values, bits))
             decoded += built.decoded
-            yield from self.put(place, bits, early=early)
+            yield from self.put(key, bits, early=early)
 
         with Ahead((self._job(chunk, tick) for chunk in self.chunks.values()), threads, _held) as ahead:
             self._ahead = ahead
@@ -192,14 +192,14 @@ class AddPlan(Change):
             hint="the file is damaged; get it from its source again, or leave the column out with --exclude",
         )
 
-    def _changed(self, place: ChunkPlace, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:
+    def _changed(self, key: ChunkKey, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:
         return FilterChange(
-            row_group=place.row_group,
+            row_group=key.row_group,
             column=chunk.column.path,
-            action="replace" if place in self.gone else "add",
+            action="replace" if key in self.gone else "add",
             bitset_bytes=bits.nbytes,
             # None: it is replaced because it can't be read
-            old_bitset_bytes=self.filters.bitset_bytes(chunk) if place in self.gone else None,
+            old_bitset_bytes=self.filters.bitset_bytes(chunk) if key in self.gone else None,
             values=count,
             fpp=bits.fpp,
             target_fpp=self.rule.fpp,
@@ -273,7 +273,7 @@ def _refuse(filters: Filters, columns: Sequence[Column]) -> None:
 
 def _chosen(
     filters: Filters, columns: Sequence[Column], *, replace: bool, missing: bool
-) -> Iterator[tuple[ChunkPlace, ColumnChunk]]:
+) -> Iterator[tuple[ChunkKey, ColumnChunk]]:
     """The chunks that get a filter; with `missing`, only those that have none.
 
     Raises:
@@ -281,8 +281,8 @@ def _chosen(
         FilterExists: a chunk has a filter, and neither `missing` nor `replace` is set.
     """
     footer, path = filters.footer, filters.source.path
-    for place in footer.chunk_places({c.index for c in columns}):
-        chunk = footer.chunk(place)
+    for key in footer.chunk_keys({c.index for c in columns}):
+        chunk = footer.chunk(key)
         if chunk.encrypted:
             raise UnsupportedError(
                 f"column {chunk.column.path} is encrypted in row group {chunk.row_group}",
@@ -301,7 +301,7 @@ def _chosen(
                     field=field_of(chunk),
                     hint="--replace builds new ones in place of all present ones",
                 )
-        yield place, chunk
+        yield key, chunk
 
 
 def _dictionaries_hold_values_only(footer: Footer) -> bool:

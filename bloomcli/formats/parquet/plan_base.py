@@ -17,7 +17,7 @@ from bloomcli.formats.base import Built, Carried
 from bloomcli.formats.parquet import extension, footer_check, splice
 from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.footer import ChunkPlace, Footer, read_footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, write_header
 from bloomcli.storage.base import Pieces, PlacedBytes, Source
 
@@ -51,7 +51,7 @@ def refuse_signed(footer: Footer) -> None:
 class Change(Carried):
     """A change to a file: removes the filters of the chunks `gone`, and verifies the finished file."""
 
-    def __init__(self, filters: Filters, gone: set[ChunkPlace], *, puts: bool) -> None:
+    def __init__(self, filters: Filters, gone: set[ChunkKey], *, puts: bool) -> None:
         """`gone` are the chunks whose filters go; the change `puts` filters into the file, new or folded ones."""
         refuse_signed(filters.footer)
         if gone:
@@ -64,14 +64,14 @@ class Change(Carried):
         self.keep = splice.plan(filters.footer, {}, gone, self.lengths).keep
         self.bytes_to_copy = sum(length for _, length in self.keep)
         self.variant = CURRENT
-        self._new: dict[ChunkPlace, _Written] = {}
+        self._new: dict[ChunkKey, _Written] = {}
         self._filter_bytes = 0
 
-    def put(self, place: ChunkPlace, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
+    def put(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
         """The next filter. With `early`, the body isn't complete yet, and the filter is placed behind it."""
         header = write_header(bits.nbytes, self.variant)
         at = self.bytes_to_copy + self._filter_bytes
-        self._new[place] = _Written(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
+        self._new[key] = _Written(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
         self._filter_bytes += len(header) + bits.nbytes
         if early:
             yield PlacedBytes(at, header)
@@ -83,7 +83,7 @@ class Change(Carried):
     def finish(self, changes: Iterable[FilterChange], decoded: int, remarks: tuple[str, ...] = ()) -> Pieces:
         """What follows the filters: the patched footer, which is checked first."""
         footer, new = self.filters.footer, self._new
-        sizes = {place: written.bytes for place, written in new.items()}
+        sizes = {key: written.bytes for key, written in new.items()}
         plan = splice.plan(footer, sizes, self.gone, self.lengths, write_lengths=self.variant == CURRENT)
         moved = len(plan.keep) > 1 or sum(n for _, n in plan.keep) != footer.start
         splice.check(footer, plan.footer, self.gone | new.keys(), moved)
@@ -94,12 +94,12 @@ class Change(Carried):
             again = read_footer(written)
             if again.raw != plan.footer:
                 raise WriteError("the footer that was written isn't the one that was planned")
-            places = again.chunk_places({place.column for place in plan.offsets})
-            chunks = {(place.row_group, place.column): place for place in places}
-            for place, offset in plan.offsets.items():
-                chunk = again.chunk(chunks[place.row_group, place.column])
+            keys = again.chunk_keys({key.column for key in plan.offsets})
+            chunks = {(key.row_group, key.column): key for key in keys}
+            for key, offset in plan.offsets.items():
+                chunk = again.chunk(chunks[key.row_group, key.column])
                 loaded = load(written, chunk, again.start)
-                if loaded.offset != offset or kernels.xxh64(loaded.bits.bitset) != new[place].digest:
+                if loaded.offset != offset or kernels.xxh64(loaded.bits.bitset) != new[key].digest:
                     raise WriteError(f"the filter at {offset} isn't the one that was built")
                 del loaded  # the next one may be as large
 

@@ -7,7 +7,7 @@ import itertools
 from bloomcli.formats.base import SizeRule, Tick
 from bloomcli.formats.folding import Folding
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.footer import ChunkPlace
+from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change
 from bloomcli.model.change import FilterChange
 from bloomcli.storage.base import KeptRange, Pieces
@@ -17,8 +17,8 @@ class RemovePlan(Change):
     """The plan that removes filters."""
 
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
-        super().__init__(filters, set(filters.places(columns)), puts=False)
-        chunks = (filters.footer.chunk(place) for place in sorted(self.gone))
+        super().__init__(filters, set(filters.filter_keys(columns)), puts=False)
+        chunks = (filters.footer.chunk(key) for key in sorted(self.gone))
         self.estimate = tuple(
             FilterChange(
                 row_group=chunk.row_group,
@@ -44,14 +44,14 @@ class FoldPlan(Change):
 
     def __init__(self, filters: Filters, columns: set[int] | None, rule: SizeRule) -> None:
         footer = filters.footer
-        folding = self._folding = Folding[ChunkPlace](rule, lambda place: filters.load(footer.chunk(place)).bits)
+        folding = self._folding = Folding[ChunkKey](rule, lambda key: filters.load(footer.chunk(key)).bits)
         changes: list[FilterChange] = []
-        for place in filters.places(columns):
-            chunk = footer.chunk(place)
+        for key in filters.filter_keys(columns):
+            chunk = footer.chunk(key)
             loaded = filters.load(chunk)
             # a filter of the 2018 drafts stays as it is: it has to be replaced, not folded
             foldable = not loaded.header.draft
-            changes.append(folding.fold(place, loaded.bits, chunk.row_group, chunk.column.path, foldable=foldable))
+            changes.append(folding.fold(key, loaded.bits, chunk.row_group, chunk.column.path, foldable=foldable))
             del loaded  # the next one may be as large
         super().__init__(filters, set(folding.sizes), puts=bool(folding.sizes))
         self.estimate = tuple(changes)
@@ -67,8 +67,8 @@ class FoldPlan(Change):
         """The rest of the file, then the folded filters."""
         del threads, tick
         yield from itertools.starmap(KeptRange, self.keep)
-        for place in self._folding.sizes:
-            bits = self._folding.take(place)
-            yield from self.put(place, bits)
+        for key in self._folding.sizes:
+            bits = self._folding.take(key)
+            yield from self.put(key, bits)
             del bits  # the next one may be as large
         yield from self.finish(self.estimate, 0)

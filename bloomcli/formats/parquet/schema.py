@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.model.file import Column
 
 _LOGICAL_OF_CONVERTED: Final = {
@@ -58,7 +58,7 @@ def leaf_columns(top: Struct) -> tuple[Column, ...]:
     stack: list[_Group] = []
     leaves: list[Column] = []
     for index, start in enumerate(starts):
-        element = Struct("SchemaElement", top.data, start, top.place.at(f"schema[{index}]"))
+        element = Struct("SchemaElement", top.data, start, top.location.at(f"schema[{index}]"))
         children = element.integer("num_children") or 0
         if index == 0:
             stack.append(_Group((), children, 0, 0))
@@ -66,31 +66,31 @@ def leaf_columns(top: Struct) -> tuple[Column, ...]:
         while stack and stack[-1].left == 0:
             stack.pop()
         if not stack:
-            raise element.place.fault("the schema has more elements than its groups name", start)
+            raise element.location.fault("the schema has more elements than its groups name", start)
         parent = stack[-1]
         stack[-1] = parent._replace(left=parent.left - 1)
         node = _node(element, parent)
         if children < 0 or children > len(starts):
-            raise element.place.fault(f"num_children is {children}", start, "num_children")
+            raise element.location.fault(f"num_children is {children}", start, "num_children")
         if children or element.span("type") is None:
             if len(stack) >= limits.SCHEMA_MAX_DEPTH:
-                raise element.place.fault(f"the schema nests deeper than {limits.SCHEMA_MAX_DEPTH}", start)
+                raise element.location.fault(f"the schema nests deeper than {limits.SCHEMA_MAX_DEPTH}", start)
             stack.append(node._replace(left=children))
         else:
             leaves.append(_leaf(element, node, len(leaves)))
     if any(group.left for group in stack):
-        raise top.place.fault("the schema ends before its groups are full", top.start, "schema")
+        raise top.location.fault("the schema ends before its groups are full", top.start, "schema")
     return tuple(leaves)
 
 
 def _node(element: Struct, parent: _Group) -> _Group:
     name = element.text("name")
     if name is None:
-        raise element.place.fault("a schema element has no name", element.start, "name")
+        raise element.location.fault("a schema element has no name", element.start, "name")
     number = element.integer("repetition_type") or 0
     repetition = spec.enum_name("FieldRepetitionType", number)
     if repetition not in _REPETITIONS:
-        raise element.place.fault(
+        raise element.location.fault(
             f"{name} has the repetition type {number}, and there are 0 to 2", element.start, "repetition_type"
         )
     return _Group(
@@ -105,7 +105,7 @@ def _leaf(element: Struct, node: _Group, index: int) -> Column:
     physical = spec.enum_name("Type", element.required_int("type"))
     length = element.integer("type_length")
     if physical == "FIXED_LEN_BYTE_ARRAY" and (length is None or length <= 0):
-        raise element.place.fault(f"a fixed-length column of {length} bytes", element.start, "type_length")
+        raise element.location.fault(f"a fixed-length column of {length} bytes", element.start, "type_length")
     logical = _logical(element)
     if not _fits(logical, physical, length):
         logical = Logical()  # an annotation that doesn't fit the physical type is ignored
@@ -146,7 +146,7 @@ def _logical(element: Struct) -> Logical:
         try:
             found = _from_union(raw)
         except CorruptFile as error:
-            raise element.place.fault(error.reason, element.start, "logicalType") from None
+            raise element.location.fault(error.reason, element.start, "logicalType") from None
         if found.text is not None:
             return found
     converted = element.integer("converted_type")
@@ -159,7 +159,7 @@ def _logical(element: Struct) -> Logical:
 
 @lru_cache(maxsize=1024)
 def _from_union(raw: bytes) -> Logical:
-    union = Struct("LogicalType", raw, 0, Place("", 0, ""))
+    union = Struct("LogicalType", raw, 0, Location("", 0, ""))
     name = union.member()
     if name is None:
         return Logical()  # a member newer than the IDL: the converted type, if any, still holds
@@ -184,7 +184,7 @@ def _value(struct: Struct, field: str, name: str) -> Struct:
 def _required(struct: Struct, field: str, read: Callable[[str], T | None]) -> T:
     found = read(field)
     if found is None:
-        raise struct.place.fault(f"{struct.name} lacks its required field {field}", struct.start, field)
+        raise struct.location.fault(f"{struct.name} lacks its required field {field}", struct.start, field)
     return found
 
 

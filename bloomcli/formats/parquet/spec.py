@@ -78,7 +78,7 @@ class Span(NamedTuple):
     end: int
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """The location of some bytes, for errors about them."""
 
     path: str
@@ -96,25 +96,25 @@ class Place(NamedTuple):
             hint="the metadata is damaged or was not written as Parquet; get the file from its source again",
         )
 
-    def at(self, field: str) -> Place:
+    def at(self, field: str) -> Location:
         """The location of a field of the structure, in the same buffer."""
-        return Place(self.path, self.base, f"{self.field}.{field}" if self.field else field)
+        return Location(self.path, self.base, f"{self.field}.{field}" if self.field else field)
 
 
 class Struct:
     """One walked structure: its fields' spans, by name."""
 
-    __slots__ = ("data", "end", "name", "place", "spans", "start")
+    __slots__ = ("data", "end", "location", "name", "spans", "start")
 
-    def __init__(self, name: str, data: bytes, start: int, place: Place) -> None:
+    def __init__(self, name: str, data: bytes, start: int, location: Location) -> None:
         self.name = name
         self.data = data
         self.start = start
-        self.place = place
+        self.location = location
         try:
             self.spans, self.end = kernels.compact_struct(data, start, parquet_limits.THRIFT_MAX_DEPTH)
         except kernels.CompactError as error:
-            raise place.fault(error.reason, error.offset) from None
+            raise location.fault(error.reason, error.offset) from None
 
     def span(self, field: str) -> Span | None:
         """Where a field lies; None when it isn't there."""
@@ -138,11 +138,11 @@ class Struct:
         """An integer field that has to be there and be at least `minimum`."""
         value = self.integer(field)
         if value is None:
-            raise self.place.fault(f"{self.name} has no {field}", self.start, field)
+            raise self.location.fault(f"{self.name} has no {field}", self.start, field)
         if value < minimum:
             span = self.span(field)
             assert span is not None  # noqa: S101  the value was just read from it
-            raise self.place.fault(f"{field} is {value}, which can't be", span.header, field)
+            raise self.location.fault(f"{field} is {value}, which can't be", span.header, field)
         return value
 
     def truth(self, field: str) -> bool | None:
@@ -168,9 +168,9 @@ class Struct:
         try:
             kind, starts = kernels.compact_list(self.data, span.start, parquet_limits.THRIFT_MAX_DEPTH)
         except kernels.CompactError as error:
-            raise self.place.fault(error.reason, error.offset, field) from None
+            raise self.location.fault(error.reason, error.offset, field) from None
         if kind != STRUCT and len(starts) > 1:
-            raise self.place.fault(f"{field} is not a list of structures", span.start, field)
+            raise self.location.fault(f"{field} is not a list of structures", span.start, field)
         return starts
 
     def byte(self, field: str) -> int | None:
@@ -189,7 +189,7 @@ class Struct:
     def struct(self, field: str, name: str) -> Struct | None:
         """A field that is a structure, walked."""
         span = self._typed(field, STRUCT)
-        return None if span is None else Struct(name, self.data, span.start, self.place.at(field))
+        return None if span is None else Struct(name, self.data, span.start, self.location.at(field))
 
     def raw(self, field: str) -> bytes | None:
         """The encoded bytes of a field's value; None when it isn't there."""

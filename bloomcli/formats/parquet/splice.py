@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, WriteError
 from bloomcli.formats.parquet import layout, spec
-from bloomcli.formats.parquet.footer import ChunkPlace, Footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.spec import Struct, zigzag
 
 OFFSET: Final = "bloom_filter_offset"
@@ -51,7 +51,7 @@ class Splice(NamedTuple):
     footer: bytes
     unreclaimed: int
     """Bytes of filters that are no longer used but could not be cut out."""
-    offsets: dict[ChunkPlace, int]
+    offsets: dict[ChunkKey, int]
     """Where each new filter starts in the new file."""
 
     @property
@@ -137,28 +137,28 @@ def apply_edits(raw: bytes, edits: list[Edit]) -> bytes:
     return b"".join(out)
 
 
-def meta_struct(footer: Footer, place: ChunkPlace) -> Struct:
+def meta_struct(footer: Footer, key: ChunkKey) -> Struct:
     """A chunk's ColumnMetaData, walked; a chunk without one is an error."""
-    outer = footer.chunk_struct(place)
+    outer = footer.chunk_struct(key)
     meta = outer.struct("meta_data", "ColumnMetaData")
     if meta is None:
-        raise outer.place.fault("the column chunk has no metadata", outer.start, "meta_data")
+        raise outer.location.fault("the column chunk has no metadata", outer.start, "meta_data")
     return meta
 
 
-def strip(footer: Footer, places: set[ChunkPlace]) -> bytes:
+def strip(footer: Footer, keys: set[ChunkKey]) -> bytes:
     """The footer with both filter fields of these chunks taken out."""
     edits: list[Edit] = []
-    for place in places:
-        edits += set_fields(meta_struct(footer, place), {OFFSET: None, LENGTH: None})
+    for key in keys:
+        edits += set_fields(meta_struct(footer, key), {OFFSET: None, LENGTH: None})
     return apply_edits(footer.raw, edits)
 
 
 def plan(
     footer: Footer,
-    new: dict[ChunkPlace, int],
-    gone: set[ChunkPlace],
-    filter_lengths: dict[ChunkPlace, int],
+    new: dict[ChunkKey, int],
+    gone: set[ChunkKey],
+    filter_lengths: dict[ChunkKey, int],
     *,
     write_lengths: bool = True,
 ) -> Splice:
@@ -188,14 +188,14 @@ def plan(
     keep.append((position, footer.start - position))
     keep = [(start, length) for start, length in keep if length]
     edits: list[Edit] = []
-    offsets: dict[ChunkPlace, int] = {}
+    offsets: dict[ChunkKey, int] = {}
     end = sum(length for _, length in keep)
-    for place, length in new.items():
-        edits += set_fields(meta_struct(footer, place), {OFFSET: end, LENGTH: length if write_lengths else None})
-        offsets[place] = end
+    for key, length in new.items():
+        edits += set_fields(meta_struct(footer, key), {OFFSET: end, LENGTH: length if write_lengths else None})
+        offsets[key] = end
         end += length
-    for place in gone - new.keys():
-        edits += set_fields(meta_struct(footer, place), {OFFSET: None, LENGTH: None})
+    for key in gone - new.keys():
+        edits += set_fields(meta_struct(footer, key), {OFFSET: None, LENGTH: None})
     edits += _moves(footer, claims, cuts, gone | new.keys())
     return Splice(
         keep=tuple(keep),
@@ -206,15 +206,15 @@ def plan(
     )
 
 
-def _cuts(claims: list[layout.Region], gone: set[ChunkPlace], movable: int) -> tuple[list[tuple[int, int]], int]:
+def _cuts(claims: list[layout.Region], gone: set[ChunkKey], movable: int) -> tuple[list[tuple[int, int]], int]:
     """Ranges to leave out, merged, and the bytes of removed filters that stay. `claims` are sorted by start."""
-    kept = [r for r in claims if not (r.kind == layout.FILTER and r.place in gone)]
+    kept = [r for r in claims if not (r.kind == layout.FILTER and r.key in gone)]
     starts = [r.start for r in kept]
     reach = [0, *accumulate((r.end for r in kept), max)]  # reach[n]: where the first n that stay end
     cuts: list[tuple[int, int]] = []
     unreclaimed = 0
     for region in claims:
-        if region.kind != layout.FILTER or region.place not in gone:
+        if region.kind != layout.FILTER or region.key not in gone:
             continue
         shared = reach[bisect_left(starts, region.end)] > region.start
         if region.start < movable or shared:
@@ -227,11 +227,11 @@ def _cuts(claims: list[layout.Region], gone: set[ChunkPlace], movable: int) -> t
 
 
 def _moves(
-    footer: Footer, claims: list[layout.Region], cuts: list[tuple[int, int]], set_already: set[ChunkPlace]
+    footer: Footer, claims: list[layout.Region], cuts: list[tuple[int, int]], set_already: set[ChunkKey]
 ) -> list[Edit]:
     """Offsets of page indexes and kept filters that lie behind a cut."""
     edits: list[Edit] = []
-    moved: dict[ChunkPlace, dict[str, int | None]] = {}
+    moved: dict[ChunkKey, dict[str, int | None]] = {}
     ends = [end for _, end in cuts]
     shifts = [0, *accumulate(end - start for start, end in cuts)]
     for region in claims:
@@ -239,16 +239,16 @@ def _moves(
         if not shift or region.kind == layout.PAGES:
             continue
         if region.kind == layout.FILTER:
-            if region.place not in set_already:
-                edits += set_fields(meta_struct(footer, region.place), {OFFSET: region.start - shift})
+            if region.key not in set_already:
+                edits += set_fields(meta_struct(footer, region.key), {OFFSET: region.start - shift})
         else:
-            moved.setdefault(region.place, {})[layout.OFFSET_FIELDS[region.kind]] = region.start - shift
-    for place, values in moved.items():
-        edits += set_fields(footer.chunk_struct(place), values)
+            moved.setdefault(region.key, {})[layout.OFFSET_FIELDS[region.kind]] = region.start - shift
+    for key, values in moved.items():
+        edits += set_fields(footer.chunk_struct(key), values)
     return edits
 
 
-def check(old: Footer, raw: bytes, touched: set[ChunkPlace], moved: bool) -> Footer:
+def check(old: Footer, raw: bytes, touched: set[ChunkKey], moved: bool) -> Footer:
     """The new footer, parsed; proves that with the filter fields taken out it is the old one again.
 
     Where filters were cut out and others, or page indexes, `moved`, their offsets are taken out of both too.
@@ -272,13 +272,13 @@ def check(old: Footer, raw: bytes, touched: set[ChunkPlace], moved: bool) -> Foo
 
 def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:
     """Whether two footers are the same except for filters of these columns (None: all)."""
-    mine, theirs = ({claim.place for claim in footer.filter_claims(columns)} for footer in (one, other))
+    mine, theirs = ({claim.key for claim in footer.filter_claims(columns)} for footer in (one, other))
     if strip(one, mine) == strip(other, theirs):
         return True
 
     def others(footer: Footer) -> list[tuple[int, int, int | None]]:
         rest = () if columns is None else set(range(footer.column_count)) - columns
-        return [(place.row_group, place.column, length) for place, _, length, _ in footer.filter_claims(set(rest))]
+        return [(key.row_group, key.column, length) for key, _, length, _ in footer.filter_claims(set(rest))]
 
     # where filters were cut out, what lay behind them has moved
     return others(one) == others(other) and _strip_movable(one) == _strip_movable(other)
@@ -288,14 +288,14 @@ def _strip_movable(footer: Footer) -> bytes:
     """The footer without any field that a cut changes."""
     edits: list[Edit] = []
     nothing: dict[str, int | None] = dict.fromkeys(layout.OFFSET_FIELDS.values())
-    for place in footer.chunk_places():
-        outer = footer.chunk_struct(place)
+    for key in footer.chunk_keys():
+        outer = footer.chunk_struct(key)
         if outer.span("meta_data") is not None:
-            edits += set_fields(meta_struct(footer, place), {OFFSET: None, LENGTH: None})
+            edits += set_fields(meta_struct(footer, key), {OFFSET: None, LENGTH: None})
         edits += set_fields(outer, nothing)
     return apply_edits(footer.raw, edits)
 
 
-def _translate(footer: Footer, places: set[ChunkPlace]) -> set[ChunkPlace]:
-    wanted = {(p.row_group, p.column) for p in places}
-    return {p for p in footer.chunk_places({c for _, c in wanted}) if (p.row_group, p.column) in wanted}
+def _translate(footer: Footer, keys: set[ChunkKey]) -> set[ChunkKey]:
+    wanted = {(p.row_group, p.column) for p in keys}
+    return {p for p in footer.chunk_keys({c for _, c in wanted}) if (p.row_group, p.column) in wanted}

@@ -54,10 +54,10 @@ class HashedPage:
     All values of a dictionary, or one slice of a data page.
     """
 
-    __slots__ = ("_kept", "_parts", "_place", "_width", "count", "dictionary", "end", "has_zero", "hashes")
+    __slots__ = ("_kept", "_location", "_parts", "_width", "count", "dictionary", "end", "has_zero", "hashes")
 
     def __init__(self, page: Page, column: Column, parts: Iterable[Slice]) -> None:
-        self._place = page.place
+        self._location = page.location
         self._parts: list[Slice] = []
         self._width = width_of(column)
         self._kept: bytearray | None = None
@@ -101,9 +101,9 @@ class HashedPage:
             raise UnsupportedError(
                 f"a value of {self.long} bytes, and no more than {parquet_limits.VALUE_AT_ONCE_BYTES} are held in"
                 " memory",
-                path=self._place.path,
-                offset=self._place.base,
-                field=self._place.field,
+                path=self._location.path,
+                offset=self._location.base,
+                field=self._location.field,
                 hint="rewrite the file with smaller pages",
             )
         every = (value for part in self._parts for value in part.values(self._width))
@@ -152,9 +152,9 @@ class _Chunk:
                 raise UnsupportedError(
                     f"a column chunk with more than {self._most} different values, which are the most that are read"
                     " from so few bytes",
-                    path=page.place.path,
-                    offset=page.place.base,
-                    field=page.place.field,
+                    path=page.location.path,
+                    offset=page.location.base,
+                    field=page.location.field,
                     hint="rewrite the file with smaller row groups",
                 )
             yield part
@@ -175,9 +175,9 @@ class _Chunk:
             if found > most:
                 raise UnsupportedError(
                     f"a dictionary of {found} {what}, more than the {most} that are read",
-                    path=page.place.path,
-                    offset=page.place.base,
-                    field=page.place.field,
+                    path=page.location.path,
+                    offset=page.location.base,
+                    field=page.location.field,
                     hint="rewrite the file without dictionaries in this column",
                 )
         return HashedPage(page, self.column, self._slices(page))
@@ -210,7 +210,7 @@ def hashed_pages(
     for page in read_pages(source, chunk, data_end, passed, stop=stop, window=alone or WINDOW):
         if page.dictionary:
             if dictionary is not None:
-                raise page.place.fault("a second dictionary page", 0)
+                raise page.location.fault("a second dictionary page", 0)
             dictionary = within.dictionary(page)
             seen, unseen = bytearray(dictionary.count), dictionary.count
             waits = not unreferenced or not dictionary.count  # an empty one must not be referred to
@@ -219,7 +219,7 @@ def hashed_pages(
         elif page.encoding not in _DICTIONARY:
             yield from within.pages(page)
         elif dictionary is None:
-            raise page.place.fault("a dictionary-encoded page without a dictionary", 0)
+            raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
         elif waits:
             unseen = _mark(page, seen, unseen, stop)
             dictionary.end = page.end
@@ -244,7 +244,7 @@ def _mark(page: Page, seen: bytearray, unseen: int, stop: Stop) -> int:
                 return indices.unseen
             feed.more()
     except kernels.PageError as error:
-        raise page.place.fault(f"the page's values can't be read: {error}", 0) from None
+        raise page.location.fault(f"the page's values can't be read: {error}", 0) from None
 
 
 def stored_forms(literal: Literal, column: Column) -> tuple[bytes, ...]:

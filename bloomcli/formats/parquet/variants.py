@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.filters.split_block import MaskedSplitBlockFilter, SplitBlockFilter
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.formats.parquet.spec import Location, Struct
 
 CURRENT: Final = "parquet"
 TWELVE_BYTES: Final = "parquet-2018-12byte"
@@ -62,7 +62,7 @@ class FilterHeader(NamedTuple):
         return self.variant != CURRENT
 
 
-def parse_header(data: bytes, place: Place) -> FilterHeader:
+def parse_header(data: bytes, location: Location) -> FilterHeader:
     """Parse the header at the start of `data`, of whatever variant; the bitset behind it isn't looked at.
 
     Raises CorruptFile.
@@ -87,17 +87,17 @@ def parse_header(data: bytes, place: Place) -> FilterHeader:
             hash="XXHASH",
             compression=_NO_COMPRESSION,
         )
-    outer = Struct("PageHeader", data, 0, place)
+    outer = Struct("PageHeader", data, 0, location)
     second = outer.span("uncompressed_page_size")
     if second is not None and second.kind == spec.I32:
         kind = spec.enum_name("PageType", outer.required_int("type"))
         if kind != "BLOOM_FILTER_PAGE":
-            raise place.fault(f"a page header of type {kind} where a filter should be", 0)
+            raise location.fault(f"a page header of type {kind} where a filter should be", 0)
         inner = outer.struct("bloom_filter_page_header", "BloomFilterHeader")
         if inner is None:
-            raise place.fault("the page header has no bloom_filter_page_header", 0)
+            raise location.fault("the page header has no bloom_filter_page_header", 0)
         return _thrift(inner, outer.end, PAGE)
-    return _thrift(Struct("BloomFilterHeader", data, 0, place), None, HEADER)
+    return _thrift(Struct("BloomFilterHeader", data, 0, location), None, HEADER)
 
 
 def is_usual(raw: bytes) -> bool:

@@ -150,7 +150,10 @@ INT = bytes([4, 1])
         (bytes([1, 1, 1, 1]) + b"ab" + bytes([0, 1, 0x81]) + INT, "a name uses rule 1, there are 1"),
         (bytes([1, 1, 1, 200, 1]) + b"ab" * 200 + bytes([0, 1, 0x81]) + INT, "200 rules for names"),
         (bytes([1, 1, 0, 0, 1]) + b"a" + INT + bytes([2]), "no permutation"),
-        (bytes([1, 1, 0, 0, 1]) + b"a" + INT + bytes([0x80]), "a place in the original order: a varint doesn't end"),
+        (
+            bytes([1, 1, 0, 0, 1]) + b"a" + INT + bytes([0x80]),
+            "a position in the original order: a varint doesn't end",
+        ),
     ],
 )
 def test_a_schema_that_contradicts_itself_is_refused(data: bytes, reason: str) -> None:

@@ -19,7 +19,7 @@ import bloomcli
 from bloomcli.errors import WriteError
 from bloomcli.formats.parquet import splice
 from bloomcli.formats.parquet.footer import read_footer
-from bloomcli.formats.parquet.spec import Place, Struct
+from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.storage.local.source import LocalSource
 
 
@@ -152,7 +152,7 @@ def test_a_footer_in_long_form_headers_is_patched_and_comes_back(tmp_path: Path,
 
 
 def struct_of(fields: bytes) -> Struct:
-    return Struct("ColumnMetaData", fields, 0, Place("f", 0, ""))
+    return Struct("ColumnMetaData", fields, 0, Location("f", 0, ""))
 
 
 def set_in(fields: bytes, **values: int | None) -> bytes:

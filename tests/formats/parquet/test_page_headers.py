@@ -23,7 +23,7 @@ ROWS = 40
 def chunk_of(source: CountingSource) -> tuple[ColumnChunk, int]:
     """The first chunk, and the file offset behind the data."""
     footer = ParquetFile(source).footer
-    chunk = footer.chunk(next(footer.chunk_places(None)))
+    chunk = footer.chunk(next(footer.chunk_keys(None)))
     source.reads.clear()
     return chunk, footer.start
 
@@ -66,7 +66,7 @@ def test_a_header_of_any_length_is_read_whole(tmp_path: Path, size: int) -> None
         for window in (HEADER_WINDOW, 1 << 20):
             (page,) = read_pages(source, chunk, end, window=window)
             assert (page.num_values, page.end) == (ROWS, end)
-            assert page.place.base == 4
+            assert page.location.base == 4
         assert first_headers(source, chunk, end) is None
         assert length > size
 

@@ -18,7 +18,7 @@ from support.tables import CASES, write
 import bloomcli
 from bloomcli.errors import FilterExists, UsageError
 from bloomcli.formats.parquet import layout, splice
-from bloomcli.formats.parquet.footer import ChunkPlace, read_footer
+from bloomcli.formats.parquet.footer import ChunkKey, read_footer
 from bloomcli.storage.registry import open_source
 
 
@@ -107,7 +107,7 @@ def test_fields_for_no_filter_are_all_that_does_not_come_back(
     with open_source(tmp_path / "in") as source:
         footer = read_footer(source)
     fields = {splice.OFFSET: offset, splice.LENGTH: length}
-    edits = [e for p in footer.chunk_places({0}) for e in splice.set_fields(splice.meta_struct(footer, p), fields)]
+    edits = [e for p in footer.chunk_keys({0}) for e in splice.set_fields(splice.meta_struct(footer, p), fields)]
     raw = splice.apply_edits(footer.raw, edits)
     (tmp_path / "old").write_bytes(before[: footer.start] + raw + len(raw).to_bytes(4, "little") + b"PAR1")
     bloomcli.add(tmp_path / "old", ["id", "price"], output=tmp_path / "added")
@@ -231,10 +231,10 @@ class Counted(int):
 def test_work_grows_with_the_filters_not_with_their_square(kept: int) -> None:
     count = 4000
     claims = [
-        layout.Region(Counted(10 * i), Counted(10 * i + 9), layout.FILTER, ChunkPlace(0, i, i)) for i in range(count)
+        layout.Region(Counted(10 * i), Counted(10 * i + 9), layout.FILTER, ChunkKey(0, i, i)) for i in range(count)
     ]
-    everything = {region.place for region in claims}
-    gone = {region.place for region in claims if not kept or region.place.column % kept}
+    everything = {region.key for region in claims}
+    gone = {region.key for region in claims if not kept or region.key.column % kept}
     Counted.compared = 0
     cuts, unreclaimed = splice._cuts(claims, gone, 0)
     splice._moves(cast("Any", None), claims, cuts, everything)
@@ -248,14 +248,14 @@ def test_a_filter_is_cut_out_where_it_can_be_and_shares_no_byte_with_what_stays(
     kinds = [layout.PAGES, layout.COLUMN_INDEX, layout.FILTER, layout.FILTER]
     starts = [of.randrange(40) for _ in range(of.randrange(1, 9))]
     claims = sorted(
-        layout.Region(start, start + of.randrange(9), of.choice(kinds), ChunkPlace(0, i, i))
+        layout.Region(start, start + of.randrange(9), of.choice(kinds), ChunkKey(0, i, i))
         for i, start in enumerate(starts)
     )
     going = [r for r in claims if r.kind == layout.FILTER and of.random() < 0.6]
     movable = of.randrange(30)
     stay = [r for r in claims if r not in going]
     free = [r for r in going if r.start >= movable and not any(s.start < r.end and r.start < s.end for s in stay)]
-    cuts, unreclaimed = splice._cuts(claims, {r.place for r in going}, movable)
+    cuts, unreclaimed = splice._cuts(claims, {r.key for r in going}, movable)
     assert {at for a, b in cuts for at in range(a, b)} == {at for r in free for at in range(r.start, r.end)}
     assert unreclaimed == sum(r.end - r.start for r in going if r not in free)
     assert all(a[1] < b[0] for a, b in itertools.pairwise(cuts))

@@ -27,9 +27,7 @@ def pages_of(path: Path) -> tuple[list[HashedPage], CountingSource, Footer]:
     with source:
         footer = read_footer(source)
         found = [
-            page
-            for place in footer.chunk_places({0})
-            for page in hashed_pages(source, footer.chunk(place), footer.start)
+            page for key in footer.chunk_keys({0}) for page in hashed_pages(source, footer.chunk(key), footer.start)
         ]
     return found, source, footer
 
@@ -117,8 +115,8 @@ def test_a_maps_keys_and_values_are_columns_of_their_own(tmp_path: Path, name: s
         footer = read_footer(source)
         assert [c.path for c in footer.columns] == ["c.key_value.key", "c.key_value.value"]
         ordinal = ["key", "value"].index(name)
-        (place,) = footer.chunk_places({ordinal})
-        found = listed(list(hashed_pages(source, footer.chunk(place), footer.start)))
+        (key,) = footer.chunk_keys({ordinal})
+        found = listed(list(hashed_pages(source, footer.chunk(key), footer.start)))
     assert set(found) == hashes([b"k", b"l", b"m"] if name == "key" else [struct.pack("<i", v) for v in (1, 3)])
 
 
@@ -181,7 +179,7 @@ def repeated(length: int, entries: list[str]) -> pa.Array:
 
 
 def without_bodies(data: bytes, chunks: list[ColumnChunk], starts: list[int]) -> bytes:
-    """The file with nothing but headers in the chunks' pages from these places on."""
+    """The file with nothing but headers in the chunks' pages from these positions on."""
     changed = bytearray(data)
     for chunk, at in zip(chunks, starts, strict=True):
         while at < chunk.data_offset + chunk.compressed_bytes:
@@ -199,7 +197,7 @@ def test_a_dictionary_encoded_chunk_is_read_until_every_entry_was_seen(tmp_path:
     pages, source, footer = pages_of(path)
     assert set(listed(pages)) == hashes(v.encode() for v in entries)
     assert [page.count for page in pages] == [40, 40]
-    chunks = [footer.chunk(place) for place in footer.chunk_places()]
+    chunks = [footer.chunk(key) for key in footer.chunk_keys()]
     assert all(c.only_dictionary_encoded for c in chunks)
     assert all(c.data_offset < p.end < c.data_offset + 200_000 for c, p in zip(chunks, pages, strict=True))
     body = [(offset, length) for offset, length in source.reads if offset < footer.start]
@@ -216,7 +214,7 @@ def test_with_the_entries_that_no_index_refers_to_only_the_dictionary_is_read(tm
     path = write(tmp_path / "f", column(repeated(20, entries)))
     with CountingSource(path) as source:
         footer = read_footer(source)
-        chunk = footer.chunk(next(footer.chunk_places()))
+        chunk = footer.chunk(next(footer.chunk_keys()))
         source.reads.clear()
         pages = list(hashed_pages(source, chunk, footer.start, unreferenced=True))
         first, *rest = source.reads
@@ -239,7 +237,7 @@ def test_a_page_with_values_of_its_own_is_read_though_the_metadata_says_that_the
     path.write_bytes(footers.edited(path.read_bytes(), lie))
     with CountingSource(path) as source:
         footer = read_footer(source)
-        chunk = footer.chunk(next(footer.chunk_places()))
+        chunk = footer.chunk(next(footer.chunk_keys()))
         assert chunk.only_dictionary_encoded
         for unreferenced in (True, False):
             pages = list(hashed_pages(source, chunk, footer.start, unreferenced=unreferenced))
@@ -256,7 +254,7 @@ def test_of_a_writer_that_leaves_no_unused_entries_add_reads_the_dictionary_alon
     java.write_bytes(footers.edited(arrow.read_bytes(), by_parquet_java))
     with CountingSource(arrow) as source:
         footer = read_footer(source)
-        chunk = footer.chunk(next(footer.chunk_places()))
+        chunk = footer.chunk(next(footer.chunk_keys()))
     reports = [bloomcli.add(p, ["c"], output=p.with_suffix(".out")) for p in (arrow, java)]
     assert reports[1].bytes_decoded == chunk.dictionary_bytes
     assert reports[0].bytes_decoded > reports[1].bytes_decoded
@@ -285,7 +283,7 @@ def test_entries_that_no_index_refers_to_are_no_values(
     if not stats:
         path.write_bytes(footers.edited(path.read_bytes(), forget))
     pages, _, footer = pages_of(path)
-    assert [footer.chunk(place).only_dictionary_encoded for place in footer.chunk_places()] == [stats] * 3
+    assert [footer.chunk(key).only_dictionary_encoded for key in footer.chunk_keys()] == [stats] * 3
     for at, page in enumerate(pages):
         own = [entries[i].encode() for i in sorted({i for i in indices[at * 26 : at * 26 + 26] if i is not None})]
         assert page.count < 12
@@ -315,7 +313,7 @@ def test_an_array_with_another_dictionary_is_written_plain_beside_unused_entries
     second = pa.DictionaryArray.from_arrays(pa.array([0, 2, None], pa.int32()), [f"b{i}" for i in range(50)])
     path = write(tmp_path / "f", column(pa.chunked_array([first, second])), page_version=page_version)
     pages, _, footer = pages_of(path)
-    assert not footer.chunk(next(footer.chunk_places())).only_dictionary_encoded
+    assert not footer.chunk(next(footer.chunk_keys())).only_dictionary_encoded
     assert [(page.dictionary, sorted(page.values())) for page in pages] == [
         (False, [b"b0", b"b2"]),
         (True, [b"a1", b"a3"]),
@@ -356,7 +354,7 @@ def test_without_encoding_stats_the_whole_chunk_is_read_and_gives_the_same(tmp_p
     path = write(tmp_path / "f", column(values))
     path.write_bytes(footers.edited(path.read_bytes(), forget))
     pages, _, footer = pages_of(path)
-    assert not footer.chunk(next(footer.chunk_places())).only_dictionary_encoded
+    assert not footer.chunk(next(footer.chunk_keys())).only_dictionary_encoded
     assert set(listed(pages)) == hashes(v.encode() for v in values)
 
 
@@ -366,7 +364,7 @@ def test_values_of_a_dictionary_that_overflowed_come_from_both_kinds_of_pages(tm
         tmp_path / "f", column(values), dictionary_pagesize_limit=8000, data_page_size=4000, write_batch_size=64
     )
     pages, _, footer = pages_of(path)
-    assert not footer.chunk(next(footer.chunk_places())).only_dictionary_encoded
+    assert not footer.chunk(next(footer.chunk_keys())).only_dictionary_encoded
     assert 0 < pages[0].count < len(values)
     assert len(pages) > 2
     assert sorted(listed(pages)) == sorted(hashes(v.encode() for v in values))

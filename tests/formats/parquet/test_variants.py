@@ -16,12 +16,12 @@ from bloomcli.cli import run
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters.split_block import SALT, MaskedSplitBlockFilter
 from bloomcli.formats.parquet import variants
-from bloomcli.formats.parquet.spec import Place
+from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import Presence
 
 SEED = 1361930890
 WORDS = ["hello", "parquet", "bloom", "filter"]
-PLACE = Place("f", 0, "")
+LOCATION = Location("f", 0, "")
 
 
 def murmur(data: bytes) -> int:
@@ -59,7 +59,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("variant", [variants.CURRENT, *variants.DRAFTS])
 def test_headers_are_distinguished_by_their_bytes(variant: str) -> None:
     raw = variants.write_header(4096, variant)
-    header = variants.parse_header(raw + bytes(64), PLACE)
+    header = variants.parse_header(raw + bytes(64), LOCATION)
     assert (header.variant, header.num_bytes, header.header_bytes) == (variant, 4096, len(raw))
     assert header.hash == ("XXHASH" if variant == variants.CURRENT else "MURMUR3")
 
@@ -78,7 +78,7 @@ def test_todays_header_is_read_at_once_and_as_walking_it_says(monkeypatch: pytes
 
     def read(raw: bytes) -> object:
         try:
-            return variants.parse_header(raw + bytes(64), PLACE)
+            return variants.parse_header(raw + bytes(64), LOCATION)
         except CorruptFile as error:
             return str(error)
 
