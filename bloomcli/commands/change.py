@@ -76,7 +76,7 @@ class ChangeRequest(NamedTuple):
 @of_file
 def change(
     path: str | os.PathLike[str],
-    order: ChangeRequest,
+    request: ChangeRequest,
     target: Target,
     *,
     threads: int | None = None,
@@ -90,14 +90,14 @@ def change(
         if output is not None:
             store_of(output).sweep(output)  # a dataset's engine does it once for a directory
         file = open_file(source)
-        report = _change(source, file, order.plan(file), output, order, target, threads, progress)
+        report = _change(source, file, request.plan(file), output, request, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
 
 
 @of_file
 def change_where_needed(
     path: str | os.PathLike[str],
-    order: ChangeRequest,
+    request: ChangeRequest,
     target: Target,
     *,
     threads: int | None = None,
@@ -113,21 +113,21 @@ def change_where_needed(
     with store.open(os.fspath(path)) as source:
         file = open_file(source)
         if target.output is not None and not target.overwrite:
-            state = _state(store, file, order, os.fspath(target.output))
+            state = _state(store, file, request, os.fspath(target.output))
             if state is _Output.MADE:
                 return "the output is there already"
             target = target._replace(overwrite=state is _Output.STALE)
-        reason, plan = order.done(file), None
-        if reason is None and order.idle is not None:
-            plan = order.plan(file)
-            reason = order.idle if all(c.action == "keep" for c in plan.estimate) else None
+        reason, plan = request.done(file), None
+        if reason is None and request.idle is not None:
+            plan = request.plan(file)
+            reason = request.idle if all(c.action == "keep" for c in plan.estimate) else None
         if reason is not None:
             if target.output is None or target.dry_run:
                 return reason
             _copy_whole(source, os.fspath(target.output), overwrite=target.overwrite)
             return f"{reason}; copied"
         output = _output(store, source, target)
-        report = _change(source, file, plan or order.plan(file), output, order, target, threads, progress)
+        report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
 
 
@@ -142,7 +142,7 @@ class _Output(Enum):
     """Nothing, or something that no request made."""
 
 
-def _state(store: Store, file: FilterFile, order: ChangeRequest, output: str) -> _Output:
+def _state(store: Store, file: FilterFile, request: ChangeRequest, output: str) -> _Output:
     there = store_of(output)
     try:
         store.check_changes(file.source.path)
@@ -155,7 +155,7 @@ def _state(store: Store, file: FilterFile, order: ChangeRequest, output: str) ->
                 return _Output.OTHER
             try:
                 newer = info.mtime_ns >= origin.mtime_ns
-                return _Output.MADE if newer and order.made(file, made) else _Output.STALE
+                return _Output.MADE if newer and request.made(file, made) else _Output.STALE
             except BloomError:
                 return _Output.STALE  # what is wrong with the file itself, its change reports
     except (BloomError, OSError):
@@ -173,7 +173,7 @@ def _change(
     file: FilterFile,
     plan: Plan,
     output: str | None,
-    order: ChangeRequest,
+    request: ChangeRequest,
     target: Target,
     threads: int | None,
     progress: Progress | None,
@@ -188,7 +188,7 @@ def _change(
     return ChangeReport(
         path=source.path,
         format=file.format,
-        command=order.command,
+        command=request.command,
         output=output,
         dry_run=target.dry_run,
         bytes_before=source.size,
@@ -198,7 +198,7 @@ def _change(
         seconds=0.0,
         changes=tuple(changes),
         bytes_unreclaimed=left,
-        remarks=remarks + order.remarks(file),
+        remarks=remarks + request.remarks(file),
     )
 
 
