@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from support import gates
 
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import Presence, Severity
@@ -28,14 +29,8 @@ DONE = FileRow(
     max_fpp=0.0098,
     seconds=0.5,
 )
-SKIPPED = FileRow(path="lake/notes.txt", status=Status.SKIPPED, reason="not a file of a known format")
-FAILED = FileRow(
-    path="lake/b.parquet",
-    status=Status.FAILED,
-    error="lake/b.parquet: it is torn (byte 7)",
-    hint="mend it",
-    exit_code=3,
-)
+SKIPPED = replace(gates.SKIPPED, path="lake/notes.txt")
+FAILED = replace(gates.FAILED, path="lake/b.parquet", error="lake/b.parquet: it is torn (byte 7)", hint="mend it")
 NOTE = Finding(id="filter-no-length", severity=Severity.NOTE, message="a trifle")
 FOUND = FileRow(
     path="lake/c.parquet",

@@ -6,93 +6,75 @@ import math
 import struct
 
 import pytest
-from support.columns import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    EVERY,
-    FLOAT,
-    FLOAT16,
-    INT96,
-    INTERVAL,
-    STRING,
-    UUID,
-    column,
-    decimal,
-    integer,
-    label,
-    time,
-    timestamp,
-)
+from support import columns as kinds
 
 from bloomcli.model.file import Column
 from bloomcli.values import literals
 
-INT32 = column("INT32")
-FIVE_BYTES = column("FIXED_LEN_BYTE_ARRAY", type_length=5)
+INT32 = kinds.column("INT32")
+FIVE_BYTES = kinds.column("FIXED_LEN_BYTE_ARRAY", type_length=5)
 
 RENDERED = [
-    (integer(8), "-128"),
-    (integer(32, signed=False), "4294967295"),
-    (integer(64, signed=False), "18446744073709551615"),
-    (column("INT64"), "-9223372036854775808"),
-    (decimal("INT32", 9, 2), "-12.30"),
-    (decimal("INT64", 18, 0), "999999999999999999"),
-    (decimal("FIXED_LEN_BYTE_ARRAY", 20, 4, 9), "0.0001"),
-    (decimal("BYTE_ARRAY", 38, 10), "9999999999999999999999999999.0123456789"),
-    (decimal("BYTE_ARRAY", 600, 2), "9" * 598 + ".99"),
-    (DATE, "0001-01-01"),
-    (DATE, "2024-02-29"),
-    (DATE, "0000-02-29"),
-    (DATE, "+5881580-07-11"),
-    (DATE, "-5877641-06-23"),
-    (timestamp("MILLIS"), "+292278994-08-17T07:12:55.807Z"),
-    (timestamp("MILLIS"), "-292275055-05-16T16:47:04.192Z"),
-    (time("MILLIS"), "13:45:30.25"),
-    (time("NANOS"), "23:59:59.999999999"),
-    (timestamp("MICROS"), "2024-02-29T13:45:30.000001Z"),
-    (timestamp("MICROS", utc=False), "1969-12-31T23:59:59.999999"),
-    (timestamp("NANOS"), "1677-09-21T00:12:43.145224192Z"),
-    (INT96, "2000-01-01T00:00:00.000000001Z"),
-    (UUID, "123e4567-e89b-12d3-a456-426614174000"),
-    (STRING, "0x41 is text here\n"),
-    (STRING, ""),
-    (BINARY, "text"),
-    (BINARY, "0x00ff"),
-    (BINARY, "0x3058"),  # "0X": text that would be read as hexadecimal
-    (BINARY, "0x09"),
+    (kinds.integer(8), "-128"),
+    (kinds.integer(32, signed=False), "4294967295"),
+    (kinds.integer(64, signed=False), "18446744073709551615"),
+    (kinds.column("INT64"), "-9223372036854775808"),
+    (kinds.decimal("INT32", 9, 2), "-12.30"),
+    (kinds.decimal("INT64", 18, 0), "999999999999999999"),
+    (kinds.decimal("FIXED_LEN_BYTE_ARRAY", 20, 4, 9), "0.0001"),
+    (kinds.decimal("BYTE_ARRAY", 38, 10), "9999999999999999999999999999.0123456789"),
+    (kinds.decimal("BYTE_ARRAY", 600, 2), "9" * 598 + ".99"),
+    (kinds.DATE, "0001-01-01"),
+    (kinds.DATE, "2024-02-29"),
+    (kinds.DATE, "0000-02-29"),
+    (kinds.DATE, "+5881580-07-11"),
+    (kinds.DATE, "-5877641-06-23"),
+    (kinds.timestamp("MILLIS"), "+292278994-08-17T07:12:55.807Z"),
+    (kinds.timestamp("MILLIS"), "-292275055-05-16T16:47:04.192Z"),
+    (kinds.time("MILLIS"), "13:45:30.25"),
+    (kinds.time("NANOS"), "23:59:59.999999999"),
+    (kinds.timestamp("MICROS"), "2024-02-29T13:45:30.000001Z"),
+    (kinds.timestamp("MICROS", utc=False), "1969-12-31T23:59:59.999999"),
+    (kinds.timestamp("NANOS"), "1677-09-21T00:12:43.145224192Z"),
+    (kinds.INT96, "2000-01-01T00:00:00.000000001Z"),
+    (kinds.UUID, "123e4567-e89b-12d3-a456-426614174000"),
+    (kinds.STRING, "0x41 is text here\n"),
+    (kinds.STRING, ""),
+    (kinds.BINARY, "text"),
+    (kinds.BINARY, "0x00ff"),
+    (kinds.BINARY, "0x3058"),  # "0X": text that would be read as hexadecimal
+    (kinds.BINARY, "0x09"),
     (FIVE_BYTES, "hello"),
     (FIVE_BYTES, "0xff00ff00ff"),
-    (INTERVAL, "0x414141414141414141414141"),
-    (FLOAT, "0.10000000149011612"),
-    (FLOAT, "inf"),
-    (FLOAT16, "-65504.0"),
-    (DOUBLE, "5e-324"),
-    (DOUBLE, "-1.7976931348623157e+308"),
+    (kinds.INTERVAL, "0x414141414141414141414141"),
+    (kinds.FLOAT, "0.10000000149011612"),
+    (kinds.FLOAT, "inf"),
+    (kinds.FLOAT16, "-65504.0"),
+    (kinds.DOUBLE, "5e-324"),
+    (kinds.DOUBLE, "-1.7976931348623157e+308"),
 ]
 
 
-@pytest.mark.parametrize(("of", "text"), [pytest.param(c, t, id=f"{label(c)} {t[:40]!a}") for c, t in RENDERED])
+@pytest.mark.parametrize(("of", "text"), [pytest.param(c, t, id=f"{kinds.label(c)} {t[:40]!a}") for c, t in RENDERED])
 def test_a_value_is_rendered_so_that_it_reads_as_the_same_again(of: Column, text: str) -> None:
     (data,) = literals.parse(text, of).encodings
     assert literals.render(data, of) == text
 
 
 def test_bytes_that_are_no_utf8_render_as_hexadecimal_or_come_back_as_they_were() -> None:
-    assert literals.render(b"caf\xe9", BINARY) == "0x636166e9"
-    text = literals.render(b"caf\xe9", STRING)
-    assert literals.parse(text, STRING).encodings == (b"caf\xe9",)
+    assert literals.render(b"caf\xe9", kinds.BINARY) == "0x636166e9"
+    text = literals.render(b"caf\xe9", kinds.STRING)
+    assert literals.parse(text, kinds.STRING).encodings == (b"caf\xe9",)
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_a_rendered_zero_looks_for_both(zero: float) -> None:
     data = struct.pack("<d", zero)
-    assert data in literals.parse(literals.render(data, DOUBLE), DOUBLE).encodings
+    assert data in literals.parse(literals.render(data, kinds.DOUBLE), kinds.DOUBLE).encodings
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 8, 12, 16, 17])
-@pytest.mark.parametrize("of", EVERY, ids=label)
+@pytest.mark.parametrize("of", kinds.EVERY, ids=kinds.label)
 def test_rendering_never_fails_regardless_of_the_bytes(of: Column, size: int) -> None:
     for byte in (b"\x00", b"\x41", b"\x7f", b"\x80", b"\xff"):
         assert isinstance(literals.render(byte * size, of), str)
@@ -101,13 +83,13 @@ def test_rendering_never_fails_regardless_of_the_bytes(of: Column, size: int) ->
 @pytest.mark.parametrize(
     ("of", "data"),
     [
-        (time("MILLIS"), struct.pack("<i", -1)),
-        (time("MILLIS"), struct.pack("<i", 86_400_000)),
-        (INT96, struct.pack("<qi", -1, 2440588)),
-        (DOUBLE, struct.pack("<d", math.nan)),
-        (FLOAT16, b"a~"),  # a NaN that is also printable
-        (BOOLEAN, b"\x01"),
-        (DATE, b"\x01"),
+        (kinds.time("MILLIS"), struct.pack("<i", -1)),
+        (kinds.time("MILLIS"), struct.pack("<i", 86_400_000)),
+        (kinds.INT96, struct.pack("<qi", -1, 2440588)),
+        (kinds.DOUBLE, struct.pack("<d", math.nan)),
+        (kinds.FLOAT16, b"a~"),  # a NaN that is also printable
+        (kinds.BOOLEAN, b"\x01"),
+        (kinds.DATE, b"\x01"),
     ],
 )
 def test_what_has_no_text_is_shown_as_hexadecimal(of: Column, data: bytes) -> None:
@@ -118,24 +100,24 @@ def test_what_has_no_text_is_shown_as_hexadecimal(of: Column, data: bytes) -> No
     ("of", "data", "key"),
     [
         (INT32, b"\xff\xff\xff\xff", -1),
-        (integer(32, signed=False), b"\xff\xff\xff\xff", 4294967295),
-        (DATE, struct.pack("<i", -5), -5),
-        (decimal("INT64", 18, 2), struct.pack("<q", -7), -7),
-        (decimal("BYTE_ARRAY", 38, 2), b"\xff\x7f", -129),
-        (decimal("FIXED_LEN_BYTE_ARRAY", 20, 0, 9), b"\x00" * 8 + b"\x80", 128),
-        (FLOAT, struct.pack("<f", 1.5), 1.5),
-        (FLOAT16, struct.pack("<e", -2.0), -2.0),
-        (STRING, b"abc", b"abc"),
-        (UUID, b"\x80" * 16, b"\x80" * 16),
-        (DOUBLE, struct.pack("<d", math.nan), None),
-        (INT96, bytes(12), None),
-        (INTERVAL, bytes(12), None),
-        (BOOLEAN, b"\x01", None),
-        (column("BYTE_ARRAY", "GEOMETRY"), b"\x01", None),
+        (kinds.integer(32, signed=False), b"\xff\xff\xff\xff", 4294967295),
+        (kinds.DATE, struct.pack("<i", -5), -5),
+        (kinds.decimal("INT64", 18, 2), struct.pack("<q", -7), -7),
+        (kinds.decimal("BYTE_ARRAY", 38, 2), b"\xff\x7f", -129),
+        (kinds.decimal("FIXED_LEN_BYTE_ARRAY", 20, 0, 9), b"\x00" * 8 + b"\x80", 128),
+        (kinds.FLOAT, struct.pack("<f", 1.5), 1.5),
+        (kinds.FLOAT16, struct.pack("<e", -2.0), -2.0),
+        (kinds.STRING, b"abc", b"abc"),
+        (kinds.UUID, b"\x80" * 16, b"\x80" * 16),
+        (kinds.DOUBLE, struct.pack("<d", math.nan), None),
+        (kinds.INT96, bytes(12), None),
+        (kinds.INTERVAL, bytes(12), None),
+        (kinds.BOOLEAN, b"\x01", None),
+        (kinds.column("BYTE_ARRAY", "GEOMETRY"), b"\x01", None),
         (INT32, b"\x01", None),
-        (DOUBLE, bytes(4), None),
-        (FLOAT16, bytes(4), None),
-        (decimal("BYTE_ARRAY", 38, 2), b"", None),
+        (kinds.DOUBLE, bytes(4), None),
+        (kinds.FLOAT16, bytes(4), None),
+        (kinds.decimal("BYTE_ARRAY", 38, 2), b"", None),
     ],
 )
 def test_bounds_become_keys_in_the_columns_order(of: Column, data: bytes, key: object) -> None:
@@ -168,8 +150,15 @@ def excluded(text: str, low: str | None, high: str | None, of: Column) -> bool |
 )
 @pytest.mark.parametrize(
     "of",
-    [INT32, column("INT64"), decimal("BYTE_ARRAY", 38, 2), decimal("FIXED_LEN_BYTE_ARRAY", 9, 0, 4), DOUBLE, FLOAT16],
-    ids=label,
+    [
+        INT32,
+        kinds.column("INT64"),
+        kinds.decimal("BYTE_ARRAY", 38, 2),
+        kinds.decimal("FIXED_LEN_BYTE_ARRAY", 9, 0, 4),
+        kinds.DOUBLE,
+        kinds.FLOAT16,
+    ],
+    ids=kinds.label,
 )
 def test_a_value_outside_the_bounds_is_ruled_out(
     of: Column, text: str, low: str | None, high: str | None, out: bool | None
@@ -180,19 +169,19 @@ def test_a_value_outside_the_bounds_is_ruled_out(
 @pytest.mark.parametrize(
     ("of", "text", "low", "high", "out"),
     [
-        (integer(32, signed=False), "3000000000", "1", "4000000000", False),
-        (integer(64, signed=False), "1", "9223372036854775808", "18446744073709551615", True),
-        (STRING, "b", "a", "c", False),
-        (STRING, "é", "a", "z", True),
-        (STRING, "abcd", "ab", "abd", False),  # bounds cut short are bounds
-        (DATE, "2024-01-01", "2023-01-01", "2023-12-31", True),
-        (timestamp("NANOS"), "1969-01-01", "1960-01-01", "1970-01-01", False),
-        (UUID, "80000000-0000-0000-0000-000000000000", "0" * 32, "7" + "f" * 31, True),
-        (DOUBLE, "0", "-0.0", "1", False),
-        (DOUBLE, "-0.0", "0.0", "1", False),
-        (DOUBLE, "NaN", "1", "2", None),
-        (INT96, "2024-01-01", "2025-01-01", "2026-01-01", None),
-        (integer(8), "300", "1", "2", True),
+        (kinds.integer(32, signed=False), "3000000000", "1", "4000000000", False),
+        (kinds.integer(64, signed=False), "1", "9223372036854775808", "18446744073709551615", True),
+        (kinds.STRING, "b", "a", "c", False),
+        (kinds.STRING, "é", "a", "z", True),
+        (kinds.STRING, "abcd", "ab", "abd", False),  # bounds cut short are bounds
+        (kinds.DATE, "2024-01-01", "2023-01-01", "2023-12-31", True),
+        (kinds.timestamp("NANOS"), "1969-01-01", "1960-01-01", "1970-01-01", False),
+        (kinds.UUID, "80000000-0000-0000-0000-000000000000", "0" * 32, "7" + "f" * 31, True),
+        (kinds.DOUBLE, "0", "-0.0", "1", False),
+        (kinds.DOUBLE, "-0.0", "0.0", "1", False),
+        (kinds.DOUBLE, "NaN", "1", "2", None),
+        (kinds.INT96, "2024-01-01", "2025-01-01", "2026-01-01", None),
+        (kinds.integer(8), "300", "1", "2", True),
     ],
 )
 def test_bounds_compare_in_the_types_own_order(of: Column, text: str, low: str, high: str, out: bool | None) -> None:
@@ -201,5 +190,5 @@ def test_bounds_compare_in_the_types_own_order(of: Column, text: str, low: str, 
 
 def test_bounds_that_are_not_numbers_rule_nothing_out() -> None:
     nan = struct.pack("<d", math.nan)
-    assert literals.excluded_by(literals.parse("1", DOUBLE), nan, nan, DOUBLE) is None
+    assert literals.excluded_by(literals.parse("1", kinds.DOUBLE), nan, nan, kinds.DOUBLE) is None
     assert literals.excluded_by(literals.parse("1", INT32), b"\x09", b"\x09", INT32) is None

@@ -1,0 +1,43 @@
+"""Runs commands on damaged files: only BloomErrors may come out, and nothing may be left in the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from bloomcli.errors import BloomError
+from bloomcli.model.validate import ValidateReport
+
+Command = Callable[[Path, Path], object]
+"""A command on the file at the first path; it writes the second one, or nothing."""
+
+
+def survives(folder: Path, cases: Iterable[bytes], commands: Callable[[int], Sequence[Command]]) -> tuple[int, int]:
+    """Run commands on files with these bytes.
+
+    Args:
+        folder: an empty folder.
+        cases: each file's bytes.
+        commands: the commands for a case, by its number.
+
+    Returns:
+        The numbers of cases, and of errors and failed validations.
+    """
+    path, out = folder / "f", folder / "out"
+    turns = refused = 0
+    for turn, data in enumerate(cases):
+        path.write_bytes(data)
+        for command in commands(turn):
+            try:
+                report = command(path, out)
+            except BloomError as error:
+                refused += 1
+                assert error.path == str(path)
+                assert str(error)
+                assert not out.exists()
+            else:
+                out.unlink(missing_ok=True)
+                refused += isinstance(report, ValidateReport) and not report.ok
+        assert list(folder.iterdir()) == [path]
+        turns += 1
+    return turns, refused
