@@ -135,13 +135,13 @@ def _json_page() -> str:
 def outdated(folder: Path) -> list[str]:
     """Names of pages in `folder` that differ from what the commands say, are missing, or are of no command."""
     wanted = pages()
-    present = {path.name for path in folder.glob("*.[1-9]")}
+    existing = {path.name for path in folder.glob("*.[1-9]")}
     changed = {
         name
         for name, text in wanted.items()
-        if name in present and (folder / name).read_text(encoding="utf-8") != text
+        if name in existing and (folder / name).read_text(encoding="utf-8") != text
     }
-    return sorted(changed | (present ^ wanted.keys()))
+    return sorted(changed | (existing ^ wanted.keys()))
 
 
 def main(args: Sequence[str]) -> int:

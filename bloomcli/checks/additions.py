@@ -38,11 +38,11 @@ class Readers:
         self._format = file_format
         self.who = (
             named(rules.readers, file_format)
-            if rules.readers_said
+            if rules.readers_given
             else everyone(file_format, tables=rules.table is not None)
         )
         self._faults = TypeFaults(file_format, self.who, rules.table)
-        old = [] if rules.readers_said else superseded(file_format)
+        old = [] if rules.readers_given else superseded(file_format)
         self._old_faults = TypeFaults(file_format, old, rules.table)
 
     def refusal(self, column: Column) -> Refusal | None:
@@ -95,7 +95,7 @@ class Readers:
                 f"{titles(fault.wrong)} {lose(fault.wrong)} rows by the filters on {', '.join(paths)} [{fault.rule}]"
                 f" ({evidence(fault.rule, fault.wrong)})"
             )
-        if self._rules.readers_said and columns:
+        if self._rules.readers_given and columns:
             for who in self.who:
                 for issue in who.issues_of(self._format):
                     yield f"{who.title} may lose rows of files with filters ({evidence_text(issue)})"

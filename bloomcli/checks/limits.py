@@ -67,9 +67,9 @@ def _without(file: FilterFile, column: Column, without: Sequence[int], *, in_par
 
 def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: FilePolicy) -> Iterator[Finding]:
     """Findings about filters whose measured rate is above the limit, or that are larger than that rate needs."""
-    asked = {path: policy.limits(path) for path in {fact.column for fact in facts}}
+    limits_of = {path: policy.limits(path) for path in {fact.column for fact in facts}}
     for fact in facts:
-        limit = asked[fact.column]
+        limit = limits_of[fact.column]
         if limit.max_fpp is not None and fact.fpp is not None and fact.fpp > limit.max_fpp:
             yield _finding(
                 fact,

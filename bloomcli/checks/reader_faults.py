@@ -92,7 +92,7 @@ def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None)
     wrong = tuple(r for r in named if r.name in widths)
     if not wrong:
         return
-    asked = " and ".join(map(str, sorted(set(widths.values()))))
+    sizes = " and ".join(map(str, sorted(set(widths.values()))))
     as_double = ""
     if any(reads_double(who, column) for who in wrong):
         as_double = ", those of a DOUBLE"
@@ -101,7 +101,7 @@ def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None)
         yield Fault(
             DECIMAL_WIDTH,
             Severity.WARNING,
-            f"decimals are hashed at the bytes that each has and {titles(wrong)} {look(wrong)} {asked} up:"
+            f"decimals are hashed at the bytes that each has and {titles(wrong)} {look(wrong)} {sizes} up:"
             f" `=` and IN lose the rows of shorter ones",
             _remove(column, f"FIXED_LEN_BYTE_ARRAY({max(widths.values())})"),
             wrong,
@@ -111,8 +111,8 @@ def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None)
     yield Fault(
         DECIMAL_WIDTH,
         Severity.ERROR,
-        f"decimals are hashed at {at} and {titles(wrong)} {look(wrong)} {asked} up{as_double}: every `=` and IN loses"
-        " its rows",
+        f"decimals are hashed at {at} and {titles(wrong)} {look(wrong)} {sizes} up{as_double}: every `=` and IN"
+        " loses its rows",
         _remove(column, _better_decimal(column, wrong)),
         wrong,
     )

@@ -49,12 +49,12 @@ def command(dataset: Dataset, columns: tuple[str, ...], exclude: tuple[str, ...]
     from bloomcli.commands import inspect
     from bloomcli.commands.options import InspectOptions
 
-    asked = InspectOptions(columns=columns, exclude=exclude)
+    options = InspectOptions(columns=columns, exclude=exclude)
     if dataset.single is None:
         if every:
             raise UsageError("--all is for one file: of several, each is a row", hint="name one file")
-        return run(dataset, asked, form)
-    report = inspect.run(dataset.single, asked)
+        return run(dataset, options, form)
+    report = inspect.run(dataset.single, options)
     if form == "csv":
         from bloomcli.report import csv
 

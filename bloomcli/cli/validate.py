@@ -73,7 +73,7 @@ def command(
         from bloomcli.cli.reports import check
 
         check([path for _, path in reports], (policy, options_["baseline"], options_["table_schema"]))
-    results = _validate(dataset, request, errors_told=not reports and form in {"text", "json"})
+    results = _validate(dataset, request, print_errors=not reports and form in {"text", "json"})
     baseline = results.new_baseline()
     if baseline is not None:
         from bloomcli.validation.baseline import save
@@ -87,11 +87,11 @@ def command(
     return report.exit_code
 
 
-def _validate(dataset: Dataset, request: GateRequest, *, errors_told: bool) -> GateResults:
+def _validate(dataset: Dataset, request: GateRequest, *, print_errors: bool) -> GateResults:
     from bloomcli.validation import gate
 
     if dataset.single is not None:
-        return _single(dataset.single, request, errors_told=errors_told)
+        return _single(dataset.single, request, print_errors=print_errors)
     paths = named_paths(dataset)
     engine = engine_of(dataset)
     chosen = request.choose(engine.find(paths, request.options))
@@ -99,7 +99,7 @@ def _validate(dataset: Dataset, request: GateRequest, *, errors_told: bool) -> G
     return gate.results(request, chosen, done)
 
 
-def _single(path: str, request: GateRequest, *, errors_told: bool) -> GateResults:
+def _single(path: str, request: GateRequest, *, print_errors: bool) -> GateResults:
     """Check one file. If it can't be read, text and JSON leave that to the error message, unless something was found
     before; other forms of report contain the error."""
     from bloomcli.datasets import task
@@ -113,7 +113,7 @@ def _single(path: str, request: GateRequest, *, errors_told: bool) -> GateResult
     rows = []
     with output.Bars() as bars:
         for one in engine.plan(chosen.files, request.options):  # none, if the policy excludes the file
-            if errors_told:
+            if print_errors:
                 from bloomcli.commands import validate
 
                 try:

@@ -79,7 +79,7 @@ class _Adding:
 
     def _readers(self, file: FilterFile) -> Readers:
         if for_old_readers(self.rule.options):  # the choice of a form for old readers says who reads the file
-            return Readers(file.format, FilePolicy(readers_said=True))
+            return Readers(file.format, FilePolicy(readers_given=True))
         return Readers(file.format, self.policy.for_file(file.source.path))
 
     def _chosen(self, file: FilterFile) -> Chosen:

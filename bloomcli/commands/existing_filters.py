@@ -120,5 +120,5 @@ def _error(file: FilterFile, found: FilterFacts, why: str) -> FilterExists:
         f"column {found.column} has a filter in {where} that isn't what is asked for: {why}",
         path=file.source.path,
         offset=found.offset,
-        hint="--replace builds new ones in place of all present ones",
+        hint="--replace builds new ones in place of all existing ones",
     )

@@ -336,5 +336,5 @@ def _java_error() -> type[Exception]:
 def _first_line(error: Exception) -> str:
     """The cause of a Java error, without its traces."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith(("An error occurred", "at ", "py4j."))]
-    return (said or lines or [type(error).__name__])[0]
+    messages = [line for line in lines if not line.startswith(("An error occurred", "at ", "py4j."))]
+    return (messages or lines or [type(error).__name__])[0]

@@ -79,7 +79,7 @@ class FilePolicy(NamedTuple):
     columns: tuple[ColumnPart, ...] = ()
     readers: tuple[str, ...] = ()
     table: TableSchema | None = None
-    readers_said: bool = False
+    readers_given: bool = False
     """A part sets the readers of the file, possibly to an empty list."""
     advice: bool = False
     """Also check whether filters are useful. True with a policy file."""
@@ -204,7 +204,7 @@ def _merge(parts: Sequence[Part], *, advice: bool) -> FilePolicy:
         columns=tuple(column for part in parts for column in part.columns),
         readers=readers,
         table=table,
-        readers_said=any(part.readers is not None for part in parts),
+        readers_given=any(part.readers is not None for part in parts),
         advice=advice,
     )
 

@@ -251,9 +251,9 @@ def test_the_readers_of_a_file_are_everyone_those_named_or_nobody() -> None:
     half = Column(path="h", index=0, physical="FIXED_LEN_BYTE_ARRAY", logical="FLOAT16", type_length=2)
     for rules, refused, least in (
         (FilePolicy(), True, 64),
-        (FilePolicy(readers=("spark",), readers_said=True), False, 32),
-        (FilePolicy(readers=("duckdb-1", "impala"), readers_said=True), True, 64),
-        (FilePolicy(readers_said=True), False, 32),
+        (FilePolicy(readers=("spark",), readers_given=True), False, 32),
+        (FilePolicy(readers=("duckdb-1", "impala"), readers_given=True), True, 64),
+        (FilePolicy(readers_given=True), False, 32),
         (FilePolicy(off={"reader-single-block": "no Impala", "reader-float16": "none looked up"}), False, 32),
     ):
         readers = Readers("parquet", rules)

@@ -190,7 +190,7 @@ def test_what_is_asked_of_all_files_is_asked_of_each() -> None:
         off=WHOLE.off,
         columns=WHOLE.columns,
         readers=("spark",),
-        readers_said=True,
+        readers_given=True,
         advice=True,
     )
 

@@ -44,5 +44,5 @@ def row_groups(source: Source, footer: Footer, stripe: Stripe, orc: OrcType) -> 
             found.count += taken.count
             found.hashes += taken.hashes
             found.has_zero |= taken.has_zero
-            found.shifted += taken.others
+            found.shifted += taken.other_hashes
         yield found

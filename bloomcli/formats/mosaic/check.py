@@ -63,7 +63,7 @@ def sound(
             f"the index counts {loaded.trailing} bytes to the filter that are not part of it",
         )
     group = filters.footer.row_groups[location.row_group]
-    count = group.present(location.column)
+    count = group.non_null(location.column)
     if loaded.bits.set_bits == 0 and count > 0 and location.column in group.statistics:
         yield _finding(
             filters,

@@ -39,7 +39,7 @@ def facts(filters: Filters, location: FilterLocation, loaded: LoadedFilter) -> I
         algorithm=ALGORITHM,
         hash=HASH,
         compression=COMPRESSION,
-        values=footer.row_groups[location.row_group].present(location.column),
+        values=footer.row_groups[location.row_group].non_null(location.column),
         ndv_estimate=ndv,
         fill=bits.fill,
         fpp=bits.fpp,

@@ -156,4 +156,4 @@ class MosaicFile(LocatedFile):
 def _contents(group: RowGroup, column: int) -> Contents:
     if not group.rows:
         return Contents.NOTHING
-    return Contents.VALUES if group.present(column) else Contents.ONLY_NULLS
+    return Contents.VALUES if group.non_null(column) else Contents.ONLY_NULLS

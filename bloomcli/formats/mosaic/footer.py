@@ -112,7 +112,7 @@ class RowGroup:
         """Compressed bytes of one bucket; 0 where it is empty."""
         return sum(b.size for b in self.buckets if b.id == bucket)
 
-    def present(self, column: int) -> int:
+    def non_null(self, column: int) -> int:
         """Values of a column that are not null; all rows where there are no statistics."""
         found = self.statistics.get(column)
         return self.rows - (found.nulls if found is not None else 0)

@@ -46,8 +46,8 @@ class AddPlan(Change):
         self.rule = rule
         self.chosen = [filters.footer.columns[c.index] for c in columns]
         wanted = {c.index for c in self.chosen}
-        present = {location for location in filters.footer.filters if location.column in wanted}
-        gone = set() if missing else present
+        existing = {location for location in filters.footer.filters if location.column in wanted}
+        gone = set() if missing else existing
         if gone and not replace:
             first = min(gone, key=lambda p: (p.row_group, p.position))
             raise FilterExists(
@@ -55,7 +55,7 @@ class AddPlan(Change):
                 path=filters.source.path,
                 offset=first.offset,
                 field=first.field,
-                hint="--replace builds new ones in place of all present ones",
+                hint="--replace builds new ones in place of all existing ones",
             )
         decoder.check(filters.source.path)
         super().__init__(filters, gone)
@@ -64,7 +64,7 @@ class AddPlan(Change):
         self._readers: list[values.ColumnReader] = []
         self._ahead: Ahead[_Filters] | None = None
         self._replaced = {(p.row_group, p.column): p for p in sorted(gone, key=lambda p: -p.position)}
-        there = {(p.row_group, p.column) for p in present - gone}
+        there = {(p.row_group, p.column) for p in existing - gone}
         self._todo = {
             g.ordinal: [c for c in self.chosen if (g.ordinal, c.index) not in there] for g in self.footer.row_groups
         }
@@ -78,7 +78,7 @@ class AddPlan(Change):
     def _upper_bound(self, group: RowGroup, column: MosaicColumn) -> int:
         if self.rule.ndv is not None:
             return sizing.bytes_for_ndv(self.rule.ndv, self.rule.fpp)
-        count = values.distinct_bound(column, group.present(column.index))
+        count = values.distinct_bound(column, group.non_null(column.index))
         return sizing.upper_bound_bytes(count, self.rule.fpp)
 
     def _action(self, group: RowGroup, column: MosaicColumn) -> str:
@@ -90,7 +90,7 @@ class AddPlan(Change):
             column=column.name,
             action=self._action(group, column),
             bitset_bytes=min(self._upper_bound(group, column), self.rule.largest_split_block),
-            values=group.present(column.index),
+            values=group.non_null(column.index),
             target_fpp=self.rule.fpp,
             source="buckets",
         )

@@ -278,7 +278,7 @@ def _row_groups(
         for taken in batches:
             for one in rebuilt:
                 one.insert(taken.hashes, taken.count, has_zero=taken.has_zero)
-                one.allow(taken.others)
+                one.allow(taken.other_hashes)
         short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.lost()]
         looks = iter(again.lost(group, short) if short else ())
         for loaded, one in zip(found, rebuilt, strict=True):

@@ -53,15 +53,15 @@ _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The present values of some rows, a batch at most."""
+    """The non-null values of some rows, a batch at most."""
 
     count: int
     hashes: bytearray
     has_zero: bool
-    others: bytearray
+    other_hashes: bytearray
     """The hashes that some readers compute instead of a value's own."""
     owners: bytearray
-    """For each of the hashes in `others`, an int64: the number of its value in the batch."""
+    """For each of the hashes in `other_hashes`, an int64: the number of its value in the batch."""
 
 
 def unreadable(footer: Footer, orc: OrcType) -> str | None:
@@ -230,13 +230,15 @@ class ColumnReader:
         self._hash = _hasher(streams, orc, stop) if self._moments is None else self._moments.hash_next
 
     def take(self, rows: int) -> Iterator[Taken]:
-        """The present values of the next rows of the file, in batches that have to be taken before the next rows
+        """The non-null values of the next rows of the file, in batches that have to be taken before the next rows
         are. Raises CorruptFile, UnsupportedError, Stopped."""
         for count in self._rows.values(rows):
             out = bytearray(count * 8)
             zero = self._hash(count, out)
-            owners, others = (bytearray(), bytearray()) if self._moments is None else self._moments.others()
-            yield Taken(count, out, zero, others, owners)
+            owners, other_hashes = (
+                (bytearray(), bytearray()) if self._moments is None else self._moments.other_hashes()
+            )
+            yield Taken(count, out, zero, other_hashes, owners)
 
 
 Hasher = Callable[[int, bytearray], bool]

@@ -68,8 +68,8 @@ class _Look:
         self._bits.check_hashes(taken.hashes, taken.count, flags)
         found = array("Q", compress(memoryview(taken.hashes).cast("Q"), flags))
         self._held.insert(bytearray(found.tobytes()), len(found), has_zero=False)
-        self._held.allow(taken.others)
-        _find_others(taken, flags, self._bits)
+        self._held.allow(taken.other_hashes)
+        _find_other_hashes(taken, flags, self._bits)
         self._lost += flags.count(0)
         add_missing(self._missing, flags, text)
 
@@ -78,10 +78,10 @@ class _Look:
         return Lost(self._lost, tuple(self._missing), 0 if self._lost else self._held.stray())
 
 
-def _find_others(taken: Taken, flags: bytearray, bits: KirschMitzenmacherFilter) -> None:
+def _find_other_hashes(taken: Taken, flags: bytearray, bits: KirschMitzenmacherFilter) -> None:
     """Set the flags of the lost values that the filter holds as others see them."""
-    count = len(taken.others) // 8
+    count = len(taken.other_hashes) // 8
     held = bytearray(count)
-    bits.check_hashes(taken.others, count, held)
+    bits.check_hashes(taken.other_hashes, count, held)
     for owner in compress(memoryview(taken.owners).cast("q"), held):
         flags[owner] = 1

@@ -65,7 +65,7 @@ class AddPlan(Change):
         self.mended: str | None = None
         bad = bad_writer(self.footer)
         self._todo = {
-            s.ordinal: [c for c in self.chosen if not (missing and not bad and self._present(s, c))]
+            s.ordinal: [c for c in self.chosen if not (missing and not bad and self._existing(s, c))]
             for s in self.footer.stripes
             if s.rows
         }
@@ -111,7 +111,7 @@ class AddPlan(Change):
                 hint += "; where time zone data are missing, `pip install tzdata` brings them"
             raise error(f"column {orc.label} is {reason}", path=self.footer.path, field=f"types[{orc.id}]", hint=hint)
 
-    def _present(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
+    def _existing(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
         """The filters that a column has in a stripe."""
         return [s for s in self.footer.stripe_footer(stripe).of_column(orc.id) if s.kind in KINDS]
 
@@ -143,14 +143,14 @@ class AddPlan(Change):
                 field=stripe.field,
                 hint="a higher --fpp or --max-bytes makes them smaller",
             )
-        present = self._replaced(stripe, orc)
+        existing = self._replaced(stripe, orc)
         self.bytes_to_decode += _data_bytes(streams, orc)
         return FilterChange(
             stripe=stripe.ordinal,
             row_group=None,
             filters=self.footer.row_groups(stripe),
             column=orc.path,
-            action="replace" if present else "add",
+            action="replace" if existing else "add",
             bitset_bytes=self.bits // 8,
             target_fpp=self.rule.fpp,
             source="stripe",
@@ -158,17 +158,17 @@ class AddPlan(Change):
 
     def _replaced(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
         """The filters that a column has in a stripe, which are removed. Raises FilterExists without `replace`."""
-        present = self._present(stripe, orc)
-        if present and not self.replace:
+        existing = self._existing(stripe, orc)
+        if existing and not self.replace:
             raise FilterExists(
                 f"column {orc.path} has filters in stripe {stripe.ordinal} already",
                 path=self.footer.path,
-                offset=present[0].offset,
-                field=f"{stripe.field}.streams[{present[0].position}]",
-                hint="--replace builds new ones in place of all present ones",
+                offset=existing[0].offset,
+                field=f"{stripe.field}.streams[{existing[0].position}]",
+                hint="--replace builds new ones in place of all existing ones",
             )
-        self.gone.setdefault(stripe.ordinal, set()).update(s.position for s in present)
-        return present
+        self.gone.setdefault(stripe.ordinal, set()).update(s.position for s in existing)
+        return existing
 
     def _drop_from_empty_stripes(self) -> list[FilterChange]:
         """Remove the filters of stripes without rows, which can only be wrong."""
@@ -263,7 +263,7 @@ class AddPlan(Change):
                 bits.insert_hashes(taken.hashes, taken.count)
                 if taken.has_zero:
                     bits.insert_hashes(values.zero_hashes(), 2)
-                bits.insert_hashes(taken.others, len(taken.others) // 8)
+                bits.insert_hashes(taken.other_hashes, len(taken.other_hashes) // 8)
                 count += taken.count
             if count == before and group < len(index) and index[group].number_of_values:
                 raise _missing(self.footer.path, stripe, orc, group, index[group].number_of_values)

@@ -30,7 +30,7 @@ class Moments:
         self._fault = nanos.fault
         self._zone = zone
         self._count = 0
-        self._others: list[tuple[bytearray, bytearray]] = []
+        self._other_hashes: list[tuple[bytearray, bytearray]] = []
 
     def hash_next(self, count: int, out: bytearray) -> bool:
         """As any Hasher does: `count` timestamps' hashes."""
@@ -41,15 +41,15 @@ class Moments:
             raise self._fault(str(error)) from None
         if differ:
             room = differ * self._zone.readings * 8
-            owners, others = bytearray(room), bytearray(room)
+            owners, other_hashes = bytearray(room), bytearray(room)
             found = kernels.orc_other_moments(
-                seconds, nanos, count, self._zone, self._count, owners, others, self._every
+                seconds, nanos, count, self._zone, self._count, owners, other_hashes, self._every
             )
-            self._others.append((owners[: found * 8], others[: found * 8]))
+            self._other_hashes.append((owners[: found * 8], other_hashes[: found * 8]))
         self._count += count
         return False
 
-    def others(self) -> tuple[bytearray, bytearray]:
+    def other_hashes(self) -> tuple[bytearray, bytearray]:
         """(numbers of values, hashes of other readings of them) since the last call, as int64s."""
-        found, self._others, self._count = self._others, [], 0
+        found, self._other_hashes, self._count = self._other_hashes, [], 0
         return bytearray().join(o for o, _ in found), bytearray().join(h for _, h in found)

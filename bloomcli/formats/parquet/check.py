@@ -22,7 +22,7 @@ from bloomcli.formats.deep_check import (
     stray_bits,
 )
 from bloomcli.formats.parquet import bounds, layout, values
-from bloomcli.formats.parquet.describe import present_values
+from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, LoadedFilter
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.page_check import BAD_CHECKSUM, bad_checksum, first_headers
@@ -76,12 +76,12 @@ def nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Itera
     """
     if not length and (offset is None or offset >= _NO_FILTER):
         return
-    said = "without a bloom_filter_offset" if offset is None else f"with a bloom_filter_offset of {offset}"
+    with_offset = "without a bloom_filter_offset" if offset is None else f"with a bloom_filter_offset of {offset}"
     size = f"a bloom_filter_length of {length} " if length else "a chunk "
     yield Finding(
         id="filter-offset",
         severity=Severity.ERROR,
-        message=f"{size}{said}: there was a filter, and no reader finds it any more",
+        message=f"{size}{with_offset}: there was a filter, and no reader finds it any more",
         row_group=chunk.row_group,
         column=chunk.column.path,
         hint=HINT_REPLACE,
@@ -93,7 +93,7 @@ def sound(
 ) -> Iterator[Finding]:
     """What is wrong with a filter that can be read: its bits, its header, its size, its length in the metadata."""
     del filters
-    if loaded.bits.set_bits == 0 and present_values(chunk) > 0 and chunk.null_count is not None:
+    if loaded.bits.set_bits == 0 and non_null_values(chunk) > 0 and chunk.null_count is not None:
         yield _empty(chunk, loaded)
     if loaded.header.draft:
         yield _finding(chunk, loaded, "filter-draft", Severity.ERROR, DRAFT_REASON)
@@ -137,7 +137,7 @@ def _empty(chunk: ColumnChunk, loaded: LoadedFilter) -> Finding:
         loaded,
         "filter-boolean" if boolean else "filter-all-zero",
         Severity.ERROR,
-        f"no bit is set, though the chunk has {present_values(chunk)} values: a reader loses all of them",
+        f"no bit is set, though the chunk has {non_null_values(chunk)} values: a reader loses all of them",
         hint=f"{removing(chunk.column.path)} takes it out" if boolean else HINT_REPLACE,
     )
 
@@ -283,7 +283,7 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
         which, bound = next(iter(missing.items()))
         lost = finding(id="value-missing", severity=Severity.ERROR, message=lost_bound(which))
         return DeepCheck(values=0, finding=replace(lost, missing=(render(bound, chunk.column),)))
-    if not present_values(chunk) or (chunk.null_count is not None and chunk.min_value and chunk.max_value):
+    if not non_null_values(chunk) or (chunk.null_count is not None and chunk.min_value and chunk.max_value):
         return DeepCheck(values=0)
     message = "a BOOLEAN column without statistics: its values aren't looked up"
     return DeepCheck(values=0, finding=finding(id="filter-not-checked", severity=Severity.NOTE, message=message))

@@ -12,7 +12,7 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.model.file import ColumnChunk, FilterFacts
 
 
-def present_values(chunk: ColumnChunk) -> int:
+def non_null_values(chunk: ColumnChunk) -> int:
     """Leaf values that are not null; all of them where the statistics don't count nulls."""
     return max(chunk.num_values - (chunk.null_count or 0), 0)
 
@@ -35,7 +35,7 @@ def facts(filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter) -> Iterato
         algorithm=loaded.header.algorithm,
         hash=loaded.header.hash,
         compression=loaded.header.compression,
-        values=present_values(chunk),
+        values=non_null_values(chunk),
         ndv_estimate=ndv,
         fill=bits.fill,
         fpp=bits.fpp,
@@ -68,6 +68,6 @@ def problem_facts(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) 
         logical=chunk.column.logical,
         offset=chunk.bloom_filter_offset,
         length=chunk.bloom_filter_length,
-        values=present_values(chunk),
+        values=non_null_values(chunk),
         problem=problem.reason,
     )

@@ -62,10 +62,12 @@ class Slice(NamedTuple):
         if self.long is not None:
             raise ValueError("the value wasn't kept")
         if self.fixed is not None and width is not None:
-            yield from self._told(bytes(self.fixed[at : at + width]) for at in range(0, len(self.fixed), width))
+            yield from self._hashed_values(
+                bytes(self.fixed[at : at + width]) for at in range(0, len(self.fixed), width)
+            )
             return
         if self.before is None and not self.sizes:
-            yield from self._told(self._prefixed())
+            yield from self._hashed_values(self._prefixed())
             return
         data, at = memoryview(self.data), self.start
         numbers = memoryview(self.sizes).cast("q")
@@ -81,7 +83,7 @@ class Slice(NamedTuple):
             yield bytes(data[at : at + size])
             at += size
 
-    def _told(self, values: Iterator[bytes]) -> Iterator[bytes]:
+    def _hashed_values(self, values: Iterator[bytes]) -> Iterator[bytes]:
         return islice(values if self.every else (value for value, _ in groupby(values)), self.hashed)
 
     def _prefixed(self) -> Iterator[bytes]:
@@ -109,7 +111,7 @@ def slices(page: Page, column: Column) -> Iterator[Slice]:
         raise page.location.fault(
             f"values of the type {column.physical} in the encoding {encoding}, which holds none", 0
         )
-    if page.present == 0:
+    if page.non_null == 0:
         return
     assert page.body is not None  # noqa: S101  pages that are passed over have no values
     try:
@@ -122,13 +124,13 @@ def slices(page: Page, column: Column) -> Iterator[Slice]:
 
 def _plain(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
     room = (body.size - page.start) // (width or _PREFIX)
-    if page.present > room:
-        raise kernels.PageError(f"its header says {page.present}, its bytes can hold {room}")
+    if page.non_null > room:
+        raise kernels.PageError(f"its header says {page.non_null}, its bytes can hold {room}")
     feed = body.open(page.start)
     if width is None:
         yield from _plain_binary(page, feed)
         return
-    left = page.present
+    left = page.non_null
     while left:
         if feed.left < width:
             if feed.final:
@@ -157,7 +159,7 @@ def _fixed(values: Buffer, width: int, count: int, *, every: bool = False) -> Sl
 
 
 def _plain_binary(page: Page, feed: Feed) -> Iterator[Slice]:
-    left = page.present
+    left = page.non_null
     while left:
         limit = min(left, _batch(page), feed.left // _PREFIX + 1)
         hashes = bytearray(limit * 8)
@@ -237,10 +239,10 @@ class _Numbers:
 
 
 def _delta(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
-    numbers = _Numbers(body, page.start, page.present)
+    numbers = _Numbers(body, page.start, page.non_null)
     status = None
     while status != kernels.ALL_DONE:
-        limit = min(page.present, limits.ROWS_PER_BATCH)
+        limit = min(page.non_null, limits.ROWS_PER_BATCH)
         wide = bytearray(limit * 8)
         count, status = numbers.deltas.read(wide, limit)
         numbers.checked()
@@ -255,9 +257,9 @@ def _delta(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
 
 
 def _delta_length(page: Page, body: AnyBody, _: int | None) -> Iterator[Slice]:
-    feed = body.open(_Numbers(body, page.start, page.present).end())
-    lengths = _Numbers(body, page.start, page.present)
-    limit = min(page.present, limits.ROWS_PER_BATCH)
+    feed = body.open(_Numbers(body, page.start, page.non_null).end())
+    lengths = _Numbers(body, page.start, page.non_null)
+    limit = min(page.non_null, limits.ROWS_PER_BATCH)
     status = None
     while status != kernels.ALL_DONE:
         hashes, sizes = bytearray(limit * 8), bytearray(limit * 8)
@@ -277,11 +279,11 @@ def _delta_length(page: Page, body: AnyBody, _: int | None) -> Iterator[Slice]:
 
 
 def _delta_byte_array(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
-    middle = _Numbers(body, page.start, page.present).end()
-    feed = body.open(_Numbers(body, middle, page.present).end())
-    prefixes, suffixes = _Numbers(body, page.start, page.present), _Numbers(body, middle, page.present)
+    middle = _Numbers(body, page.start, page.non_null).end()
+    feed = body.open(_Numbers(body, middle, page.non_null).end())
+    prefixes, suffixes = _Numbers(body, page.start, page.non_null), _Numbers(body, middle, page.non_null)
     values = kernels.Prefixed(parquet_limits.DELTA_VALUE_MAX_BYTES, -1 if width is None else width)
-    limit = min(page.present, limits.ROWS_PER_BATCH)
+    limit = min(page.non_null, limits.ROWS_PER_BATCH)
     status = None
     while status != kernels.ALL_DONE:
         hashes, shapes = bytearray(limit * 8), bytearray(limit * 16)
@@ -320,13 +322,13 @@ def _beyond(page: Page, what: str) -> UnsupportedError:
 def _split(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
     assert width is not None  # noqa: S101  the types that the encoding holds have one
     room = (body.size - page.start) // width
-    if page.present > room:
-        raise kernels.PageError(f"its header says {page.present}, its bytes can hold {room}")
+    if page.non_null > room:
+        raise kernels.PageError(f"its header says {page.non_null}, its bytes can hold {room}")
     whole = body.whole()
-    for first in range(0, page.present, limits.ROWS_PER_BATCH):
-        count = min(page.present - first, limits.ROWS_PER_BATCH)
+    for first in range(0, page.non_null, limits.ROWS_PER_BATCH):
+        count = min(page.non_null - first, limits.ROWS_PER_BATCH)
         values = bytearray(count * width)
-        kernels.byte_stream_split(whole, page.start, page.present, width, first, count, values)
+        kernels.byte_stream_split(whole, page.start, page.non_null, width, first, count, values)
         yield _fixed(values, width, count)
 
 

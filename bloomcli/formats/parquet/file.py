@@ -132,7 +132,7 @@ class ParquetFile(LocatedFile):
     def without_filter(self, column: Column) -> list[int]:
         """Row groups with values in which a column has no filter."""
         chunks = self.filters.chunks_of(column.index)
-        return [c.row_group for c in chunks if c.bloom_filter_offset is None and describe.present_values(c)]
+        return [c.row_group for c in chunks if c.bloom_filter_offset is None and describe.non_null_values(c)]
 
     def spread(self, column: Column) -> Iterator[Spread]:
         """The statistics' bounds in each row group with a filter."""

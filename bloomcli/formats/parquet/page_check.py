@@ -94,13 +94,13 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
     if len(start) < _SNAPPY_LENGTH or not size:
         return None
     if codec == "SNAPPY":
-        said = shift = 0
+        announced = shift = 0
         for byte in start[:_SNAPPY_LENGTH]:
-            said |= (byte & 0x7F) << shift
+            announced |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
                 break
-        return None if said == size else f"{size} bytes are announced, and SNAPPY says {said}"
+        return None if announced == size else f"{size} bytes are announced, and SNAPPY says {announced}"
     if codec in _STARTS and not start.startswith(_STARTS[codec]):
         return f"the bytes behind the header aren't {codec}"
     return None

@@ -38,8 +38,8 @@ class Page(NamedTuple):
     encoding: str
     num_values: int
     """Values the page stands for, nulls included."""
-    present: int
-    """Values that are there: nulls left out."""
+    non_null: int
+    """Values that are not null."""
     body: AnyBody | None
     """The uncompressed value section from `start` on; None for a page that was passed over."""
     start: int
@@ -249,16 +249,16 @@ def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | Non
     large = skipped or is_large(packed, size)
     data = None if large else reader.take(packed)
     reader.position = offset + packed
-    body, start, present = None, 0, 0
+    body, start, non_null = None, 0, 0
     if not skipped:
         raw = _Raw(reader, header.location, offset, packed, size, data)
         if dictionary:
-            body, present = raw.body(), count
+            body, non_null = raw.body(), count
         elif kind == "DATA_PAGE":
-            body, start, present = _data_page_v1(count, header, raw)
+            body, start, non_null = _data_page_v1(count, header, raw)
         else:
-            body, present = _data_page_v2(count, header, raw)
-    return Page(dictionary, encoding, count, present, body, start, header.location, reader.position)
+            body, non_null = _data_page_v2(count, header, raw)
+    return Page(dictionary, encoding, count, non_null, body, start, header.location, reader.position)
 
 
 def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int, int]:
@@ -266,7 +266,7 @@ def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, i
     column, location = raw.reader.chunk.column, raw.location
     body = raw.body()
     position = 0
-    present = count
+    non_null = count
     for highest, field in (
         (column.max_repetition_level, "repetition_level_encoding"),
         (column.max_definition_level, "definition_level_encoding"),
@@ -296,11 +296,11 @@ def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, i
             raise location.fault("the page's levels run past its end", 0)
         if counted:
             feed.position += 4
-            present = _count(feed, length, count, highest, location)
+            non_null = _count(feed, length, count, highest, location)
         position += length
     if position > body.size:
         raise location.fault("the page's levels run past its end", 0)
-    return body, position, present
+    return body, position, non_null
 
 
 def _data_page_v2(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int]:
@@ -311,10 +311,10 @@ def _data_page_v2(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, i
     if levels > raw.packed or levels > raw.size:
         raise raw.location.fault("the page's levels run past its end", 0)
     highest = raw.reader.chunk.column.max_definition_level
-    present = count
+    non_null = count
     if highest and definition:
-        present = _count(raw.head(levels).open(repetition), definition, count, highest, raw.location)
-    return raw.body(levels, compressed=header.is_compressed), present
+        non_null = _count(raw.head(levels).open(repetition), definition, count, highest, raw.location)
+    return raw.body(levels, compressed=header.is_compressed), non_null
 
 
 def _count(feed: Feed, size: int, count: int, highest: int, location: Location) -> int:

@@ -14,7 +14,7 @@ from bloomcli.formats.base import SizeRule, Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
 from bloomcli.formats.parquet import extension, values
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.describe import present_values
+from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
@@ -98,7 +98,7 @@ class AddPlan(Change):
         if self.rule.ndv is not None:
             wanted = sizing.bytes_for_ndv(self.rule.ndv << self._has_normal_forms(chunk), self.rule.fpp)
             return max(wanted, self.rule.smallest_split_block)
-        count = present_values(chunk)
+        count = non_null_values(chunk)
         if chunk.only_dictionary_encoded and chunk.dictionary_bytes is not None and chunk.codec == "UNCOMPRESSED":
             # no more values than the dictionary page has room for
             count = min(count, chunk.dictionary_bytes // (width_of(chunk.column) or 4))
@@ -113,7 +113,7 @@ class AddPlan(Change):
             column=chunk.column.path,
             action="replace" if key in self.gone else "add",
             bitset_bytes=min(size, cap),
-            values=present_values(chunk),
+            values=non_null_values(chunk),
             target_fpp=self.rule.fpp,
             misses_target=False,
             source="dictionary" if chunk.only_dictionary_encoded else "pages",
@@ -181,11 +181,11 @@ class AddPlan(Change):
 
     def _refuse_missing(self, chunk: ColumnChunk, count: int) -> None:
         """Refuse pages without a value where the statistics count some: `validate` would call the filter all zero."""
-        present = present_values(chunk)
-        if count or chunk.null_count is None or not present:
+        values = non_null_values(chunk)
+        if count or chunk.null_count is None or not values:
             return
         raise CorruptFile(
-            f"the pages hold no value of {chunk.column.path}, and the statistics count {present}",
+            f"the pages hold no value of {chunk.column.path}, and the statistics count {values}",
             path=self.filters.source.path,
             offset=chunk.data_offset,
             field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
@@ -299,7 +299,7 @@ def _chosen(
                     path=path,
                     offset=chunk.bloom_filter_offset,
                     field=field_of(chunk),
-                    hint="--replace builds new ones in place of all present ones",
+                    hint="--replace builds new ones in place of all existing ones",
                 )
         yield key, chunk
 

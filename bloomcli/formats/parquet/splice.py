@@ -276,12 +276,12 @@ def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:
     if strip(one, mine) == strip(other, theirs):
         return True
 
-    def others(footer: Footer) -> list[tuple[int, int, int | None]]:
+    def kept(footer: Footer) -> list[tuple[int, int, int | None]]:
         rest = () if columns is None else set(range(footer.column_count)) - columns
         return [(key.row_group, key.column, length) for key, _, length, _ in footer.filter_claims(set(rest))]
 
     # where filters were cut out, what lay behind them has moved
-    return others(one) == others(other) and _strip_movable(one) == _strip_movable(other)
+    return kept(one) == kept(other) and _strip_movable(one) == _strip_movable(other)
 
 
 def _strip_movable(footer: Footer) -> bytes:

@@ -167,9 +167,9 @@ class _Chunk:
     def dictionary(self, page: Page) -> HashedPage:
         """All of a dictionary's entries."""
         size = 0 if page.body is None else page.body.size
-        present = min(page.present, size // (width_of(self.column) or 4))  # a wrong number is reported later
+        count = min(page.non_null, size // (width_of(self.column) or 4))  # a wrong number is reported later
         for found, most, what in (
-            (present, parquet_limits.DICTIONARY_MAX_VALUES, "values"),
+            (count, parquet_limits.DICTIONARY_MAX_VALUES, "values"),
             (size, parquet_limits.PAGE_WHOLE_MAX_BYTES, "bytes"),
         ):
             if found > most:
@@ -232,7 +232,7 @@ def hashed_pages(
 
 
 def _mark(page: Page, seen: bytearray, unseen: int, stop: Stop) -> int:
-    indices = kernels.Indices(page.present, seen, unseen)
+    indices = kernels.Indices(page.non_null, seen, unseen)
     if indices.done or page.body is None:
         return unseen
     feed = page.body.open(page.start)

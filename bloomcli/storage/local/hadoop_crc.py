@@ -110,9 +110,9 @@ def _first_difference(source: LocalSource, known: Checksums) -> int | None:
     for at in range(0, source.size, step):
         found = known.algorithm(source.read_at(at, min(step, source.size - at)), known.chunk)
         index = at // known.chunk * _SUM
-        said = known.sums[index : index + len(found)]
-        if found != said:
-            wrong = next(i for i in range(0, len(found), _SUM) if found[i : i + _SUM] != said[i : i + _SUM])
+        expected = known.sums[index : index + len(found)]
+        if found != expected:
+            wrong = next(i for i in range(0, len(found), _SUM) if found[i : i + _SUM] != expected[i : i + _SUM])
             return at + wrong // _SUM * known.chunk
     return source.size if len(known.sums) > -(-source.size // known.chunk) * _SUM else None
 
