@@ -212,7 +212,7 @@ def validate(
     policy: str | os.PathLike[str] | None = None,
     deep: bool = False,
 ) -> DataFrame:
-    """Check that the filters of files are sound and that required ones are there; `findings` has what is wrong.
+    """Check that the filters of files are sound and that required filters exist; the faults are in `findings`.
 
     `bloomcli.gate(paths, session=spark, ...)` gives one verdict instead, with baselines and samples.
 

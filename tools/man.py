@@ -38,7 +38,7 @@ def pages() -> dict[str, str]:
 
 
 def _text(text: str) -> str:
-    """Text that roff takes as it is."""
+    """Escape text for roff."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "\\`")
     return "\n".join("\\&" + line if line.startswith((".", "'")) else line for line in escaped.split("\n"))
 
@@ -50,7 +50,7 @@ def _head(name: str, section: int, title: str) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Help text: paragraphs are filled, those that start with a backspace are printed as they are."""
+    """Help text: paragraphs are filled; those that start with a backspace are printed unchanged."""
     for index, paragraph in enumerate(text.strip("\n").split("\n\n")):
         if index:
             yield ".PP"

@@ -31,7 +31,7 @@ def problems(tag: str, version_source: str, changelog: str) -> list[str]:
 
 
 def main(args: Sequence[str]) -> int:
-    """Print what is wrong; 1 where something is."""
+    """Print the faults of a release; return 1 if there are any."""
     if len(args) != 1:
         print("usage: python tools/release.py TAG", file=sys.stderr)
         return 2

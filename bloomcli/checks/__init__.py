@@ -1,1 +1,1 @@
-"""What a policy asks of filters: each module looks at an open file's filters and yields findings."""
+"""Checks filters against a policy: each module checks an open file's filters and yields findings."""

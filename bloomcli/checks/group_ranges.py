@@ -41,7 +41,7 @@ def text(runs: Iterable[Run]) -> str:
 
 
 def read(spelled: str) -> list[Run]:
-    """Runs of a text, in order. Raises ValueError for what is none."""
+    """Parse the runs of a text, in order. Raises ValueError for any other text."""
     found: list[Run] = []
     for part in spelled.split(" "):
         match = _PART.fullmatch(part)

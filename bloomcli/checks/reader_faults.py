@@ -29,9 +29,9 @@ class Fault(NamedTuple):
     rule: str
     severity: Severity
     message: str
-    """What goes wrong, without the row groups."""
+    """The fault, without the row groups."""
     hint: str
-    """What to do about an existing filter."""
+    """The hint for an existing filter."""
     wrong: tuple[Reader, ...]
     """The readers that have the fault."""
 

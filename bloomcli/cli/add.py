@@ -24,7 +24,7 @@ _filter_options = options.bundle(
     format_options,
     click.option("--replace", is_flag=True, help="Build new filters where a column has filters already."),
 )
-"""What the filters are like, besides their rate."""
+"""Options for the filters, except for their rate."""
 
 
 @click.command(
@@ -69,7 +69,7 @@ Examples:
 def command(dataset: Dataset, form: str, no_policy: bool, **options_: Any) -> int:
     """Add Bloom filters for chosen columns, without rewriting the data.
 
-    Existing bytes are copied as they are. Only the chosen columns are read; of dictionary-encoded columns, only
+    Existing bytes are copied unchanged. Only the chosen columns are read; of dictionary-encoded columns, only
     the dictionary and as many pages as refer to all of its entries. In Parquet, filters and a patched footer
     are written after the data, `bloom remove` restores the original file, bit for bit, and each filter has the
     smallest size that meets --fpp. In ORC, filters are written into the stripes, next to their row indexes, and

@@ -1,4 +1,4 @@
-"""What `bloom add`, `bloom remove` and `bloom fold` share: one file or a dataset, progress, and the report."""
+"""The common part of `bloom add`, `bloom remove` and `bloom fold`: changes a file or a dataset, and reports."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _check_options = options.bundle(
     readers_option("Engines that read the files: filters that they would probe wrongly are findings. Known:"),
     table_schema_option("The table's schema (Spark's or Iceberg's JSON, or DDL), for --readers."),
 )
-"""What is checked."""
+"""Options for the checks."""
 
 _file_options = options.bundle(
     click.option("--sample", metavar="SHARE", help="Check this part of the files only: 5%, or a number."),
@@ -101,7 +101,7 @@ _report_options = options.bundle(
         help="Explain a rule, or list them, and stop.",
     ),
 )
-"""How the result is written, and what is done instead."""
+"""Options for the output, and those that replace the check."""
 
 gate_options = options.bundle(_check_options, _file_options, _report_options)
 """The gate's options."""

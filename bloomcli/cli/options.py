@@ -196,4 +196,4 @@ target_options = bundle(
     click.option("--overwrite", is_flag=True, help="Let --output replace whatever file exists."),
     click.option("-n", "--dry-run", is_flag=True, help="Write nothing; say what would be done."),
 )
-"""Where a changed file goes: ``--output``, ``--in-place``, ``--force``, ``--overwrite``, ``--dry-run``."""
+"""The target of a changed file: ``--output``, ``--in-place``, ``--force``, ``--overwrite``, ``--dry-run``."""

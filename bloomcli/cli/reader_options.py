@@ -17,7 +17,7 @@ class _Readers(click.Option):
     """An option whose help lists the engines, which are only looked up when the help is shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """As Click's, with the names of the engines."""
+        """Do the same as Click, with the names of the engines."""
         from bloomcli.rules.readers import READERS
 
         record = super().get_help_record(ctx)

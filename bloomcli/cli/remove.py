@@ -25,7 +25,7 @@ Examples:
 @options.format_option("text", "json")
 @dataset_options
 def command(dataset: Dataset, form: str, **options_: Any) -> int:
-    """Remove Bloom filters; everything else stays as it is.
+    """Remove Bloom filters; everything else stays unchanged.
 
     Removing what `bloom add` added restores the original file, bit for bit. Of filters that another writer put
     between row groups only the references are removed: their bytes stay, as pages can't move.

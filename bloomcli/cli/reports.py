@@ -14,7 +14,7 @@ from bloomcli.storage.os_errors import is_directory, refused, status
 from bloomcli.storage.registry import open_source, write_file
 
 _CHECKSUMS: Final = b"crc\0"
-"""How Hadoop's checksum files start."""
+"""The first bytes of Hadoop's checksum files."""
 
 _STREAMS: Final = ("/dev/", "/proc/self/fd/")
 

@@ -30,7 +30,7 @@ _OTHERS: Final = frozenset({"init", "policy", "files", "files_from", "jobs", "fa
 
 
 def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
-    """Write a policy of what the files have. What was left out, fails already or no longer counts is told.
+    """Write a policy that the files meet now. Prints omitted files, failing rules and rules that no longer count.
 
     Args:
         dataset: the files.
@@ -51,7 +51,7 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
     chosen = request.choose(engine.find(paths, survey))
     report = run_tasks(engine, engine.plan(chosen.files, survey))
     _tell_failed(report.rows)
-    base = os.path.abspath(target.parent)  # noqa: PTH100  links stay as they are named
+    base = os.path.abspath(target.parent)  # noqa: PTH100  resolves no links
     schema = given["table_schema"]
     text = starter(
         report.rows,

@@ -59,7 +59,7 @@ def command(
     if explain is not None:
         return _explain(explain, form)
     if options.was_given("seed") and options_["sample"] is None and options_["sample_row_groups"] is None:
-        raise UsageError("--seed is of a sample, and none is asked for", hint="--sample 5%")
+        raise UsageError("--seed needs a sample", hint="--sample 5%")
     if init:
         from bloomcli.cli.starter import write_policy
 

@@ -74,7 +74,7 @@ class _Adding:
         return shortfall(output, chosen, self._size_rule(file), existing, has_to_meet_size) is None
 
     def remarks(self, file: FilterFile) -> tuple[str, ...]:
-        """What the caller should know of the readers."""
+        """Remarks for the user about the readers."""
         return tuple(self._readers(file).remarks(self._chosen(file), self.rule.largest_split_block))
 
     def _readers(self, file: FilterFile) -> Readers:
@@ -97,7 +97,7 @@ class _Adding:
 
 
 def request(options: AddOptions, *, where_missing: bool = False) -> ChangeRequest:
-    """What to add, to any file; with `where_missing`, only where a column has no filter. Raises UsageError."""
+    """Make the request for any file; with `where_missing`, only for chunks without a filter. Raises UsageError."""
     options = options.checked()
     adding = _Adding(
         options=options, rule=options.size_rule(), policy=policy_of(options), where_missing=where_missing

@@ -1,4 +1,4 @@
-"""What add, remove and fold share: where the output goes, and writing the file that a plan describes."""
+"""The common part of add, remove and fold: finds the output's path, and writes the file of a plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ preload_writing()  # a dataset's worker processes are forked once this is import
 
 
 class Target(NamedTuple):
-    """Where a changed file goes. Exactly one of `output` and `in_place`, unless it is a dry run."""
+    """The target of a changed file: exactly one of `output` and `in_place`, unless it is a dry run."""
 
     output: str | os.PathLike[str] | None = None
     in_place: bool = False
@@ -42,7 +42,7 @@ class Target(NamedTuple):
                 raise UsageError(
                     f"not to be changed in place: {reason}",
                     path=path,
-                    hint="-o writes a copy; --force changes it all the same, and the table has to be told",
+                    hint="-o writes a copy; --force changes it anyway, and the table's log must then be repaired",
                 )
         if self.dry_run:
             return None
@@ -68,9 +68,9 @@ class ChangeRequest(NamedTuple):
     made: Callable[[FilterFile, FilterFile], bool]
     """Whether the second file is what the request makes of the first, as far as metadata and filters tell."""
     remarks: Callable[[FilterFile], tuple[str, ...]] = lambda _: ()
-    """Remarks for the report, besides what is changed."""
+    """Remarks for the report."""
     idle: str | None = None
-    """Why a plan that keeps every filter isn't carried out; None: it is."""
+    """Why a plan that keeps every filter isn't executed; None if it is executed."""
 
 
 @of_file
@@ -103,10 +103,10 @@ def change_where_needed(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ChangeReport | str:
-    """Like `change`, but a file that needs no change is copied at most; gives the reason then.
+    """Like `change`, but a file that needs no change is at most copied; returns the reason then.
 
-    An output that the request made of this file before is left as it is. One that was made by another request, or of
-    an earlier state of the file, is made again; `overwrite` decides about anything but a file of the same format.
+    An output that the same request made of this file before is kept. An output of another request, or of an earlier
+    state of the file, is made again; `overwrite` decides about anything but a file of the same format.
     """
     started = time.perf_counter()
     store = store_of(path)
@@ -132,10 +132,10 @@ def change_where_needed(
 
 
 class _Output(Enum):
-    """What has an output's path."""
+    """The state of an output's path."""
 
     MADE = auto()
-    """What the request makes of the file."""
+    """The file that the request would write."""
     STALE = auto()
     """A file of the same format, but not that one."""
     OTHER = auto()
@@ -157,7 +157,7 @@ def _state(store: Store, file: FilterFile, request: ChangeRequest, output: str) 
                 newer = info.mtime_ns >= origin.mtime_ns
                 return _Output.MADE if newer and request.made(file, made) else _Output.STALE
             except BloomError:
-                return _Output.STALE  # what is wrong with the file itself, its change reports
+                return _Output.STALE  # if the input is at fault, the change reports it
     except (BloomError, OSError):
         return _Output.OTHER
 

@@ -1,4 +1,4 @@
-"""From column names and globs to the file's leaf columns."""
+"""Resolves column names and globs to the file's leaf columns."""
 
 from __future__ import annotations
 

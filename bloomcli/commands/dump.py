@@ -60,7 +60,7 @@ def _refuse_same_names(columns: Sequence[Column], path: str, purpose: str) -> No
     """Raise if the columns have one name: a reader would take the answer about one for that about another."""
     if len({c.path for c in columns}) == 1:
         raise UsageError(
-            f"{len(columns)} columns are called {columns[0].path!r}; {purpose} can't tell which one is meant",
+            f"{len(columns)} columns are called {columns[0].path!r}; {purpose} can't tell which of them is requested",
             path=path,
             hint="ask about one of them in a file that was written with other names; validate --deep checks them all",
         )

@@ -23,7 +23,7 @@ ChunkKey = tuple[int, int | None, int]
 """Column ordinal, stripe, row group."""
 
 Existing = dict[ChunkKey, dict[str | None, FilterFacts]]
-"""The filters of each chunk by kind, of which only ORC has two; of several of one kind the first, as readers do."""
+"""The filters of each chunk by kind. Only ORC has two kinds. Of several of one kind, the first, which readers use."""
 
 
 def holds_nothing(file: FilterFile) -> bool:
@@ -79,7 +79,7 @@ def shortfall(
             return None
         if rule.ndv is not None:
             return f"it has {found.bitset_bytes} bytes, {rule.ndv} values take {size}"
-        return f"its false-positive rate is {found.fpp:.3g}, {rule.fpp:g} is asked for"
+        return f"its false-positive rate is {found.fpp:.3g}, {rule.fpp:g} is requested"
 
     by_index = {c.index: c for c in columns}
     for key, kinds in existing.items():
@@ -106,18 +106,18 @@ def _unfit(found: FilterFacts, rule: SizeRule) -> str | None:
     recorded = {name: value for name in chosen if (value := getattr(found, name)) is not None}
     for name, value in recorded.items():
         if value != chosen[name]:
-            return f"its {name} is {value}, {chosen[name]} is asked for"
+            return f"its {name} is {value}, {chosen[name]} is requested"
     if found.untrusted is not None and not recorded:
         return f"readers must not use it ({found.untrusted})"
     if rule.max_bytes is not None and (found.bitset_bytes or 0) > rule.max_bytes:
-        return f"it has {found.bitset_bytes} bytes, at most {rule.max_bytes} are asked for"
+        return f"it has {found.bitset_bytes} bytes, at most {rule.max_bytes} are requested"
     return None
 
 
 def _error(file: FilterFile, found: FilterFacts, why: str) -> FilterExists:
     where = f"stripe {found.stripe}" if found.stripe is not None else f"row group {found.row_group}"
     return FilterExists(
-        f"column {found.column} has a filter in {where} that isn't what is asked for: {why}",
+        f"column {found.column} has a filter in {where} that doesn't meet the request: {why}",
         path=file.source.path,
         offset=found.offset,
         hint="--replace builds new ones in place of all existing ones",

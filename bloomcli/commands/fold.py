@@ -17,7 +17,7 @@ from bloomcli.policy.policy import FilePolicy
 
 
 def request(options: FoldOptions) -> ChangeRequest:
-    """What to fold, in any file. Raises UsageError."""
+    """Make the request for any file. Raises UsageError."""
     options = options.checked()
     rule = options.size_rule()
 

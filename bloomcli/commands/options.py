@@ -35,7 +35,7 @@ FPP: Final = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the options of all commands have."""
+    """The options that all commands have."""
 
     command: ClassVar[str]
     """The command's name, which is its module's too."""
@@ -102,7 +102,7 @@ class FoldOptions(WriteOptions):
         return ColumnOptions.checked(self)
 
     def size_rule(self) -> SizeRule:
-        """How small filters become."""
+        """The rule for the size of folded filters."""
         return SizeRule(fpp=self.fpp, max_bytes=self.max_bytes)
 
 
@@ -150,7 +150,7 @@ class AddOptions(WriteOptions):
         return {name: value for name, value in named.items() if value is not None and value is not False}
 
     def size_rule(self) -> SizeRule:
-        """How large filters become."""
+        """The rule for the size of new filters."""
         return SizeRule(
             fpp=FPP if self.fpp is None else self.fpp,
             ndv=self.ndv,
@@ -250,7 +250,7 @@ class GateOptions(ValidateOptions):
     update_baseline: bool = False
 
     def checked(self) -> Self:
-        """As `ValidateOptions`, and the samples as they are written out. Raises UsageError."""
+        """As `ValidateOptions`; also normalizes the samples' texts. Raises UsageError."""
         from bloomcli.commands.sampling import share
 
         if self.sample_row_groups is not None and not self.deep:

@@ -1,4 +1,4 @@
-"""remove: filters taken out of a file, everything else as it is."""
+"""remove: removes filters from a file; everything else stays unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bloomcli.model.change import ChangeReport
 
 
 def request(options: RemoveOptions) -> ChangeRequest:
-    """What to remove, from any file. Raises UsageError."""
+    """Make the request for any file. Raises UsageError."""
     options = options.checked()
 
     def chosen(file: FilterFile) -> set[int] | None:

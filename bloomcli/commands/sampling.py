@@ -22,7 +22,7 @@ class Share(NamedTuple):
     """The size of a sample: a percentage, or a number."""
 
     text: str
-    """As the user typed it: ``5%``, ``200``."""
+    """The text from the user: ``5%``, ``200``."""
     amount: float
     percent: bool
 

@@ -1,5 +1,5 @@
-"""survey: which columns of a file have filters, in every row group or not, how good these are, and what is wrong with
-them under any policy; for `validate --init`."""
+"""survey: lists the columns of a file with filters, in all row groups or in some, the quality of these filters, and
+their faults under any policy; for `validate --init`."""
 
 from __future__ import annotations
 

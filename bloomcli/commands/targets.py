@@ -1,4 +1,4 @@
-"""From the options of a command that changes files to the target of one file."""
+"""Makes the target of one file from the options of a command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bloomcli.commands.options import Name, WriteOptions
 
 
 def target_of(options: WriteOptions, *, output: Name | None = None) -> Target:
-    """Where a file goes: to `output` if it is given, else where the options say."""
+    """Return the target of a file: `output` if it is given, else the target of the options."""
     return Target(
         output=options.output if output is None else output,
         in_place=options.in_place,

@@ -35,7 +35,7 @@ _LONE_ZERO: Final = "reader-negative-zero"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Check:
-    """What is checked of one file."""
+    """The checks of one file."""
 
     file: FilterFile
     options: ValidateOptions
@@ -48,7 +48,7 @@ class _Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Values:
-    """What reading the values showed."""
+    """The result of reading the values."""
 
     checked: int = 0
     findings: tuple[Finding, ...] = ()
@@ -233,7 +233,7 @@ def _unit(finding: Finding) -> int | None:
 
 
 def _readers(check: _Check, facts: Sequence[FilterFacts], zeros: Sequence[Finding]) -> Iterator[Finding]:
-    """What the named readers would lose. Filters only hint at lone zeros: where values were read, these decide."""
+    """Yield the losses of the named readers. Filters only hint at lone zeros; if values were read, these decide."""
     file, rules = check.file, check.rules
     whole = check.options.deep and len(check.units) == len(file.units())
     if not rules.readers:

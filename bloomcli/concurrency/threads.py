@@ -16,7 +16,7 @@ from bloomcli.concurrency.cancellation import Stopped
 T = TypeVar("T")
 
 REFUSED: Final = (
-    "the system started fewer threads than were asked for: `ulimit -u`, or the container's pids.max, says how many "
+    "the system started fewer threads than requested: `ulimit -u`, or the container's pids.max, says how many "
     "there may be"
 )
 """The remark in the report of a command that ran with fewer threads."""

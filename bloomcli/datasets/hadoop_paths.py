@@ -4,7 +4,7 @@ file:/data/x, file:///data/x    /data/x            has to be mounted on every ma
 dbfs:/x, dbfs:///x              /dbfs/x            where that is mounted
 s3a://b/x, s3n://b/x            s3://b/x           Hadoop's names for one thing
 hdfs:/x                         hdfs:///x          the default name node
-anything else                   as it is           a path of a mounted file system
+anything else                   unchanged          a path of a mounted file system
 """
 
 from __future__ import annotations
@@ -66,5 +66,5 @@ def portable(path: str, *, changing: bool = False) -> str:
 
 
 def absolute(path: str) -> str:
-    """A local path from the root, as executors have a working directory of their own; a URI as it is."""
+    """Return a local path as absolute, because executors have their own working directories; a URI unchanged."""
     return path if is_uri(path) else os.path.abspath(path)  # noqa: PTH100  text in, text out

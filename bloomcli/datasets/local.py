@@ -73,8 +73,8 @@ def run(
 
 
 def _with_system_errors(found: Rows) -> Rows:
-    """Turn what the system refuses to the work itself (semaphores, pipes) into our errors. What `on_row` raises stays
-    as it is."""
+    """Turn system errors of the engine itself (semaphores, pipes) into errors of bloomcli. Errors of `on_row` pass
+    unchanged."""
     with refused():
         yield from found
 

@@ -81,7 +81,7 @@ def _log1m(x: float) -> float:
     return -math.inf if x >= 1 else math.log1p(-x)
 
 
-@lru_cache(maxsize=1024)  # a chunk's is asked for several times, and takes a fifth of a millisecond
+@lru_cache(maxsize=1024)  # called several times for each chunk; a call takes a fifth of a millisecond
 def upper_bound_bytes(values: int, fpp: float) -> int:
     """Return the bytes, a power of two from 32 B to 128 MiB, at which a filter of up to `values` values meets `fpp`.
 

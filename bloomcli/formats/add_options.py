@@ -16,7 +16,7 @@ def own_options() -> Iterator[Option]:
 
 
 def checked_options(values: OptionValues) -> OptionValues:
-    """The values of options that belong to single formats, as they are.
+    """The values of options of single formats, unchanged.
 
     Raises UsageError for an option that no format has and a choice that isn't one.
     """

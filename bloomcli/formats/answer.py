@@ -1,4 +1,4 @@
-"""Decides what one unit, a row group, says of one value: absent, maybe, or can't tell. Nothing else decides it.
+"""Decides the answer of one unit, a row group, for one value: absent, maybe, or can't tell. Only this module does.
 
 A format gives the facts of each unit, `UnitFacts`, and each value with its hashes, `Lookup`. The first row whose
 condition holds decides:
@@ -8,15 +8,15 @@ condition holds decides:
     2. the column can't hold the value                 absent                  why it can't
     3. the column's metadata are encrypted             can't tell              the column is encrypted
     4. the unit has no values                          absent                  no values
-    5. it has only nulls, and no filter can be asked   absent                  only nulls
-    6. there is no filter                              no filter               what the format says of that
+    5. it has only nulls, and no filter can be used    absent                  only nulls
+    6. there is no filter                              no filter               the format's reason, if any
     7. no filter can tell for such a value             can't tell              why none can
     8. the filter can't be used                        can't tell              why it can't
     9. the filter doesn't have the value               absent                  -, only nulls
     10. the filter has the value                       maybe                   -, the statistics count only nulls
 
 "Can't tell, no filter": can't tell where the unit has a filter, usable or not; no filter where it has none. In row 5
-a filter can be asked if it is usable and row 7 doesn't hold. The second reason in rows 9 and 10 is that of a unit
+a filter can be used if it is readable and row 7 doesn't hold. The second reason in rows 9 and 10 is that of a unit
 with only nulls: readers skip it by its statistics, and the filter shows whether the statistics are right.
 
 Statistics exclude the value (`stats_skip`) as the format says, but: None in rows 1 and 3, where no statistics can be
@@ -41,7 +41,7 @@ NOT_ONLY_NULLS: Final = "the statistics count only nulls"
 
 
 class Contents(Enum):
-    """What the metadata says of the values of a column in a unit."""
+    """The kind of values that a column has in a unit, by the metadata."""
 
     VALUES = "some values, or it isn't known"
     ONLY_NULLS = "only nulls"
@@ -70,11 +70,11 @@ class Lookup(NamedTuple):
     hashes: tuple[int, ...]
     """The hash of each. The value may be there if the filter has any of them."""
     without_filter: str | None = None
-    """What is said where there is no filter: Parquet's reports say why none could tell, the other formats' don't."""
+    """The reason if there is no filter: Parquet reports why no filter could tell, the other formats give none."""
 
 
 class UnitFacts(NamedTuple):
-    """What is known of a column in one unit. Bytes are compressed bytes."""
+    """The facts of a column in one unit. Bytes are compressed bytes."""
 
     row_group: int
     rows: int
@@ -101,7 +101,7 @@ class UnitFacts(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What one unit says of one value."""
+    """The answer of one unit for one value."""
 
     presence: Presence
     stats_skip: bool | None
@@ -137,7 +137,7 @@ def answers(units: Iterable[UnitFacts], *, explain: bool) -> Iterator[UnitAnswer
 
 
 def answer(facts: UnitFacts, lookup: Lookup, stats_skip: bool | None, *, explain: bool) -> Answer:
-    """What a unit says of a value, by the table above."""
+    """Return a unit's answer for a value, by the table above."""
     if facts.type_fault is not None:
         return Answer(Presence.UNKNOWN if facts.has_filter else Presence.NO_FILTER, None, facts.type_fault)
     if lookup.impossible is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class SizeRule(NamedTuple):
-    """How big filters are made: by measurement against `fpp`, or by formula for `ndv` distinct values."""
+    """The rule for the size of new filters: measured against `fpp`, or by formula for `ndv` distinct values."""
 
     fpp: float
     ndv: int | None = None
@@ -85,7 +85,7 @@ class DeepCheck(NamedTuple):
 
 
 class Built(NamedTuple):
-    """What a change that was carried out came to."""
+    """The result of an executed change."""
 
     changes: tuple[FilterChange, ...]
     bytes_decoded: int
@@ -94,11 +94,11 @@ class Built(NamedTuple):
     bytes_unreclaimed: int = 0
     """Bytes of filters that are no longer used but could not be cut out."""
     remarks: tuple[str, ...] = ()
-    """What the user should know of how it was done."""
+    """Remarks for the user about the execution."""
 
 
 class Spread(NamedTuple):
-    """What the metadata says of the values behind one filter."""
+    """The metadata about the values of one filter."""
 
     row_group: int
     stripe: int | None
@@ -117,14 +117,14 @@ class Plan(Protocol):
     """A change to a file that was planned from its metadata alone. Carried out once, by reading its pieces."""
 
     estimate: tuple[FilterChange, ...]
-    """What would be changed; sizes are upper bounds."""
+    """The planned changes; sizes are upper bounds."""
     bytes_to_copy: int
     bytes_to_decode: int
     new_bytes_bound: int
     """Upper bound of the bytes of the new file that aren't copied."""
 
     remarks: tuple[str, ...]
-    """What the user should know of the file."""
+    """Remarks for the user about the file."""
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The new file, in order. Columns are read meanwhile, where the change needs it, by `threads` threads."""
@@ -133,7 +133,7 @@ class Plan(Protocol):
         """Reading a column has failed; the next piece will raise why, so copying may stop."""
 
     def result(self) -> Built:
-        """What was done. Raises ValueError before all pieces were taken."""
+        """Return the result. Raises ValueError before all pieces are consumed."""
 
 
 class Chosen(list[Column]):
@@ -144,7 +144,7 @@ class Chosen(list[Column]):
 
 
 class Carried:
-    """What the formats' plans share: columns that globs left out, and the result, once all pieces were taken."""
+    """The base of the formats' plans: the columns that globs skip, and the result after all pieces are consumed."""
 
     estimate: tuple[FilterChange, ...]
     remarks: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ class Carried:
         return False
 
     def result(self) -> Built:
-        """What was done."""
+        """Return the result."""
         if self._built is None:
             raise ValueError("the plan's pieces were not all taken")
         return self._built._replace(changes=self._built.changes + self._left_out)
@@ -204,7 +204,7 @@ class FilterFile(ABC):
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
-        """What else is known of the file as a whole, by name, for `inspect`."""
+        """Further facts about the whole file, by name, for `inspect`."""
         return ()
 
     @property
@@ -214,11 +214,11 @@ class FilterFile(ABC):
 
     @property
     def leaves(self) -> Sequence[Column]:
-        """Those of them that hold values: filters can be added for these, but for what is `unfilterable`."""
+        """The columns with values. Filters can be added to these, except `unfilterable` ones."""
         return self.columns
 
     def why_not(self, column: Column) -> str | None:
-        """What a leaf is, where its chunks show that it can't have a filter though it isn't `unfilterable`. Slow."""
+        """Return why a leaf can't have a filter, if only its chunks show it; None otherwise. Slow."""
         del column
         return None
 
@@ -245,7 +245,7 @@ class FilterFile(ABC):
 
     @abstractmethod
     def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
-        """What is known of a column in each unit, and how its filter is asked for each literal."""
+        """Yield the facts of a column in each unit, and how each literal is looked up in its filter."""
 
     def ask(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
         """Each unit's answers about each literal; with `explain`, the bits that were looked at too."""
@@ -257,7 +257,7 @@ class FilterFile(ABC):
 
     @abstractmethod
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Every filter, and what is wrong with them and where they lie, each read once; no column is read."""
+        """Yield every filter, and the faults of filters and their locations. Reads each filter once, no column."""
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups (in ORC stripes) with values in which a column has no filter."""
@@ -276,7 +276,7 @@ class FilterFile(ABC):
         return ()
 
     def units(self) -> Sequence[int]:
-        """What `deep` reads at a time (a row group, in ORC a stripe): the number of row groups in each."""
+        """The units that `deep` reads (row groups, in ORC stripes): the number of row groups in each."""
         return [1] * self.row_group_count
 
     @abstractmethod
@@ -303,7 +303,7 @@ class FilterFile(ABC):
 
     @abstractmethod
     def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
-        """Plan to add filters; raises where they can't be. With `missing`, only where there are none yet."""
+        """Plan to add filters; raises if they can't be added. With `missing`, only to chunks without a filter."""
 
     @abstractmethod
     def plan_remove(self, columns: set[int] | None) -> Plan:

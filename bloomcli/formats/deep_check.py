@@ -109,7 +109,7 @@ def _windows(*filters: Bits) -> Iterator[list[int]]:
 def side_by_side(
     work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick, stop: Stop | None = None
 ) -> Iterator[DeepCheck]:
-    """What pieces of work find, in their order, `threads` at a time; each comes with the bytes that it reads.
+    """Run pieces of work in `threads` threads, and yield their findings in order, each with the bytes that it read.
 
     `stop` is set where the caller ends early: running work has to look at it.
     """
@@ -165,7 +165,7 @@ _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 
 
 def has_two_forms(bound: bytes, kind: str) -> bool:
-    """Whether a bound may be another value than it says: a zero stands for either sign's, a NaN for any."""
+    """Whether a bound can have several values: a zero can have either sign, a NaN any bits."""
     if kind not in _FLOATS:
         return False
     (value,) = struct.unpack(_FLOATS[kind], bound)

@@ -1,11 +1,11 @@
-"""Filters that are built ahead of where they are written, as far as memory allows.
+"""Builds filters ahead of the writer, within a memory limit.
 
     jobs, in order     built by threads          written, in order
-    f0 f1 f2 ...  ->   |<- at most the ceiling: what is being built and what waits to be written ->|  -> file
+    f0 f1 f2 ...  ->   |<- being built, or waiting to be written: at most the ceiling           ->|  -> file
 
-A job begins when the most memory that it takes fits under the ceiling together with all filters in memory. The first
-filter that isn't written yet may always be built, so that nothing waits for ever. The thread that writes does the
-counting: no thread that builds ever waits for memory.
+A job starts when its maximum memory and all filters in memory fit under the ceiling. The first unwritten filter is
+always built, which prevents a deadlock. The writing thread does the counting; the building threads never wait for
+memory.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Job(NamedTuple, Generic[T]):
     """Something to build."""
 
     bytes: int
-    """The most memory that it takes while it is built."""
+    """Maximum memory while it is built."""
     build: Callable[[], T]
 
 
 class Ahead(Generic[T]):
-    """Jobs in threads, their results in the order of the jobs. A result is let go of by whoever takes it.
+    """Runs jobs in threads, and returns their results in the order of the jobs. The caller releases each result.
 
     Args:
         jobs: what to build.
@@ -88,7 +88,7 @@ class Ahead(Generic[T]):
 
     @property
     def full(self) -> bool:
-        """The next job waits for room, which there is once what is done has been written."""
+        """Whether the next job has to wait until finished filters are written."""
         if self._next is None or not self._running:
             return False
         return self._used + self._next.bytes > self._ceiling or len(self._running) >= self._most
@@ -113,7 +113,7 @@ class Ahead(Generic[T]):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the caller should know of how it was done."""
+        """Remarks for the user about the execution."""
         return (REFUSED,) if self._threads.refused else ()
 
     def failed(self) -> bool:

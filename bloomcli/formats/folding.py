@@ -24,7 +24,7 @@ class Folding(Generic[L]):
         load: reads a filter of the original.
 
     Attributes:
-        sizes: bytes of the folded bitsets, by location; filters that stay as they are aren't in it.
+        sizes: bytes of the folded bitsets, by location; without the filters that aren't folded.
     """
 
     def __init__(self, rule: SizeRule, load: Callable[[L], SplitBlockFilter]) -> None:

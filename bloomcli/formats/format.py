@@ -24,7 +24,7 @@ class Magic(NamedTuple):
 
     data: bytes
     at: int
-    """Where they begin: counted from the file's start, or, below 0, from its end."""
+    """Their offset from the file's start or, if negative, from its end."""
     alone: bool = True
     """They are enough to recognise a file. Otherwise a file that has no other magic was cut off."""
 
@@ -36,11 +36,11 @@ class Option(NamedTuple):
     """The keyword argument of `bloomcli.add`; on the command line ``--name``, with hyphens for underscores."""
     help: str
     noun: str
-    """What the option chooses, for errors: ``kind of filter``."""
+    """The meaning of the option, for errors: ``kind of filter``."""
     choices: tuple[str, ...] = ()
     """The values; empty for an option that is given or not."""
     usual: str | None = None
-    """The choice that stands for what is done without the option; None where no choice does."""
+    """The choice that is the default; None if the default is no choice."""
     ignored_elsewhere: bool = False
     """Files of other formats ignore it. Otherwise it is an error there."""
     old_readers: frozenset[str] = frozenset()
@@ -50,7 +50,7 @@ class Option(NamedTuple):
 
     @property
     def flag(self) -> str:
-        """As the command line spells it."""
+        """The option on the command line."""
         return "--" + self.name.replace("_", "-")
 
 
@@ -59,9 +59,9 @@ class Format:
     """One format of files."""
 
     name: str
-    """As reports and JSON name it; `FilterFile.format` of the files that `opener` opens."""
+    """The name in reports and JSON; `FilterFile.format` of the files that `opener` opens."""
     title: str
-    """As people write it, for messages."""
+    """The name in messages."""
     opener: str
     """The class or function that makes a `FilterFile` of a `Source`: ``package.module:name``."""
     magics: tuple[Magic, ...] = ()
@@ -74,7 +74,7 @@ class Format:
     writers: tuple[str, ...] = ()
     """Modules that changing a file imports: processes that are about to be forked import them once."""
     unit: str = "row group"
-    """What `validate --deep` reads at a time and what `--require` counts."""
+    """The unit that `validate --deep` reads and `--require` counts."""
     options: tuple[Option, ...] = ()
     """Options of `bloom add` for files of this format."""
     needs: tuple[str, ...] = ()

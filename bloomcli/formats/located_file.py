@@ -1,8 +1,8 @@
-"""A file whose metadata say where each of its filters lies: the loops over them, which all formats share.
+"""A file whose metadata contain the location of each filter, and the loops over filters that all formats share.
 
-The loops call modules that have the same functions in each format's folder: `filters` (where filters lie, and reading
-one), `describe` (a filter's facts), `check` (what is wrong with it), `splice` and `plan`. The last three are imported
-when they are needed. What a location and a loaded filter are is the format's own affair: the loops hand them on.
+The loops call modules that have the same functions in each format's folder: `filters` (locates and reads filters),
+`describe` (a filter's facts), `check` (its faults), `splice` and `plan`. The last three are imported when they are
+needed. Each format defines its own types of locations and loaded filters; the loops only pass them on.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Filters(Protocol):
     """The filters of an open file. A location is where one lies; in ORC, where those of a column in a stripe lie."""
 
     def locations(self, columns: set[int] | None) -> Iterator[Any]:
-        """Where the filters of these columns lie (None: of all), in row-group then schema order."""
+        """Yield the locations of the filters of these columns (None: of all), in row-group then schema order."""
 
     def location(self, column: int, row_group: int, stripe: int) -> Any | None:
-        """Where the filter lies that readers use; None where there is none."""
+        """Return the location of the filter that readers use; None if there is none."""
 
     def load(self, location: Any) -> Any:
         """Read a filter. Raises FilterProblem."""
@@ -58,10 +58,10 @@ class Check(Protocol):
     """A format's `check` module."""
 
     def unusable(self, filters: Any, location: Any, problem: FilterProblem, /) -> Iterator[Finding]:
-        """What is wrong with a filter that can't be used."""
+        """Yield the faults of an unusable filter."""
 
     def sound(self, filters: Any, location: Any, loaded: Any, facts: Sequence[FilterFacts], /) -> Iterator[Finding]:
-        """What is wrong with a filter that can be used."""
+        """Yield the faults of a usable filter."""
 
     def overlaps(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
         """Filters of these columns (None: of all) that share bytes with something else."""
@@ -155,14 +155,14 @@ class LocatedFile(FilterFile):
             )
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Every filter, and what is wrong with them and where they lie, each read once; no column is read."""
+        """Yield every filter, and the faults of filters and their locations. Reads each filter once, no column."""
         check = self.check()
         for location in self.filters.locations(columns):
             yield from self.examine_one(check, location)
         yield from check.overlaps(self.filters, columns)
 
     def examine_one(self, check: Check, location: Any) -> Iterator[FilterFacts | Finding]:
-        """One location's filters, and what is wrong with them."""
+        """Yield the filters of one location, and their faults."""
         filters = self.filters
         try:
             loaded = filters.load(location)

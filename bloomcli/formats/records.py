@@ -1,9 +1,9 @@
 """Finds the formats' records.
 
 A format is a folder next to this module with a module ``format``, whose ``FORMATS`` are its records. Other packages
-add formats by entry points of the group ``bloomcli.formats``, each of which names such a tuple of records. They are
-looked up only where none of bloom's own formats fits: to read the metadata of installed packages takes longer than to
-open a file.
+add formats by entry points of the group ``bloomcli.formats``; each refers to a tuple of records. They are looked up
+only if none of bloom's own formats matches, because reading the metadata of installed packages takes longer than
+opening a file.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def known_suffix(path: str) -> bool:
 def preload(paths: Iterable[str], *, writing: bool) -> None:
     """Import what files of such names need: once, before processes are forked that each would have to.
 
-    What can't be imported is left to be told by each file.
+    Formats that can't be imported are reported for each of their files.
     """
     endings = {path[path.rfind(".") :].lower() for path in paths}
     left = set(endings)

@@ -149,7 +149,7 @@ def hash_fixed(const unsigned char[::1] values not None, Py_ssize_t width, Py_ss
     """
     _check_range(offset, length)
     if width < 1 or values.shape[0] // width - length < offset:
-        raise ValueError("fewer values than asked for")
+        raise ValueError("fewer values than requested")
     if out.shape[0] // 8 < length:
         raise ValueError("the output has no room for the hashes")
     if length == 0:
@@ -196,7 +196,7 @@ def hash_binary(const unsigned char[::1] offsets not None, const unsigned char[:
     if length == 0:
         return 0
     if offsets.shape[0] // step - length <= offset:
-        raise ValueError("fewer offsets than asked for")
+        raise ValueError("fewer offsets than requested")
     if out.shape[0] // 8 < length:
         raise ValueError("the output has no room for the hashes")
     cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
@@ -233,7 +233,7 @@ def has_zero(const unsigned char[::1] values not None, Py_ssize_t width, Py_ssiz
     """Return whether a non-null floating-point value of 2, 4 or 8 bytes is +0 or -0."""
     _check_range(offset, length)
     if width not in (2, 4, 8) or values.shape[0] // width - length < offset:
-        raise ValueError("fewer values than asked for, or not a floating-point width")
+        raise ValueError("fewer values than requested, or not a floating-point width")
     if length == 0:
         return False
     cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
@@ -273,7 +273,7 @@ def sbbf_insert(unsigned char[::1] bitset not None, const unsigned char[::1] has
     """Insert `count` hashes (uint64s in native byte order)."""
     cdef uint64_t z = <uint64_t>_blocks(bitset.shape[0])
     if count < 0 or hashes.shape[0] // 8 < count:
-        raise ValueError("fewer hashes than asked for")
+        raise ValueError("fewer hashes than requested")
     if count == 0:
         return
     cdef unsigned char* bits = &bitset[0]
@@ -301,7 +301,7 @@ def sbbf_check(const unsigned char[::1] bitset not None, const unsigned char[::1
     """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
     cdef uint64_t z = <uint64_t>_blocks(bitset.shape[0])
     if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
-        raise ValueError("fewer hashes than asked for, or no room for the answers")
+        raise ValueError("fewer hashes than requested, or no room for the answers")
     if count == 0:
         return 0
     cdef const unsigned char* bits = &bitset[0]

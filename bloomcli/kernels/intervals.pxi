@@ -44,7 +44,7 @@ def hash_normal_intervals(const unsigned char[::1] values not None, Py_ssize_t c
     returns their number.
     """
     if count < 0 or values.shape[0] // 12 < count or out.shape[0] // 16 < count:
-        raise ValueError("fewer intervals than asked for, or no room for the hashes")
+        raise ValueError("fewer intervals than requested, or no room for the hashes")
     if count == 0:
         return 0
     cdef const unsigned char* p = &values[0]

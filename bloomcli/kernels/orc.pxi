@@ -98,7 +98,7 @@ def orc_hash_long(const unsigned char[::1] values not None, int width, int64_t d
     """
     _check_range(offset, length)
     if width not in (1, 2, 4, 8) or values.shape[0] // width - length < offset or divisor < 1:
-        raise ValueError("fewer values than asked for, or not an integer width")
+        raise ValueError("fewer values than requested, or not an integer width")
     if out.shape[0] // 8 < length:
         raise ValueError("the output has no room for the hashes")
     if length == 0:
@@ -141,7 +141,7 @@ def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssiz
     """
     _check_range(offset, length)
     if width not in (4, 8) or values.shape[0] // width - length < offset:
-        raise ValueError("fewer values than asked for, or not a floating-point width")
+        raise ValueError("fewer values than requested, or not a floating-point width")
     if out.shape[0] // 8 < length:
         raise ValueError("the output has no room for the hashes")
     if length == 0:
@@ -215,7 +215,7 @@ def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashe
     """Insert `count` hashes, `k` bits each; equal neighbours once. The bitset has little-endian longs."""
     cdef Modulus m = _modulus(_km_bits(bitset.shape[0], k))
     if count < 0 or hashes.shape[0] // 8 < count:
-        raise ValueError("fewer hashes than asked for")
+        raise ValueError("fewer hashes than requested")
     if count == 0:
         return
     cdef unsigned char* b = &bitset[0]
@@ -240,7 +240,7 @@ def km_check(const unsigned char[::1] bitset not None, const unsigned char[::1] 
     """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
     cdef Modulus m = _modulus(_km_bits(bitset.shape[0], k))
     if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
-        raise ValueError("fewer hashes than asked for, or no room for the answers")
+        raise ValueError("fewer hashes than requested, or no room for the answers")
     if count == 0:
         return 0
     cdef const unsigned char* b = &bitset[0]

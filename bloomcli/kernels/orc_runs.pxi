@@ -325,7 +325,7 @@ def orc_byte_runs(const unsigned char[::1] data not None, Py_ssize_t pos, unsign
 def orc_fit(const unsigned char[::1] values not None, Py_ssize_t count, int width):
     """Return whether all of `count` int64s fit in signed integers of `width` bytes."""
     if count < 0 or values.shape[0] // 8 < count or width not in (1, 2, 4, 8):
-        raise ValueError("fewer values than asked for, or not an integer width")
+        raise ValueError("fewer values than requested, or not an integer width")
     cdef uint64_t half = <uint64_t>1 << (width * 8 - 1), over = 0
     cdef const unsigned char* p = &values[0] if values.shape[0] else <const unsigned char*>b""
     cdef Py_ssize_t i
@@ -340,7 +340,7 @@ def orc_fit(const unsigned char[::1] values not None, Py_ssize_t count, int widt
 def orc_sum(const unsigned char[::1] values not None, Py_ssize_t count):
     """Return the sum of `count` int64s. Raises RunError if one is negative or exceeds 31 bits."""
     if count < 0 or values.shape[0] // 8 < count:
-        raise ValueError("fewer values than asked for")
+        raise ValueError("fewer values than requested")
     cdef const unsigned char* p = &values[0] if values.shape[0] else <const unsigned char*>b""
     cdef Py_ssize_t i
     cdef uint64_t total = 0, over = 0, value
@@ -392,7 +392,7 @@ def orc_gather(const unsigned char[::1] table not None, const unsigned char[::1]
                unsigned char[::1] out not None):
     """Write to `out` the hash in `table` at each of `count` int64 indexes."""
     if count < 0 or indexes.shape[0] // 8 < count or out.shape[0] // 8 < count:
-        raise ValueError("fewer indexes than asked for, or no room for the hashes")
+        raise ValueError("fewer indexes than requested, or no room for the hashes")
     cdef uint64_t entries = <uint64_t>(table.shape[0] // 8), index = 0
     cdef const unsigned char* t = &table[0] if table.shape[0] else <const unsigned char*>b""
     cdef Py_ssize_t i

@@ -161,7 +161,7 @@ def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned c
     equal neighbours count once, unless `every` is true.
     """
     if count < 0 or seconds.shape[0] // 8 < count or nanos.shape[0] // 8 < count or out.shape[0] // 8 < count:
-        raise ValueError("fewer values than asked for, or no room for the hashes")
+        raise ValueError("fewer values than requested, or no room for the hashes")
     if count == 0:
         return 0
     cdef Zone* z = &zone.zone
@@ -212,7 +212,7 @@ def orc_other_moments(const unsigned char[::1] seconds not None, const unsigned 
     `readings` of each value that `orc_hash_moments` counted. Returns the number of hashes.
     """
     if count < 0 or seconds.shape[0] // 8 < count or nanos.shape[0] // 8 < count:
-        raise ValueError("fewer values than asked for")
+        raise ValueError("fewer values than requested")
     if count == 0:
         return 0
     cdef Zone* z = &zone.zone

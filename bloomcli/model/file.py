@@ -1,4 +1,4 @@
-"""What a file holds: columns, chunks, and the facts of filters, as reports have them.
+"""The contents of a file: columns, chunks, and the facts of filters, as in reports.
 
 Sizes and offsets are bytes from the start of the file, rates are probabilities in [0, 1],
 "values" are leaf values (each list element counts), including nulls unless stated otherwise.

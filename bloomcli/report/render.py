@@ -33,7 +33,7 @@ def write(blocks: Iterable[Block], stream: TextIO) -> None:
 
 
 def plain(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the blocks as lines of unstyled text, none of which a CI log takes for a command."""
+    """Yield the blocks as lines of unstyled text that a CI log doesn't interpret as commands."""
     return map(human.line, _lines(blocks))
 
 

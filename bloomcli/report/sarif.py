@@ -51,7 +51,7 @@ def write(report: GateReport, stream: TextIO, *, limit: int = RESULTS_MAX) -> No
     Args:
         report: the report of `validate`.
         stream: the stream to write to.
-        limit: the maximum number of results, of which those that count come first; 0 for all.
+        limit: the maximum number of results, those that count first; 0 for all.
     """
     folder = str(Path.cwd())
     left = max(0, len(report.findings) - limit) if limit else 0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
 
 NOT_DEEP: Final = "not checked: missing values (--deep)"
-"""What `validate` doesn't check without ``--deep``."""
+"""The checks that `validate` skips without ``--deep``."""
 
 
 def verdict(report: GateReport) -> str:

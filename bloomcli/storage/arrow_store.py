@@ -70,7 +70,7 @@ class ArrowSource(Source):
 
 
 class ArrowStore(ReadOnlyStore):
-    """Whatever pyarrow has a file system for."""
+    """The file systems of pyarrow."""
 
     def open(self, path: str) -> Source:
         """Open a URI. Raises UnreadableError, UnsupportedError."""
@@ -91,7 +91,7 @@ class ArrowStore(ReadOnlyStore):
         return Status(kind=kinds.get(info.type, Kind.OTHER), size=info.size or 0, mtime_ns=info.mtime_ns or 0)
 
     def is_dataset(self, path: str) -> bool:
-        """Whether a URI has wildcards or ends with a slash: nothing is asked of a server for it."""
+        """Whether a URI has wildcards or ends with a slash. Sends no request to a server."""
         return has_wildcard(path) or path.endswith("/")
 
     def list(self, path: str) -> Iterator[Listed]:

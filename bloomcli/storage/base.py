@@ -1,4 +1,4 @@
-"""What every store offers: files to read by ranges, to list, and to replace.
+"""The interface of stores: they read ranges of files, list files, and replace them.
 
 A store is where files lie: the local file system (`local`), or what pyarrow reads behind URIs (`arrow_store`).
 Nothing above this package knows which one a path is in; `registry.store_of` finds it. Paths are text, as users write
@@ -114,14 +114,14 @@ class Source(ABC):
 
 
 class KeptRange(NamedTuple):
-    """A range of the source that the new file takes over as it is."""
+    """A range of the source that is copied to the new file."""
 
     offset: int
     length: int
 
 
 class PlacedBytes(NamedTuple):
-    """New bytes for an offset that the pieces before them have yet to reach: a filter, while the body is copied."""
+    """New bytes for an offset beyond the pieces written so far: a filter that is ready while the body is copied."""
 
     offset: int
     """In the new file."""
@@ -129,11 +129,11 @@ class PlacedBytes(NamedTuple):
 
 
 Piece = KeptRange | PlacedBytes | bytes | bytearray
-"""Kept ranges and new bytes follow one another. Placed bytes lie behind what was kept so far and what is kept after
-them; new bytes that come later follow the placed ones."""
+"""Kept ranges and new bytes follow one another. Placed bytes come after all kept
+ranges, including later ones; later new bytes follow the placed ones."""
 
 Pieces = Generator[Piece, None, None]
-"""The pieces of a new file, made while the ones before are written. Whoever takes them closes the generator."""
+"""The pieces of a new file, made while earlier ones are written. The consumer closes the generator."""
 
 
 Verify = Callable[[Source], None]
@@ -147,7 +147,7 @@ Progress = Callable[[int], None]
 
 
 class Kind(Enum):
-    """What has a path."""
+    """The type of a path's target."""
 
     FILE = auto()
     DIRECTORY = auto()
@@ -156,7 +156,7 @@ class Kind(Enum):
 
 
 class Status(NamedTuple):
-    """What a store says of a path. Links are followed."""
+    """A store's information about a path. Links are followed."""
 
     kind: Kind
     size: int
@@ -167,9 +167,9 @@ class Swept(NamedTuple):
     """Unfinished files in a directory, after a sweep."""
 
     removed: Sequence[str] = ()
-    """Those of killed runs."""
+    """Temporary files of killed runs."""
     left: Sequence[str] = ()
-    """Those that a run is writing, or of which nothing tells."""
+    """Temporary files of running writers, and those of unknown origin."""
 
 
 class Listed(NamedTuple):
@@ -183,11 +183,11 @@ class Listed(NamedTuple):
     walked: bool
     """It was found in a directory, not named."""
     matched: bool = False
-    """It was found by a pattern, not named as it is."""
+    """It was found by a pattern, not by its name."""
     linked: bool = False
     """It is a link to a directory, found in a directory: it is not followed."""
     problem: BloomError | None = None
-    """What was named can't be listed: there is no file to open, but a row with this error."""
+    """The named path can't be listed: it becomes a row with this error, and no file is opened."""
 
 
 def unlisted(path: str, problem: BloomError) -> Listed:
@@ -196,7 +196,7 @@ def unlisted(path: str, problem: BloomError) -> Listed:
 
 
 class Store(ABC):
-    """Where files lie. One that is only read is a `ReadOnlyStore`."""
+    """A place for files, such as the local file system. A store without writing is a `ReadOnlyStore`."""
 
     @abstractmethod
     def open(self, path: str) -> Source:
@@ -292,7 +292,7 @@ class Store(ABC):
             source: the file that kept ranges are taken from. It must not change meanwhile.
             overwrite: whether there may be such a file already.
             verify: looks at the new file; what it raises stops the replacement. None: only its size is checked.
-            cancelled: once it is true, copying stops: the next piece will raise.
+            cancelled: copying stops when it returns true; the next piece raises.
             progress: called with numbers of bytes that were just copied.
 
         Raises:

@@ -1,4 +1,4 @@
-"""From what a user names, files, directories, globs and lists, to the files that are meant, in whatever store."""
+"""Resolves the files, directories, globs and lists that a user names to files, in any store."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from bloomcli.errors import UnreadableError
 from bloomcli.storage.base import Kind, Store
 
 _LEVELS: Final = 16
-"""How far up a table's root is looked for: partitions don't nest deeper."""
+"""The number of parent directories that are searched for a table's root: partitions don't nest deeper."""
 
 _ICEBERG: Final = (".metadata.json", ".metadata.json.gz")
-"""How its metadata files end; the second is the compressed form of old releases (TableMetadataParser)."""
+"""The suffixes of its metadata files; the second is the compressed form of old releases (TableMetadataParser)."""
 
 
 def reason_against(store: Store, path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What the text of a path says, whatever store it is in: URIs, wildcards, hidden names, lists of paths."""
+"""Parses paths of any store: URIs, wildcards, hidden names, lists of paths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_uri(path: str) -> bool:
 
 
 def has_wildcard(path: str) -> bool:
-    """Whether something in a path stands for other names."""
+    """Whether a path contains a wildcard."""
     return not _WILDCARDS.isdisjoint(path)
 
 

@@ -61,7 +61,7 @@ def reason(error: OSError) -> str:
 
 
 def hint(error: OSError) -> str | None:
-    """What the user can do about an error; None if that isn't known."""
+    """Return a hint for an error; None if there is none."""
     return _HINTS.get(error.errno or 0)
 
 
@@ -87,10 +87,10 @@ def out_of_memory(path: str | os.PathLike[str] | None = None) -> UnreadableError
 
 @contextmanager
 def refused(path: str | os.PathLike[str] | None = None) -> Iterator[None]:
-    """Turn an OSError or a MemoryError from within into an error of bloomcli's; an OSError stays its cause, for
-    BLOOM_DEBUG.
+    """Turn an OSError or a MemoryError of the block into an error of bloomcli. An OSError becomes its cause, which
+    BLOOM_DEBUG shows.
 
-    BrokenPipeError passes: whoever reads the output has closed it.
+    A BrokenPipeError passes: the program that reads the output has closed it.
 
     Args:
         path: the file that is worked on, unless the system's error names another.

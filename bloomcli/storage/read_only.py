@@ -17,7 +17,7 @@ class ReadOnlyStore(Store):
         return lambda path: path
 
     def normal(self, path: str) -> str:
-        """The path as it is."""
+        """Return the path unchanged."""
         return path
 
     def check_changes(self, path: str) -> NoReturn:
@@ -32,7 +32,7 @@ class ReadOnlyStore(Store):
         self.check_changes(path)
 
     def directory(self, path: str) -> str:
-        """What precedes the last slash."""
+        """Return the part before the last slash."""
         return path.rpartition("/")[0]
 
     def join(self, directory: str, name: str) -> str:

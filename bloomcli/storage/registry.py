@@ -1,4 +1,4 @@
-"""From a path to the store that it is in."""
+"""Finds the store of a path."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_source(path: str | os.PathLike[str]) -> Source:
 def sweep_for(paths: Iterable[str]) -> Sequence[str]:
     """Remove what killed runs have left in the directories of files to write, each directory once.
 
-    Gives what is left: the files that a run is writing, or of which nothing tells.
+    Returns the remaining temporary files: those of running writers, and those of unknown origin.
     """
     directories: dict[tuple[Store, str], str] = {}
     for path in paths:

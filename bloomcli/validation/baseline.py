@@ -30,7 +30,7 @@ _MAX_BYTES: Final = 256 << 20
 
 
 class Entry(NamedTuple):
-    """What identifies a finding."""
+    """The identity of a finding."""
 
     id: str
     path: str

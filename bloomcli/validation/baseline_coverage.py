@@ -1,4 +1,4 @@
-"""What a run of `validate` covers: whether it would find again what an earlier run found."""
+"""Decides whether a run of `validate` would find an earlier run's findings again."""
 
 from __future__ import annotations
 

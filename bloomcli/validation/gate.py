@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRequest:
-    """What a gate checks, and of which files."""
+    """The checks of a gate, and the part of the files that it checks."""
 
     options: GateOptions
     """Checked; each file is validated with them."""
@@ -89,14 +89,14 @@ class ChosenFiles:
 
     files: tuple[Listed, ...]
     found: int
-    """How many files there were before sampling."""
+    """Number of files before sampling."""
     excluded: int
-    """How many more files there were, which the policy excludes."""
+    """Number of files that the policy excludes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateResults:
-    """What a gate found in its files."""
+    """The findings of a gate."""
 
     request: GateRequest
     chosen: ChosenFiles
@@ -188,7 +188,7 @@ def request(options: GateOptions) -> GateRequest:
 
 
 def results(request: GateRequest, chosen: ChosenFiles, done: DatasetReport) -> GateResults:
-    """What a gate found. Raises UsageError where no file is of a known format: nothing was checked then."""
+    """Return a gate's findings. Raises UsageError if no file has a known format, because nothing was checked."""
     if done.rows and all(row.status is Status.SKIPPED for row in done.rows):
         noun = "file" if len(done.rows) == 1 else "files"
         raise UsageError(

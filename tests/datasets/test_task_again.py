@@ -208,7 +208,7 @@ def test_a_default_rate_is_held_against_our_own_filters_only(tmp_path: Path) -> 
     [
         ({"fpp": 0.5}, {"fpp": 0.001}, "its false-positive rate is"),
         ({"ndv": 100}, {"ndv": 50_000}, "50000 values take"),
-        ({"fpp": 0.001}, {"max_bytes": 64}, "at most 64 are asked for"),
+        ({"fpp": 0.001}, {"max_bytes": 64}, "at most 64 are requested"),
     ],
 )
 @pytest.mark.parametrize("in_place", [True, False])
@@ -235,7 +235,7 @@ def test_filters_of_a_draft_suffice_only_where_they_are_requested(tmp_path: Path
     assert (row.status, row.exit_code) == (Status.FAILED, 2)
     assert "readers must not use it" in str(row.error)
     assert one(path, "add", {**ID, "variant": variant}, in_place=True).status is Status.SKIPPED
-    assert "is asked for" in str(one(path, "add", {**ID, "variant": "parquet"}, in_place=True).error)
+    assert "is requested" in str(one(path, "add", {**ID, "variant": "parquet"}, in_place=True).error)
 
 
 def test_a_filter_of_other_data_fails_the_file(tmp_path: Path) -> None:

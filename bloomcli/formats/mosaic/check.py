@@ -1,4 +1,4 @@
-"""What can be wrong with a Mosaic file's filters: structure from the metadata, soundness from the values."""
+"""Checks a Mosaic file's filters: structure by the metadata, soundness by the values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _finding(
 
 
 def unusable(filters: Filters, location: FilterLocation, problem: FilterProblem) -> Iterator[Finding]:
-    """What is wrong with a filter that can't be used."""
+    """Yield the faults of an unusable filter."""
     yield from _second(filters, location)
     yield _finding(filters, location, problem.id, Severity.ERROR, problem.reason, offset=problem.offset)
 
@@ -51,7 +51,7 @@ def unusable(filters: Filters, location: FilterLocation, problem: FilterProblem)
 def sound(
     filters: Filters, location: FilterLocation, loaded: LoadedFilter, facts: Sequence[FilterFacts]
 ) -> Iterator[Finding]:
-    """What is wrong with a filter that can be read: its length in the index, its bits, another one in its place."""
+    """Yield the faults of a readable filter: its length in the index, its bits, a second filter of its column."""
     del facts
     yield from _second(filters, location)
     if loaded.trailing:

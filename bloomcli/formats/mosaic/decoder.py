@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any, Final, cast
 
 from bloomcli.errors import CorruptFile, UnreadableError, UnsupportedError
-from bloomcli.formats.mosaic.decoder_process import NUMBER, PLACE, receive, send
+from bloomcli.formats.mosaic.decoder_process import NUMBER, RANGE, receive, send
 
 HINT_PACKAGE: Final = "pip install 'bloomcli[mosaic]'"
 _HINT_ENDED: Final = "the data is damaged, or decoding it takes more memory than there is"
@@ -62,16 +62,16 @@ class _Process:
         self.replies: IO[bytes] = io.BufferedReader(self._replies)
 
     def kill(self) -> None:
-        """End it at once; what waits for it sees its end. May be called from another thread."""
+        """End the process at once, which also ends waiting reads. May be called from another thread."""
         self._process.kill()
 
     def close(self, *, at_once: bool = False) -> int | None:
-        """End it. Returns the number of the signal that had ended it, if one had."""
+        """End the process. Returns the number of the signal that had ended it before, if any."""
         code = self._process.poll()
         if at_once:
             self._process.kill()
         for pipe in (self.requests, self.replies):
-            with contextlib.suppress(OSError):  # what was left to be written has nobody to read it
+            with contextlib.suppress(OSError):  # unwritten requests are lost: the process no longer reads
                 pipe.close()
         try:
             ended = self._process.wait(_ENDING_SECONDS)
@@ -82,13 +82,13 @@ class _Process:
         return -code if code is not None and code < 0 else None
 
     def ended_with(self) -> int | None:
-        """After the other side has closed its pipe: the number of the signal that ended it, if one did."""
+        """Wait for the end of a process that closed its pipe. Returns the number of the signal that ended it."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDING_SECONDS)
         return self.close()
 
     def disown(self) -> None:
-        """In a process that was forked: the decoder is its parent's."""
+        """After a fork, in the child: release the process, which belongs to the parent."""
         self._process.returncode = 0  # nothing to wait for
         self.requests.close()
         self._replies.close()
@@ -99,7 +99,7 @@ class _Refused(Exception):
 
 
 class _Pool:
-    """Processes that wait for another file, and those that are at work."""
+    """The idle processes and the busy ones."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -107,7 +107,7 @@ class _Pool:
         self._taken: list[_Process] = []
 
     def take(self, path: str) -> _Process:
-        """A process that is ready. Raises UnsupportedError where the package isn't there, UnreadableError."""
+        """Return a process that is ready. Raises UnsupportedError if the package isn't installed, UnreadableError."""
         with self._lock:
             modules = tuple(sys.path)
             fitting = next((p for p in self._idle if p.modules == modules), None)
@@ -135,25 +135,25 @@ class _Pool:
         return process
 
     def give_back(self, process: _Process) -> None:
-        """Keep a process that has answered everything."""
+        """Keep a process without open requests for the next file."""
         with self._lock:
             self._taken.remove(process)
             self._idle.append(process)
 
     def drop(self, process: _Process) -> None:
-        """Remove a process from those at work."""
+        """Remove a process from the busy ones."""
         with self._lock:
             self._taken.remove(process)
 
     def close_idle(self) -> None:
-        """End the processes that wait for another file."""
+        """End the idle processes."""
         with self._lock:
             waiting, self._idle = self._idle, []
         for process in waiting:
             process.close()
 
     def disown(self) -> None:
-        """In a process that was forked: forget the parent's."""
+        """After a fork, in the child: forget the parent's processes."""
         self._lock = threading.Lock()  # another thread of the parent may have held it
         for process in (*self._idle, *self._taken):
             process.disown()
@@ -172,12 +172,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def check(path: str) -> None:
-    """See that columns can be decoded. Raises UnsupportedError where the package isn't there, UnreadableError."""
+    """Check that columns can be decoded. Raises UnsupportedError if the package isn't installed, UnreadableError."""
     POOL.give_back(POOL.take(path))
 
 
 class Decoder:
-    """Chosen columns of one file, a row group at a time. For one thread; `stop` is for any. Close it."""
+    """Decodes chosen columns of one file by row groups. Only `stop` may be called from another thread. Close it."""
 
     def __init__(self, path: str, read_at: ReadAt, size: int, columns: Sequence[str]) -> None:
         """Open the file for the package.
@@ -189,7 +189,7 @@ class Decoder:
             columns: names of the columns to decode.
 
         Raises:
-            UnsupportedError: the package isn't there.
+            UnsupportedError: the package isn't installed.
             UnreadableError: its process can't be started; without a path: it ended before it had answered.
             CorruptFile: without a path: the package refuses the file.
             BloomError: what `read_at` raised, with a path.
@@ -250,7 +250,7 @@ class Decoder:
         while True:
             kind, data = receive(process.replies)
             if kind == b"R":
-                send(process.requests, b"D", self._read_at(*PLACE.unpack(data)))
+                send(process.requests, b"D", self._read_at(*RANGE.unpack(data)))
             elif kind == b"K":
                 return None
             elif kind == b"B":

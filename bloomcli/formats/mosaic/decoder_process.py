@@ -4,7 +4,7 @@ The package's native code prints its panics to standard error and ends the proce
 starts this module, and answers its reads. Frames both ways: a byte that says what it is, a little-endian u64, and as
 many bytes as that says.
 
-    to this process     O size and columns (JSON)    G number of a row group (u32)    D bytes that were asked for
+    to this process     O size and columns (JSON)    G number of a row group (u32)    D requested bytes
                         X those bytes can't be read
     from this process   H ready, or why not    K done    R offset and length (2 x u64)    E what went wrong
                         B an Arrow stream of one batch follows
@@ -20,7 +20,7 @@ import threading
 from typing import IO, Any, Final
 
 HEAD: Final = struct.Struct("<cQ")
-PLACE: Final = struct.Struct("<QQ")
+RANGE: Final = struct.Struct("<QQ")
 NUMBER: Final = struct.Struct("<I")
 
 
@@ -73,7 +73,7 @@ class _Server:
 
     def _read_at(self, offset: int, length: int) -> bytes:
         with self._reading:  # the package may ask from several threads
-            send(self._replies, b"R", PLACE.pack(offset, length))
+            send(self._replies, b"R", RANGE.pack(offset, length))
             kind, data = receive(self._requests)
         if kind != b"D":
             raise OSError("it can't be read")

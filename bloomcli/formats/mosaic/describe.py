@@ -48,7 +48,7 @@ def facts(filters: Filters, location: FilterLocation, loaded: LoadedFilter) -> I
 
 
 def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:
-    """A filter's header and bitset, as they are in the file."""
+    """Return a filter's header and bitset, as stored in the file."""
     del row_group
     return loaded.header_raw, bytes(loaded.bits.bitset)
 

@@ -43,7 +43,7 @@ class MosaicFile(LocatedFile):
         self.column_count = len(self.footer.columns)
 
     def check(self) -> Check:
-        """The module that says what is wrong with filters."""
+        """The module that checks filters."""
         from bloomcli.formats.mosaic import check
 
         return check
@@ -66,7 +66,7 @@ class MosaicFile(LocatedFile):
 
     @cached_property
     def leaves(self) -> Sequence[Column]:
-        """Those that aren't lists or maps."""
+        """The columns that aren't lists or maps."""
         return [
             replace(schema.column_of(c), unfilterable=unfilterable(c))
             for c in self.footer.columns
@@ -78,7 +78,7 @@ class MosaicFile(LocatedFile):
         return schema.literal_column(self.footer.columns[column.index])
 
     def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
-        """What is known of each row group. A column's bytes are its bucket's: a bucket is read as a whole."""
+        """Yield the facts of each row group. A column's bytes are those of its bucket, which is read as a whole."""
         mosaic = self.footer.columns[column.index]
         typed = schema.literal_column(mosaic)
         lookups = [self._lookup(literal, mosaic) for literal in literals]

@@ -13,7 +13,7 @@ from bloomcli.storage.base import Source
 
 
 class Filters:
-    """The filters that the row-group index names. They are read one by one, when one is asked for.
+    """The filters that the row-group index names. Each is read when it is needed.
 
     Attributes:
         source: the file's bytes.
@@ -45,7 +45,7 @@ class Filters:
 
     @cached_property
     def _first(self) -> set[FilterLocation]:
-        """Of each column and row group the filter that readers use."""
+        """The filters that readers use: the first of each column and row group."""
         return {next(same) for _, same in groupby(self.locations(None), key=lambda p: (p.row_group, p.column))}
 
     def is_second(self, location: FilterLocation) -> bool:

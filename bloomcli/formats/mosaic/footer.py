@@ -46,7 +46,7 @@ class Bucket:
     unpacked: int
     """Uncompressed bytes; 0 for a paged bucket, whose columns are compressed one by one."""
     offset_at: int
-    """Where its offset stands in the index entry."""
+    """The position of its offset in the index entry."""
 
     @property
     def end(self) -> int:
@@ -70,7 +70,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterLocation:
-    """What the index says about one filter. Its column and range are not checked yet."""
+    """The location of one filter, as in the index. Its column and range are not checked yet."""
 
     row_group: int
     position: int

@@ -1,4 +1,4 @@
-"""What the plans of changes to a Mosaic file share: which filters go, and the size of the new file's metadata."""
+"""The base of plans of changes to Mosaic files: the removed filters, and the size of the new file's metadata."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     columns x { varint shared | varint length | bytes | type }  | original order (zigzag deltas)
 
 A name is so many bytes of the one before, then bytes of its own. With byte-pair encoding a byte from 0x80 on
-stands for the two bytes of a rule, which may stand for earlier rules in turn. Bucket of column i: i * buckets
+expands to the two bytes of a rule, which may expand to earlier rules in turn. Bucket of column i: i * buckets
 / columns, rounded down.
 """
 

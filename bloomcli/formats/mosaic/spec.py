@@ -15,7 +15,7 @@ from bloomcli.errors import CorruptFile
 MAGIC: Final = b"MOSA"
 FOOTER_BYTES: Final = 32
 VERSION_AT: Final = 25
-"""Where in the footer the version byte is."""
+"""The position of the version byte in the footer."""
 
 RELEASED: Final = 1
 """The version that released readers and writers know."""
@@ -78,7 +78,7 @@ class Cursor:
         return len(self.data) - self.pos
 
     def fault(self, reason: str, pos: int | None = None) -> CorruptFile:
-        """The error about what is at `pos`, or here."""
+        """Return an error about the byte at `pos`, or at the current position."""
         at = self._base if self._packed else self._base + (self.pos if pos is None else pos)
         return CorruptFile(reason, path=self.path, offset=at, field=self.field, hint=HINT_DAMAGED)
 

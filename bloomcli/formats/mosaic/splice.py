@@ -1,4 +1,4 @@
-"""Puts filters into a Mosaic file and takes them out; buckets and schema block are copied as they are.
+"""Puts filters into a Mosaic file and takes them out; copies buckets and schema block unchanged.
 
     [buckets of a row group][its filters, by column] ... [schema block][row-group index][footer]
 
@@ -66,7 +66,7 @@ class NewFilter:
     column: int
     bits: SplitBlockFilter
     position: int = 1 << 32
-    """Where among filters of the same column it comes: one that is folded stays where it was."""
+    """Its position among the filters of the same column; a folded filter keeps its position."""
 
 
 class Layout:
@@ -129,7 +129,7 @@ class Layout:
         return out
 
     def before(self, point: int) -> Iterator[Piece]:
-        """The body up to `point`, without what is cut out of it."""
+        """The body up to `point`, without the removed ranges."""
         while self._next_cut < len(self._cuts) and self._cuts[self._next_cut][0] < point:
             start, end = self._cuts[self._next_cut]
             yield from self._keep(start)

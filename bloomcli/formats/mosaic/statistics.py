@@ -16,7 +16,7 @@ _NANOS_PER_MILLI = 1_000_000
 
 
 def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
-    """A bound as PLAIN bytes of the literal's column; None where it isn't known or can't be said in them."""
+    """Return a bound as PLAIN bytes of the literal's column; None if it is unknown or has no such bytes."""
     if bound is None:
         return None
     kind = column.family

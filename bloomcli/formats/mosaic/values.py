@@ -1,7 +1,7 @@
 """Hashes the values of columns, row group by row group, to build filters or to check them.
 
 The released package decodes the columns, in a process of its own (`paimon-mosaic`, optional: ``bloomcli[mosaic]``);
-a file with filters is shown to it as the version-1 file that it is apart from them. What is hashed, XXH64, seed 0:
+of a file with filters, it gets the equivalent version-1 file without them. What is hashed, XXH64, seed 0:
 
     bool                        1 byte, 0 or 1
     int8, int16, int32, int64   little-endian, at their own width

@@ -1,4 +1,4 @@
-"""What can be wrong with an ORC file's filters: structure and trust from the metadata, soundness from the values."""
+"""Checks an ORC file's filters: structure and trust by the metadata, soundness by the values."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 _COPIES: Final = 3
-"""How often a filter stream's bytes are held: as they are read, as filters, and as those that are built again."""
+"""Copies of a filter stream's bytes in memory: the stream, its filters, and the filters rebuilt from the values."""
 _ALL_LOST: Final = "a reader loses all of them"
-_UNASKED: Final = "ORC C++ leaves them out where a batch has no nulls, and no reader asks for them"
+_UNASKED: Final = "ORC C++ omits them for batches without nulls, and no reader looks them up"
 """Of lengths of lists and maps, and tags of unions."""
 
 
@@ -83,7 +83,7 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 def sound(
     filters: Filters, location: Location, loaded: LoadedStream, facts: Sequence[FilterFacts]
 ) -> Iterator[Finding]:
-    """What is wrong with filters that can be read: whether readers may use them, their encoding, row index, bits."""
+    """Yield the faults of readable filters: their trust, encoding, row index and bits."""
     del facts
     orc = filters.footer.types[loaded.stream.column]
     yield from _untrusted(filters, location, loaded)
@@ -156,7 +156,7 @@ def _lacking(filters: Filters, location: Location, loaded: LoadedStream) -> Iter
 
 
 def _hint(filters: Filters, column: int) -> str:
-    """What to do about a filter that lacks values: none can be added for lists, maps and unions."""
+    """Return the hint for a filter that lacks values. Lists, maps and unions can't get a new filter."""
     orc = filters.footer.types[column]
     return f"{removing(orc.label)} saves their bytes" if orc.kind in COMPOUND else HINT_REPLACE
 

@@ -48,7 +48,7 @@ _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys((*FLOATS, "BYTE"), _PLAIN),
     **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), tuple(VERSIONS)),
 }
-"""How values of each kind may be encoded."""
+"""The possible encodings of values of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def _sum(lengths: memoryview, count: int, fault: Callable[[str], CorruptFile]) -
 
 
 class Rows:
-    """How many values of a column there are in rows: nulls, its own and its ancestors', and empty lists have none."""
+    """Counts a column's values in rows: nulls of the column or its ancestors, and empty lists, have no value."""
 
     def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
         self._levels = [_Level(Streams(source, footer, stripe, t, stop), t) for t in footer.above(orc)]
@@ -191,7 +191,7 @@ class Rows:
         self._stripe = stripe.stripe
         self._stop = stop
         self._seen = [0] * (len(self._levels) + 2)
-        """How many there were so far: of each of the column's ancestors, its own with nulls, its own without."""
+        """Return the counts so far: of each ancestor, of the column with nulls, and of the column without nulls."""
 
     def values(self, rows: int) -> Iterator[int]:
         """The number of values in the next rows, in batches. Raises UnsupportedError."""

@@ -3,7 +3,7 @@
     u24 LE: length << 1 | isOriginal | bytes, compressed unless isOriginal
 
 A chunk decompresses to at most the postscript's block size. ZLIB is raw deflate, SNAPPY and LZ4 are raw
-blocks. Metadata is written in the same form: a chunk stays as it is where compressing gains nothing.
+blocks. Metadata is written in the same form. A chunk is stored uncompressed if compression doesn't shrink it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _DEFAULT_BLOCK: Final = 256 << 10
 
 
 class Codec(NamedTuple):
-    """How a file's streams are compressed."""
+    """The compression of a file's streams."""
 
     name: str
     block_size: int
-    """Uncompressed bytes of a chunk, at most."""
+    """Maximum uncompressed bytes of a chunk."""
     path: str
 
     def decompress(
         self, data: bytes, offset: int, field: str, ceiling: int = orc_limits.FILTER_STREAM_MAX_BYTES
     ) -> bytes:
-        """A whole stream's bytes; `offset` is where it starts in the file.
+        """Decompress a whole stream; `offset` is its offset in the file.
 
         Raises CorruptFile for chunks that contradict themselves or their stream, UnsupportedError for LZO and
-        for what decompresses to more than `ceiling`.
+        for streams that decompress to more than `ceiling` bytes.
         """
         if self.name == "NONE":
             return data
@@ -51,7 +51,7 @@ class Codec(NamedTuple):
         return bytes(out)
 
     def chunks(self, data: bytes, offset: int, field: str) -> Iterator[bytes | memoryview]:
-        """A whole stream's bytes, a chunk at a time; of one that isn't compressed, as many as a chunk has."""
+        """Yield a whole stream's bytes, chunk by chunk; an uncompressed stream in blocks of the same size."""
         view = memoryview(data)
         if self.name == "NONE":
             yield from (view[at : at + self.block_size] for at in range(0, len(data), self.block_size))
@@ -66,7 +66,7 @@ class Codec(NamedTuple):
             at = start + length
 
     def metadata(self, data: bytes, offset: int, field: str) -> bytes:
-        """The bytes of a message of which a file has few: a large one only if it is large on disk too.
+        """Decompress a metadata message. The limit of its size is a multiple of its size on disk.
 
         Raises as `decompress`.
         """
@@ -74,7 +74,7 @@ class Codec(NamedTuple):
         return self.decompress(data, offset, field, min(most, limits.FOOTER_MAX_BYTES))
 
     def header(self, data: bytes | memoryview, left: int, offset: int, field: str) -> tuple[int, bool]:
-        """A chunk's length, and whether it is original. `left`: bytes of its stream from the chunk's header on."""
+        """Return a chunk's length, and whether it is uncompressed. `left`: bytes to the stream's end."""
         if left < HEADER:
             raise self.fault("a chunk's header is cut off", offset, field)
         head = int.from_bytes(data, "little")
@@ -86,7 +86,7 @@ class Codec(NamedTuple):
         return length, bool(head & 1)
 
     def most_bytes(self, length: int) -> int:
-        """Most bytes that a stream of `length` bytes on disk can hold: a chunk takes a byte besides its header."""
+        """Return the maximum decompressed size of `length` bytes: a chunk has at least a byte after its header."""
         return length if self.name == "NONE" else length // (HEADER + 1) * self.block_size
 
     def compress(self, data: bytes) -> bytes:
@@ -96,7 +96,7 @@ class Codec(NamedTuple):
         return b"".join(packer.finish())
 
     def chunk(self, block: bytes | bytearray) -> bytes:
-        """A chunk with its header; the bytes themselves where nothing is compressed."""
+        """Return a chunk with its header; the bytes unchanged if the file isn't compressed."""
         if self.name == "NONE":
             return bytes(block)
         packed = self._compressed(bytes(block))
@@ -122,7 +122,7 @@ class Codec(NamedTuple):
         return bytes(cramjam.brotli.compress(block))
 
     def refuse_unknown(self, offset: int, field: str) -> None:
-        """Raise UnsupportedError for a codec that nothing here knows."""
+        """Raise UnsupportedError for an unknown codec."""
         if self.name not in _KNOWN:
             raise UnsupportedError(
                 f"the codec {self.name}",
@@ -144,16 +144,16 @@ class Codec(NamedTuple):
 
 
 class Packer:
-    """Compresses a stream while it is made."""
+    """Compresses a stream as it is written."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self._block = bytearray()
         self._packed: list[bytes] = []
         self.length = 0
-        """Bytes of the stream, compressed; right once it is finished."""
+        """Compressed bytes of the stream; set by `finish`."""
         self.print = 0
-        """A checksum of the uncompressed bytes; right once it is finished."""
+        """A checksum of the uncompressed bytes; set by `finish`."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes."""
@@ -211,7 +211,7 @@ class Unpacker:
 
 
 def _unpack_by(name: str, block_size: int) -> Callable[[bytes | memoryview], bytes]:
-    """What decompresses a chunk by a codec's library; made once, as making it may cost more than using it."""
+    """Decompresses chunks with a codec's library. It is reused, because making it may cost more than using it."""
     if name == "ZLIB":
 
         def inflate(chunk: bytes | memoryview) -> bytes:

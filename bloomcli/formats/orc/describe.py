@@ -58,7 +58,7 @@ def facts(filters: Filters, location: Location, loaded: LoadedStream) -> Iterato
 
 
 def raw(loaded: LoadedStream, row_group: int) -> tuple[bytes, bytes]:
-    """A filter's header, of which ORC has none, and its bitset."""
+    """Return a filter's header, which is empty in ORC, and its bitset."""
     return b"", bytes(loaded.filters[row_group].bitset)
 
 

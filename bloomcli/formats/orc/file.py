@@ -48,7 +48,7 @@ class OrcFile(LocatedFile):
         self.created_by = self.footer.created_by
 
     def check(self) -> Check:
-        """The module that says what is wrong with filters."""
+        """The module that checks filters."""
         from bloomcli.formats.orc import check
 
         return check
@@ -79,7 +79,7 @@ class OrcFile(LocatedFile):
         return describe.summary(facts)
 
     def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
-        """What is known of each row group. Its bytes are its share of its stripe's."""
+        """Yield the facts of each row group. Its bytes are its share of its stripe."""
         orc = self.footer.types[column.index]
         typed = literal_column(orc)
         encrypted = orc.id in self.footer.encrypted_columns
@@ -112,7 +112,7 @@ class OrcFile(LocatedFile):
                 )
 
     def _usable(self, stripe: Stripe, orc: OrcType) -> tuple[LoadedStream | None, str | None]:
-        """The filters that readers use in a stripe, or why they can't be used; neither where there are none."""
+        """Return the filters that readers use in a stripe, or why they can't be used; neither without filters."""
         location = self.filters.location(orc.id, 0, stripe.ordinal)
         if location is None:
             return None, None

@@ -44,7 +44,7 @@ class LoadedStream(NamedTuple):
 
     @property
     def utf8(self) -> bool:
-        """It is a BLOOM_FILTER_UTF8 stream."""
+        """Whether it is a BLOOM_FILTER_UTF8 stream."""
         return self.stream.kind == UTF8
 
 

@@ -24,7 +24,7 @@ _UTF8_BITS: Final = b"\x1a"
 """BloomFilter.utf8bitset."""
 _LONGS_AT_A_TIME: Final = 8192
 _FRAME: Final = 32
-"""Most bytes of an entry without its bits."""
+"""Maximum bytes of an entry without its bits."""
 
 
 def most_bytes(filters: int, bits: int) -> int:

@@ -1,4 +1,4 @@
-"""The filters of an open ORC file: which streams hold them, reading one stream, and the row index beside them."""
+"""The filters of an open ORC file: finds their streams, reads a stream, and reads the row index of its column."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bloomcli.storage.base import Source
 
 
 class Location(NamedTuple):
-    """Where one column's filters in one stripe lie."""
+    """The location of one column's filters in one stripe."""
 
     streams: StripeFooter
     stream: Stream
 
 
 class Filters:
-    """The filter streams that the stripes' footers name. They are read one by one, when one is asked for.
+    """The filter streams that the stripes' footers name. Each is read when it is needed.
 
     Attributes:
         source: the file's bytes.

@@ -25,7 +25,7 @@ from bloomcli.storage.base import Source
 _HINT: Final = "the file is cut off or damaged; get it from its source again"
 
 _STREAMS_OF_A_TYPE: Final = 32
-"""Most streams of one column in a stripe: there are ten kinds, some twice where columns are encrypted."""
+"""Maximum streams of one column in a stripe: there are ten kinds, and encrypted columns have some of them twice."""
 _STREAMS_HELD: Final = 1 << 18
 """Streams of stripe footers that are kept: each takes some 300 bytes."""
 
@@ -106,7 +106,7 @@ class Footer:
         postscript, message: the PostScript and Footer messages.
         codec: how every other part is compressed.
         tail_start: where the metadata section starts; stripes lie before it.
-        metadata_raw: what lies between the stripes' area and the footer, as it is on disk.
+        metadata_raw: the bytes between the stripes and the footer, as stored.
         types: the type tree, by column id.
         stripes: in file order.
     """

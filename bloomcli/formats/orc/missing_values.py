@@ -39,7 +39,7 @@ class Again:
         self._next = 0
 
     def lost(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[Lost]:
-        """The values of a row group that each filter doesn't hold, neither as they are nor as others see them."""
+        """Yield the values of a row group that each filter lacks, both as stored and as other readers hash them."""
         while self._next < group:
             for taken in next(self._reader):
                 self._shown.texts(taken.count)
@@ -79,7 +79,7 @@ class _Look:
 
 
 def _find_other_hashes(taken: Taken, flags: bytearray, bits: KirschMitzenmacherFilter) -> None:
-    """Set the flags of the lost values that the filter holds as others see them."""
+    """Set the flags of lost values that the filter has as other readers hash them."""
     count = len(taken.other_hashes) // 8
     held = bytearray(count)
     bits.check_hashes(taken.other_hashes, count, held)

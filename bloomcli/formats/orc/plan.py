@@ -187,7 +187,7 @@ class AddPlan(Change):
         bloomcli wrote the filters, so that readers use them.
         """
         old = spec.text(self.footer.message.software_version) or "unknown"
-        release, dash, rest = old.partition("-")  # readers look at what is before the dash
+        release, dash, rest = old.partition("-")  # readers parse the part before the dash
         self.mended = f"{release} (filters by bloomcli {__version__}){dash}{rest}"
         chosen = {c.id for c in self.chosen}
         dropped = []

@@ -1,4 +1,4 @@
-"""What the plans of changes to an ORC file share: what is refused, and the check of the finished file."""
+"""The base of plans of changes to ORC files: refuses files that can't be changed, and checks the finished file."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class ShownValues:
         self._values = _values(Streams(source, footer, stripe, orc, stop), orc)
 
     def texts(self, count: int) -> Callable[[int], str]:
-        """What gives the text of each of the next `count` values, by its number."""
+        """Return functions that give the text of each of the next `count` values."""
         values = self._values(count)
         return lambda index: text_of(values[index], self._orc)
 

@@ -164,7 +164,7 @@ def literal_column(orc: OrcType) -> Column:
         return replace(column, physical="INT32", logical="DATE")
     if kind in {"TIMESTAMP", "TIMESTAMP_INSTANT"}:
         utc = kind == "TIMESTAMP_INSTANT"
-        # seconds of 64 bits and nanoseconds beside them: more than any Parquet type holds
+        # 64-bit seconds and nanoseconds: no Parquet type has this range
         return replace(column, physical="INT128", logical="TIMESTAMP(NANOS)", unit="NANOS", utc=utc)
     if kind == "DECIMAL":
         return replace(column, physical="BYTE_ARRAY", logical=f"DECIMAL({orc.precision},{orc.scale})")

@@ -1,4 +1,4 @@
-"""Puts filters into an ORC file's stripes and takes them out; every other stream is copied as it is.
+"""Puts filters into an ORC file's stripes and takes them out; copies every other stream unchanged.
 
     stripe:   index streams | data streams | stripe footer
 
@@ -73,8 +73,8 @@ def rebuild(
     in_index = True
     for stream in [*old.streams, None]:
         in_index = in_index and stream is not None and stream.kind in INDEX_KINDS
-        # new streams lie beside the row index of their column, before those of the next one, and all of them before
-        # the encrypted index: readers count the place of that one from the end of the streams that aren't encrypted
+        # new streams follow the row index of their column, before the streams of the next column, and all precede the
+        # encrypted index: readers compute its offset from the end of the streams that aren't encrypted
         last = not in_index or stream is None or stream.kind == ENCRYPTED_INDEX
         while waiting and (last or stream is None or waiting[0] < stream.column):
             if kept.length:
@@ -126,7 +126,7 @@ class Layout:
 
     footer: Footer
     software_version: str | None = None
-    """What the new footer says there; None leaves it as it is."""
+    """The field's value in the new footer; None keeps the old one."""
     position: int = 0
     stripes: list[tuple[int, NewStripe]] = field(default_factory=list)
     _taken: int = 0
@@ -146,7 +146,7 @@ class Layout:
         self.position += stripe.length
 
     def tail(self) -> list[Piece]:
-        """What follows the last stripe: the rest of the old body, metadata, the new footer and postscript."""
+        """Yield the pieces after the last stripe: the rest of the body, metadata, new footer and postscript."""
         footer = self.footer
         rest = KeptRange(self._taken, footer.footer_at - self._taken)
         message = spec.message("Footer")()
@@ -158,7 +158,7 @@ class Layout:
             info.footer_length = stripe.footer_length
         if message.HasField("content_length"):
             length = message.content_length + self.position - self._taken
-            message.content_length = min(max(length, 0), (1 << 64) - 1)  # what it said need not be so
+            message.content_length = min(max(length, 0), (1 << 64) - 1)  # the old value may be wrong
         if self.software_version is not None:
             message.software_version = self.software_version
         packed = footer.codec.compress(message.SerializeToString())

@@ -59,7 +59,7 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
 
 
 def _utf8(value: str | bytes) -> bytes:
-    """A string field's bytes, which protobuf gives as they are if they aren't UTF-8."""
+    """A string field's bytes, which protobuf returns unchanged if they aren't UTF-8."""
     return value.encode() if isinstance(value, str) else value
 
 

@@ -73,7 +73,7 @@ class ByteStream:
         return b"".join(self.pieces(size))
 
     def pieces(self, size: int) -> Iterator[memoryview]:
-        """The next `size` bytes as they are at hand, and on past them. Raises CorruptFile where the stream ends."""
+        """Yield the next `size` bytes as loaded, and advance past them. Raises CorruptFile at the end."""
         while True:
             part = memoryview(self.data)[self.at : self.at + size]
             self.at += len(part)
@@ -181,7 +181,7 @@ class Presence:
         self._rest_bits = 0
 
     def take(self, rows: int) -> int:
-        """How many of the next `rows` (a batch at most) have a value."""
+        """Return how many of the next `rows` (at most a batch) have a value."""
         size = max(-(-(rows - self._rest_bits) // 8), 0)
         bits = self._rest << (8 * size) | int.from_bytes(self._bytes.take(size), "big")
         self._rest_bits += 8 * size - rows

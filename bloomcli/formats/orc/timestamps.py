@@ -33,7 +33,7 @@ class Moments:
         self._other_hashes: list[tuple[bytearray, bytearray]] = []
 
     def hash_next(self, count: int, out: bytearray) -> bool:
-        """As any Hasher does: `count` timestamps' hashes."""
+        """Hash the next `count` timestamps, as any Hasher does."""
         seconds, nanos = self._seconds.take(count), self._nanos.take(count)
         try:
             differ = kernels.orc_hash_moments(seconds, nanos, count, self._zone, out, self._every)

@@ -1,12 +1,12 @@
-"""Time zones of ORC files' writers: offsets from UTC as orc-core's JVM has them, and others that readers may have.
+"""Time zones of ORC files' writers: the UTC offsets of orc-core's JVM, and the different offsets of other readers.
 
-A file's timestamps lie on its writer's wall clock, and every reader has time zone data of its own. Where two read a
-instant differently, each looks its own reading up, and a filter has to hold them all:
+ORC stores timestamps in the writer's local time, and each reader converts them with its own time zone data. If the
+results differ, each reader looks up its own result, so a filter has to contain all of them:
 
-    before 1900          JVMs have the zone's standard offset of today (java.util.TimeZone), others local mean time
-    where the data has   `zones.txt`: moments about which releases of the time zone database since 2014, ways of
-      changed              building it (with or without the file `backzone`), and JVMs disagree
-    else                 the offset in this machine's time zone data
+    before 1900          JVMs use the zone's current standard offset (java.util.TimeZone), others local mean time
+    where the data       `zones.txt`: the periods for which releases of the time zone database since 2014, its build
+      differ               variants (with or without the file `backzone`) and JVMs have different offsets
+    otherwise            the offset in this machine's time zone data
 
 Source of the encoding: RFC 9636 (TZif).
 """
@@ -29,13 +29,13 @@ from typing import Final
 from bloomcli import kernels
 
 Offsets = list[tuple[int, int]]
-"""(second since 1970 from which on it holds, offset in seconds), ascending."""
+"""(first second since 1970 with this offset, offset in seconds), ascending."""
 
 Disputes = list[tuple[int, int, frozenset[int]]]
 """(first second, second after the last, offsets)."""
 
 Interval = tuple[int, int, tuple[int, ...]]
-"""(first second, offset, offsets that others have)."""
+"""(first second, offset, different offsets of other readers)."""
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _FIRST: Final = -(1 << 63)
@@ -43,20 +43,20 @@ _LAST: Final = (1 << 63) - 1
 _Y1900: Final = -2_208_988_800
 """JVMs' tables start here: sun.util.calendar.ZoneInfoFile, UTC1900."""
 _BASE: Final = 1_420_070_400
-"""2015-01-01 00:00, which stored seconds count from, as if the wall clock were UTC's."""
+"""2015-01-01 00:00, the base of stored seconds, as if local time were UTC."""
 _ORDINARY_YEARS: Final = range(2010, 2038)
-"""Years whose standard offset was today's for some JVM."""
+"""Years whose standard offset some JVM used as the current one."""
 _RULES_ONLY: Final = 2041
-"""From this year on, at the latest, a zone's rules are all there is: `zones.txt` has nothing that starts later."""
+"""From this year on, only a zone's recurring rules apply: no period of `zones.txt` starts later."""
 _YEARS_MAX: Final = 5000
-"""No zone has a change of its own later: what follows has to be a year that Python knows."""
+"""The limit of the years of a zone's single changes: Python's dates have to contain the 400 years after it."""
 _CYCLE_YEARS: Final = 400
 _MONTH: Final = 28 * 86_400
 _NAME: Final = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 _FIXED: Final = re.compile(r"GMT([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
-"""What java.util.TimeZone calls its custom IDs."""
+"""The custom IDs of java.util.TimeZone."""
 _PACKAGE: Final = "tzdata"
-"""Its zones serve where the system has none, as they do for zoneinfo."""
+"""The fallback if the system has no time zone data, as for zoneinfo."""
 _UTC: Final = ("UTC", "GMT", "Etc/UTC", "Etc/GMT")
 _JAVA: Final = {
     "ACT": "Australia/Darwin",
@@ -90,7 +90,7 @@ _JAVA: Final = {
 
 @lru_cache(maxsize=64)
 def writer_zone(name: str) -> kernels.WriterZone | None:
-    """The zone of a stripe footer's writerTimezone; None where it isn't known here."""
+    """Return the zone of a stripe footer's writerTimezone; None if it is unknown on this machine."""
     found = _zone(name)
     if found is None:
         return None
@@ -101,13 +101,13 @@ def writer_zone(name: str) -> kernels.WriterZone | None:
 
 
 def intervals(name: str) -> list[Interval] | None:
-    """A zone's offsets from the first moment to the last; None where it isn't known here."""
+    """Return all offsets of a zone; None if it is unknown on this machine."""
     found = _zone(name)
     return None if found is None else found[0]
 
 
 def _zone(name: str) -> tuple[list[Interval], int] | None:
-    """Its intervals, and the second from which on 400 years are alike."""
+    """Return a zone's intervals, and the second after which they repeat every 400 years."""
     if name in _UTC:
         return [(_FIRST, 0, ())], _LAST
     fixed = _FIXED.fullmatch(name)
@@ -120,12 +120,12 @@ def _zone(name: str) -> tuple[list[Interval], int] | None:
 
 
 def _packed(intervals: list[Interval], base: int, cycle: int, *, exact: bool) -> kernels.WriterZone:
-    ends = array("q", itertools.accumulate(len(others) for _, _, others in intervals))
+    ends = array("q", itertools.accumulate(len(different) for _, _, different in intervals))
     return kernels.WriterZone(
         array("q", [start for start, _, _ in intervals]).tobytes(),
         array("q", [first for _, first, _ in intervals]).tobytes(),
         ends.tobytes(),
-        array("q", [other for _, _, others in intervals for other in others]).tobytes(),
+        array("q", [other for _, _, different in intervals for other in different]).tobytes(),
         base,
         cycle,
         exact,
@@ -137,7 +137,7 @@ def _at(offsets: Offsets, second: int) -> int:
 
 
 def _merged(offsets: Offsets, disputes: Disputes) -> Iterator[Interval]:
-    """(first second, a JVM's offset, those that others have) from the first to the last."""
+    """Yield (first second, a JVM's offset, different offsets of other readers), ascending."""
     ordinary = [min(_at(offsets, _second(year, month)) for month in (1, 7)) for year in _ORDINARY_YEARS]
     edges = {_Y1900, *(start for start, _ in offsets)}
     edges.update(edge for start, end, _ in disputes for edge in (start, end) if edge < _LAST)
@@ -155,7 +155,7 @@ def _merged(offsets: Offsets, disputes: Disputes) -> Iterator[Interval]:
 
 
 def _disputes(name: str) -> Disputes:
-    """Moments about which time zone data disagree."""
+    """Return the periods for which time zone data differ."""
     text = Path(__file__).with_name("zones.txt").read_text("ascii")
     for line in text.splitlines():
         names, _, rest = line.partition("|")
@@ -174,7 +174,7 @@ def _second(year: int, month: int = 1) -> int:
 
 
 def _offsets(name: str) -> tuple[Offsets, int] | None:
-    """This machine's offsets of a zone, and from when on 400 years are alike; None where it has none."""
+    """Return a zone's offsets on this machine, and the second after which they repeat every 400 years, or None."""
     data = _tzif(name)
     try:
         return None if data is None else offsets_of(data)
@@ -183,7 +183,7 @@ def _offsets(name: str) -> tuple[Offsets, int] | None:
 
 
 def offsets_of(data: bytes) -> tuple[Offsets, int]:
-    """The offsets in a zone's TZif file, and from when on 400 years are alike.
+    """Return the offsets in a zone's TZif file, and the second after which they repeat every 400 years.
 
     Raises ValueError, struct.error.
     """
@@ -210,7 +210,7 @@ def offsets_of(data: bytes) -> tuple[Offsets, int]:
     second = max([*changes, _second(1900)])
     first = (_EPOCH + dt.timedelta(seconds=second)).year + 1
     offsets += _within(at, second, _second(first))
-    alike: dict[tuple[int, bool], Offsets] = {}  # by a rule, years that start on the same weekday have the same days
+    alike: dict[tuple[int, bool], Offsets] = {}  # rules give the same dates in years that start on the same weekday
     for year in range(first, start + _CYCLE_YEARS):
         begin = _second(year)
         kind = dt.date(year, 1, 1).weekday(), calendar.isleap(year)
@@ -221,7 +221,7 @@ def offsets_of(data: bytes) -> tuple[Offsets, int]:
 
 
 def _within(at: Callable[[int], int], first: int, end: int) -> Offsets:
-    """The changes after one second, up to another; there is a month between any two, at least."""
+    """Return the changes in a period. Assumes at least a month between two changes."""
     found = []
     while first < end:
         upper = min(first + _MONTH, end)
@@ -232,7 +232,7 @@ def _within(at: Callable[[int], int], first: int, end: int) -> Offsets:
 
 
 def _change(at: Callable[[int], int], low: int, high: int) -> tuple[int, int]:
-    """The first second from which on another offset than at `low` holds."""
+    """Return the first second whose offset differs from that at `low`, and its offset."""
     before = at(low)
     while high - low > 1:
         middle = (low + high) // 2
@@ -241,7 +241,7 @@ def _change(at: Callable[[int], int], low: int, high: int) -> tuple[int, int]:
 
 
 def _tzif(name: str) -> bytes | None:
-    """A zone's file, of the system's or the tzdata package's; names come from files and must not leave the folder."""
+    """Read a zone's file of the system or of the tzdata package. Names come from files, so they are checked."""
     if not _NAME.fullmatch(name):
         return None
     from importlib import resources
@@ -259,7 +259,7 @@ def _tzif(name: str) -> bytes | None:
 
 
 def _changes(data: bytes) -> tuple[list[int], bool]:
-    """The seconds at which a zone's file has changes, and whether rules for later ones follow."""
+    """Return the seconds of the changes in a zone's file, and whether it has rules for later changes."""
     isutc, isstd, leap, times, types, chars = struct.unpack(">6L", data[20:44])
     second = 44 + times * 5 + types * 6 + chars + leap * 8 + isstd + isutc
     if data[:4] != b"TZif" or data[4:5] < b"2" or data[second : second + 4] != b"TZif":

@@ -127,7 +127,7 @@ class BareFilter(FilterFile):
         )
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Of what can be wrong with a filter, what its header alone tells."""
+        """Yield the faults that the header alone shows."""
         yield from self.facts(columns)
         wrong = [] if self._unknown is None else [self._unknown]
         if self.header.draft:

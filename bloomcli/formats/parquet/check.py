@@ -1,4 +1,4 @@
-"""What can be wrong with a Parquet file's filters: structure from the metadata, soundness from the values."""
+"""Checks a Parquet file's filters: structure by the metadata, soundness by the values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
 
 _NO_FILTER: Final = -1
-"""The lowest bloom_filter_offset by which writers have said that there is none."""
+"""The lowest bloom_filter_offset that writers have written for chunks without a filter."""
 
 
 def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> Iterator[Finding]:
@@ -91,7 +91,7 @@ def nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Itera
 def sound(
     filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter, facts: Sequence[FilterFacts]
 ) -> Iterator[Finding]:
-    """What is wrong with a filter that can be read: its bits, its header, its size, its length in the metadata."""
+    """Yield the faults of a readable filter: its bits, its header, its size, its length in the metadata."""
     del filters
     if loaded.bits.set_bits == 0 and non_null_values(chunk) > 0 and chunk.null_count is not None:
         yield _empty(chunk, loaded)
@@ -320,7 +320,7 @@ def without_normal_forms(filters: Filters, column: Column) -> Iterator[int]:
 
 
 def _missing(work: _Chunk) -> tuple[int, list[str]]:
-    """How many values are not in their filter, and the first of them. Reads the chunk once more."""
+    """Return the number of values missing from their filter, and the first of them. Reads the chunk again."""
     absent = 0
     missing: list[str] = []
     for page in work.pages():

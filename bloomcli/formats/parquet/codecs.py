@@ -89,7 +89,7 @@ class _Raw(io.RawIOBase):
         return True
 
     def readinto(self, into: Any) -> int:
-        """As many bytes as there are at once."""
+        """The bytes that are available at once."""
         if not self._rest:
             self._rest = next(self._parts, b"")
         count = min(len(into), len(self._rest))

@@ -52,7 +52,7 @@ def _untrusted(chunk: ColumnChunk, loaded: LoadedFilter) -> str | None:
 
 
 def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:
-    """A filter's header and bitset, as they are in the file."""
+    """Return a filter's header and bitset, as stored in the file."""
     del row_group
     return loaded.header_raw, bytes(loaded.bits.bitset)
 

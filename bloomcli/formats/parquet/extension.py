@@ -56,13 +56,13 @@ def refuse(footer: Footer) -> None:
             path=footer.path,
             offset=found.offset,
             field=f"{found.path}.32767" if found.path else "32767",
-            hint="`bloom add` without --replace adds filters where there are none; for the rest, write the file "
+            hint="`bloom add` without --replace adds filters to chunks without one; for the others, write the file "
             "again without the extension",
         )
 
 
 def _all(footer: Footer) -> Iterator[Extension]:
-    """Those of the footer, of row groups, of chunks and of their metadata."""
+    """Yield the structures of the footer: itself, row groups, chunks and their metadata."""
     for struct in (footer.top, *map(footer.group_struct, range(footer.row_group_count))):
         if (found := _of(struct, footer)) is not None:
             yield found

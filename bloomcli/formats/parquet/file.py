@@ -45,7 +45,7 @@ class ParquetFile(LocatedFile):
         self.created_by = self.footer.created_by
 
     def check(self) -> Check:
-        """The module that says what is wrong with filters."""
+        """The module that checks filters."""
         from bloomcli.formats.parquet import check
 
         return check
@@ -78,7 +78,7 @@ class ParquetFile(LocatedFile):
         return None if self.footer.signed else unreadable(self.footer, column)  # nothing can be changed there
 
     def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
-        """What is known of each chunk of the column."""
+        """Yield the facts of each chunk of the column."""
         from bloomcli.values.literals import excluded_by
 
         lookups = _lookups(literals, column, draft=False)

@@ -3,7 +3,7 @@
     BloomFilterHeader (Thrift compact, 12 to 20 bytes) | bitset (numBytes, a multiple of 32)
 
 Whether a filter can be used is decided here and nowhere else: `load` gives a filter, or raises a
-`FilterProblem` that says what is wrong with it and under which stable id.
+`FilterProblem` with the fault and its stable id.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from bloomcli.storage.base import Source
 
 
 class Filters:
-    """The filters that a footer names. They are read one by one, when one is asked for.
+    """The filters that a footer names. Each is read when it is needed.
 
     Attributes:
         source: the file's bytes.
@@ -24,7 +24,7 @@ class Filters:
         self.footer = footer
 
     def filter_keys(self, columns: set[int] | None) -> Iterator[ChunkKey]:
-        """Where the metadata of each chunk with a filter lies in the footer. None: of all columns."""
+        """Yield the keys of the chunks with a filter. None: of all columns."""
         return (claim.key for claim in self.footer.filter_claims(columns) if claim.is_filter)
 
     def locations(self, columns: set[int] | None, units: Container[int] | None = None) -> Iterator[ColumnChunk]:

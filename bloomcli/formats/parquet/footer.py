@@ -72,7 +72,7 @@ class Footer:
         path: the file, as the user named it.
         file_bytes: its size.
         start: file offset of FileMetaData's first byte; data can only lie before it.
-        raw: FileMetaData as it is on disk.
+        raw: FileMetaData as stored.
     """
 
     def __init__(self, path: str, file_bytes: int, start: int, raw: bytes) -> None:

@@ -1,10 +1,9 @@
-"""The whole footer looked at before filters are put into a file: what other columns claim may harm the new filters.
+"""Checks the whole footer before filters are added to a file: metadata of other columns can conflict with them.
 
-New filters lie where the footer was. A chunk, or a filter of another column, that claims bytes from there on would
-claim theirs: a reader that follows it would take the one for the other. And with metadata that can't be read the file
-is one that `validate` refuses, though what was added is sound. So filters are put only into files of which `validate`
-can read the metadata of every column chunk, and of which nothing claims bytes behind the data. What lies within the
-data (page ranges that overlap, a damaged page, a filter that lacks values) is as it was: no reason to add nothing.
+New filters are written where the footer was. If a chunk or a filter of another column claims bytes there, a reader
+would read the new filters in its place. `validate` also refuses files with unreadable metadata. Filters are therefore
+added only if `validate` can read the metadata of every column chunk and nothing claims bytes after the data. Faults
+within the data (overlapping pages, a damaged page, a filter that lacks values) don't prevent adding: they remain.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ _HINT: Final = "the file is damaged; get it from its source again"
 
 
 def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkKey]) -> None:
-    """Raise CorruptFile for what must not be in a file that gets filters. Those of the chunks in `gone` go.
+    """Raise CorruptFile if filters can't be added to the file. The filters of the chunks in `gone` will be removed.
 
-    Raises UnsupportedError for a chunk whose data lies in another file.
+    Raises UnsupportedError for a chunk whose data is in another file.
     """
     codes = idl.ENUMS["Type"]
     types = array("i", (codes.get(column.physical, -1) for column in footer.columns))
@@ -76,7 +75,7 @@ def _look_at(source: Source, footer: Footer, key: ChunkKey, gone: AbstractSet[Ch
 
 
 def _refuse_filter(source: Source, footer: Footer, key: ChunkKey, offset: int, length: int | None) -> None:
-    """Raise where a filter that stays claims bytes behind the data."""
+    """Raise CorruptFile if a filter that remains claims bytes after the data."""
     size = _size(source, footer, offset) if length is None else length
     if offset < footer.start and size <= footer.start - offset:
         return
@@ -93,14 +92,14 @@ def _refuse_filter(source: Source, footer: Footer, key: ChunkKey, offset: int, l
 
 
 def _size(source: Source, footer: Footer, offset: int) -> int:
-    """Of a filter whose length isn't in the metadata: by its header. 0 where it can't reach behind the data."""
+    """Return the length of a filter by its header; 0 if it can't extend beyond the data."""
     room = footer.start - offset
     if room <= 0 or room >= limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
-        return 0  # none reaches so far: a larger one isn't read
+        return 0  # no filter is so large: a larger one isn't read
     data = source.read_at(offset, min(parquet_limits.FILTER_HEADER_MAX_BYTES, room))
     try:
         header = parse_header(data, Location(footer.path, offset, ""))
     except CorruptFile:
-        # one that is cut off by the footer would go on in the new filters
+        # a header that the footer cuts off would continue in the new filters
         return 0 if len(data) == parquet_limits.FILTER_HEADER_MAX_BYTES else room + 1
     return header.header_bytes + max(header.num_bytes, 0)

@@ -53,7 +53,7 @@ def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list
 
 
 def movable_start(claims: list[Region], end: int) -> int:
-    """Where the run of filters and page indexes that ends at `end` (the footer's start) begins.
+    """Return the start of the filters and page indexes that end at `end` (the footer's start) without a gap.
 
     Bytes that nobody claims stop the run: what they are isn't known, so they must not move.
     """

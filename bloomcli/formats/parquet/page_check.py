@@ -1,7 +1,7 @@
-"""What `validate` looks at in pages: the first headers of a chunk always, and with ``--deep`` the checksums.
+"""Checks pages for `validate`: the first headers of each chunk, and with ``--deep`` all checksums.
 
-A writer that copies pages (parquet-java's ParquetRewriter) may put headers in front of bytes that they don't fit, and
-nobody sees it until a reader comes. Headers and the first bytes behind them tell the most of it, for two small reads.
+A writer that copies pages (parquet-java's ParquetRewriter) can write headers that don't match the pages. Two small
+reads, of a header and the first bytes of its page, find most such faults before a reader does.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from bloomcli.storage.base import Source
 
 _ZSTD_SKIPPED: Final = tuple(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))
 _STARTS: Final = {"GZIP": (b"\x1f\x8b",), "ZSTD": (b"\x28\xb5\x2f\xfd", *_ZSTD_SKIPPED)}
-"""How compressed bytes begin. ZSTD: a frame, or one that is to be skipped (RFC 8878)."""
+"""The first bytes of compressed data. ZSTD: a frame or a skippable frame (RFC 8878)."""
 _SNAPPY_LENGTH: Final = 5
-"""Most bytes of a 32-bit varint."""
+"""Maximum length of a 32-bit varint."""
 
 
-BAD_CHECKSUM: Final = "the page's bytes don't fit the checksum that its header has: they changed after it was written"
+BAD_CHECKSUM: Final = "the page's bytes don't match the checksum in its header: they changed after they were written"
 
 
 class Lie(NamedTuple):
-    """Something that a page's header says and that can't be."""
+    """A statement in a page's header that contradicts the page or the metadata."""
 
     reason: str
     offset: int
 
 
 def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> Lie | None:
-    """What is wrong with the header of the chunk's first page and, behind a dictionary, of the second."""
+    """Check the header of the chunk's first page and, after a dictionary, of the second; None if both are right."""
     if not chunk.num_values or chunk.encrypted:
         return None
     try:
@@ -51,7 +51,7 @@ def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> Lie | No
 
 
 def _header(reader: ChunkReader, chunk: ColumnChunk) -> tuple[Lie | None, str]:
-    """A page's header looked at, and gone past with the page."""
+    """Check a page's header, and advance past the page. Return the fault, if any, and the page's type."""
     at = reader.position
     header = reader.header()
     kind = header.kind
@@ -90,7 +90,7 @@ def _page(
 
 
 def _compressed(start: bytes, size: int, codec: str) -> str | None:
-    """Whether the first of the compressed bytes can be the codec's."""
+    """Return why the first bytes can't be the codec's output; None if they can."""
     if len(start) < _SNAPPY_LENGTH or not size:
         return None
     if codec == "SNAPPY":
@@ -107,7 +107,7 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
 
 
 def refuse_damaged(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> None:
-    """Raise CorruptFile for what `validate` would say of the chunk's pages: they get no filter then."""
+    """Raise CorruptFile if `validate` would report the chunk's pages; such a chunk gets no filter."""
     lie = first_headers(source, chunk, data_end)
     if lie is None and (offset := bad_checksum(source, chunk, data_end, stop)) is not None:
         lie = Lie(BAD_CHECKSUM, offset)
@@ -116,7 +116,7 @@ def refuse_damaged(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop
 
 
 def bad_checksum(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> int | None:
-    """Offset of the first page that doesn't fit its checksum; None, too, where the writer has left none."""
+    """Return the offset of the first page that doesn't match its checksum; None if all match or have none."""
     if not chunk.num_values or chunk.encrypted:
         return None
     reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW, stop)

@@ -1,6 +1,6 @@
-"""A page's header: read by compiled code, and what is wrong with it told by the walk over all of its fields.
+"""A page's header. Compiled code parses it; for an invalid header, a walk over all fields finds the fault.
 
-Files of small pages have a header for every few hundred values, so that reading them is much of what a column costs.
+Files with small pages have a header for every few hundred values, so parsing headers takes much of a column's time.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _HEADS: Final = {
 
 
 class PageHeader(kernels.PageHeader):
-    """A page header. Its fields are read by `required` and `required_of_head`, which refuse what can't be."""
+    """A page header. `required` and `required_of_head` read its fields, and reject impossible values."""
 
     __slots__ = ("location",)
 
     location: Location
-    """The header in its file; set by whoever reads it."""
+    """The header's location, for errors; set by the caller of `parse`."""
 
     def required(self, field: str) -> int:
-        """An integer field that has to be there and be at least 0. Raises CorruptFile."""
+        """Return a required integer field, which must be at least 0. Raises CorruptFile."""
         value: int = getattr(self, field)
         return value if value >= 0 else self._walked().required_int(field)
 

@@ -1,8 +1,8 @@
 """A page's decompressed bytes: all at once for small pages, in windows for large ones.
 
-A page may have 2 GiB, and 32 KiB of a file may say that it has. So the bytes of a large one are never there
-together: whoever reads them takes a window, uses what it can of it, and asks for the next. A value section of
-several parts that are needed side by side (lengths, and the bytes that they are of) is opened several times.
+A page may have 2 GiB, or 32 KiB of a file may claim it. Large pages are therefore never loaded as a whole: a reader
+loads a window, consumes what it can, and loads the next one. If several parts of a value section are read together
+(lengths, and the bytes that they describe), the section is opened several times.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Feed:
     __slots__ = ("_base", "_stop", "_windows", "data", "final", "position")
 
     def __init__(self, windows: Iterator[Buffer] | None, stop: Stop, data: Buffer = b"", position: int = 0) -> None:
-        """Without `windows` the data is all that there is."""
+        """Without `windows`, `data` is the whole body."""
         self._windows = windows
         self._stop = stop
         self._base = 0
@@ -153,7 +153,7 @@ class LargeBody:
 
 
 def raw_windows(page: Packed) -> Iterator[bytes]:
-    """The compressed bytes as they lie in the file."""
+    """Yield the compressed bytes as stored in the file."""
     for at in range(page.offset, page.offset + page.packed, _WINDOW):
         yield page.source.read_at(at, min(_WINDOW, page.offset + page.packed - at))
 

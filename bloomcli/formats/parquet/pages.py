@@ -1,9 +1,8 @@
-"""A column chunk's pages, one after the other: header, levels skipped, the values' bytes.
+"""Reads a column chunk's pages in order: parses the header, skips the levels and returns the bytes of the values.
 
-Filters hash values in PLAIN encoding, and a PLAIN page holds just that, nulls left out. So no column
-is assembled here: a page is decompressed (codecs), its levels are counted to know how many
-values are not null, and what is left goes to the kernels. Logical types, nesting and the engine's own
-schema hints can't come between the file's bytes and the hash.
+Filters hash values in PLAIN encoding, and a PLAIN page contains exactly these bytes, without nulls. This module
+therefore assembles no columns: it decompresses a page (codecs), counts the non-null values by their levels, and
+passes the remaining bytes to the kernels. Logical types, nesting and schema hints of engines don't affect the hashes.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ WINDOW: Final = 1 << 20
 HEADER_WINDOW: Final = 512
 
 MOST_GROWTH: Final = 1100
-"""GZIP makes 1032 bytes of one at most, SNAPPY 22, LZ4 255. ZSTD and BROTLI can do more, but a page that
-claims it has to fit in what the chunk's metadata says: only then is room made for it."""
+"""GZIP expands a byte to at most 1032 bytes, SNAPPY to 22, LZ4 to 255. ZSTD and BROTLI can exceed this, but such a
+page is decompressed only if the chunk's metadata allow its size."""
 
 
 class Page(NamedTuple):
@@ -37,20 +36,20 @@ class Page(NamedTuple):
     dictionary: bool
     encoding: str
     num_values: int
-    """Values the page stands for, nulls included."""
+    """Number of values, including nulls."""
     non_null: int
     """Values that are not null."""
     body: AnyBody | None
-    """The uncompressed value section from `start` on; None for a page that was passed over."""
+    """The uncompressed value section starts at `start`; None for a page that was skipped."""
     start: int
     location: Location
-    """Names the page; its base is the file offset of the page's header."""
+    """The page, for errors; its base is the file offset of the page's header."""
     end: int
     """File offset behind the page."""
 
 
 class ChunkReader:
-    """Sequential, windowed reads within one column chunk: never past the data's end, never all at once."""
+    """Reads one column chunk sequentially, in windows; never past the end of the file's data."""
 
     def __init__(
         self, source: Source, chunk: ColumnChunk, data_end: int, window: int = WINDOW, stop: Stop | None = None
@@ -76,7 +75,7 @@ class ChunkReader:
             )
 
     def fault(self, reason: str, at: int | None = None) -> CorruptFile:
-        """An error about this chunk's bytes."""
+        """Return an error about this chunk's bytes."""
         return CorruptFile(
             reason,
             path=self.source.path,
@@ -86,13 +85,13 @@ class ChunkReader:
         )
 
     def peek(self, size: int) -> memoryview:
-        """Up to `size` bytes from the position on; fewer at the data's end."""
+        """Return up to `size` bytes at the position; fewer at the end of the data."""
         size = min(size, self.end - self.position)
         skip = self._skip(size)
         return memoryview(self._window)[skip : skip + size]
 
     def _skip(self, size: int) -> int:
-        """Where the position is in the window, once that has `size` bytes from there on."""
+        """Load at least `size` bytes from the position, and return the position's index in the window."""
         skip = self.position - self._base
         if skip < 0 or len(self._window) - skip < size:
             remaining = self.chunk.data_offset + self.chunk.compressed_bytes - self.position
@@ -103,7 +102,7 @@ class ChunkReader:
         return skip
 
     def header(self) -> PageHeader:
-        """The page header at the position; larger windows are tried where statistics make it long."""
+        """Return the page header at the position. Retries with larger windows: statistics can make it long."""
         location = Location(self.source.path, self.position, self.field)
         there = self._base + len(self._window) - self.position
         size = min(there, HEADER_WINDOW) if self._base <= self.position and there > 0 else HEADER_WINDOW
@@ -121,12 +120,12 @@ class ChunkReader:
                 return header
 
     def room(self, size: int) -> None:
-        """Refuse a page that runs past the file's data."""
+        """Raise CorruptFile for a page that runs past the file's data."""
         if size > self.end - self.position:
             raise self.fault(f"a page of {size} bytes runs past the file's data")
 
     def take(self, size: int) -> memoryview:
-        """Exactly `size` bytes, and on past them."""
+        """Return exactly `size` bytes, and advance past them."""
         self.room(size)
         data = self.peek(size)
         self.position += size
@@ -142,10 +141,10 @@ def read_pages(
     stop: Stop | None = None,
     window: int = WINDOW,
 ) -> Iterator[Page]:
-    """The chunk's dictionary page, if any, and data pages, until all its values were seen.
+    """Yield the chunk's dictionary page, if any, and its data pages.
 
-    Data pages whose encoding is `passed` come without their values, and only their headers are read. The first read
-    is of `window` bytes.
+    Of data pages whose encoding is `passed`, only the headers are read; they have no values. The first read has
+    `window` bytes.
     """
     if chunk.encrypted:
         raise UnsupportedError(
@@ -174,7 +173,7 @@ def read_pages(
 
 
 class _Raw(NamedTuple):
-    """A page as it lies in the file."""
+    """A page as stored in the file."""
 
     reader: ChunkReader
     location: Location
@@ -182,12 +181,12 @@ class _Raw(NamedTuple):
     """File offset behind the header."""
     packed: int
     size: int
-    """Once it is decompressed."""
+    """Decompressed bytes."""
     data: memoryview | None
-    """The compressed bytes, where they are few."""
+    """The compressed bytes; None for large pages."""
 
     def body(self, skip: int = 0, *, compressed: bool = True) -> AnyBody:
-        """What the bytes behind the first `skip` are once they are decompressed."""
+        """Return the decompressed bytes after the first `skip`."""
         codec = self.reader.chunk.codec if compressed and self.packed > skip else "UNCOMPRESSED"
         size = self.size - skip
         if codec != "UNCOMPRESSED":
@@ -219,7 +218,7 @@ class _Raw(NamedTuple):
             raise self.location.fault(f"a page of {size} bytes can't be in {packed} compressed ones", 0)
 
     def head(self, size: int) -> AnyBody:
-        """The first bytes, which aren't compressed."""
+        """Return the first bytes, which aren't compressed."""
         if self.data is None:
             packed = Packed(self.reader.source, self.offset, size, "UNCOMPRESSED", size)
             return LargeBody(packed, self.location, self.reader.stop)
@@ -318,7 +317,7 @@ def _data_page_v2(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, i
 
 
 def _count(feed: Feed, size: int, count: int, highest: int, location: Location) -> int:
-    """How many of the levels, which take `size` bytes from the feed's position on, are the highest."""
+    """Return how many levels have the highest value. They take `size` bytes from the feed's position."""
     levels = kernels.Levels(count, highest)
     end = feed.at + size
     try:

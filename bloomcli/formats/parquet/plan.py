@@ -72,7 +72,7 @@ class AddPlan(Change):
         found = extension.of_footer(filters.footer)
         if found is not None and self.chunks:
             self.remarks = (
-                f"the footer has {found.text}, such as FlatBuffers metadata: whoever reads that in place of the "
+                f"the footer has {found.text}, such as FlatBuffers metadata: a reader that uses it in place of the "
                 "footer doesn't see the new filters",
             )
         self.variant = rule.choice("variant") or CURRENT
@@ -241,7 +241,7 @@ class AddPlan(Change):
             stop=self._stop,
         ):
             if bits is None:
-                # a dictionary that stands for the whole chunk bounds the filter better than the row count
+                # if all pages use the dictionary, its size is a better bound than the row count
                 only = chunk.only_dictionary_encoded and self.rule.ndv is None
                 bound = self._bytes_for(page.count << normal_forms) if only else self._upper_bound(chunk)
                 bits = self._filters.empty(size or bound)
@@ -265,7 +265,7 @@ class AddPlan(Change):
 def _refuse(filters: Filters, columns: Sequence[Column]) -> None:
     """Raise if the footer is signed or a column can't have a filter."""
     path = filters.source.path
-    refuse_signed(filters.footer)  # before what is wrong with single columns: none of them can have a filter
+    refuse_signed(filters.footer)  # before checks of single columns: with a signature, no column can have a filter
     for column in columns:
         if (reason := unfilterable(column)) is not None:
             raise UsageError(f"column {column.path} is {reason}", path=path, hint="leave it out of --columns")
@@ -305,10 +305,10 @@ def _chosen(
 
 
 def _dictionaries_hold_values_only(footer: Footer) -> bool:
-    """Whether every entry of a dictionary is a value of its chunk, so that data pages need not tell.
+    """Whether every entry of a dictionary is a value of its chunk; if so, the data pages need not be read.
 
-    parquet-java adds an entry as a value is written. Arrow and DuckDB write dictionaries that an array or
-    a type has, of which a row group may have few; of other writers it isn't known.
+    parquet-java adds an entry when it writes a value. Arrow and DuckDB write the dictionary of an array or a type,
+    and a row group may have few of its values. Other writers are unknown.
     """
     return (footer.created_by or "").startswith("parquet-mr ")
 

@@ -1,4 +1,4 @@
-"""What the plans of changes to a Parquet file share: the splice, and the check of the finished file.
+"""The base of plans of changes to Parquet files: splices the footer, and checks the finished file.
 
 The footer alone determines which bytes of the original the new file keeps, so that they are copied while other
 threads decode columns. Filters come after the body, in row-group, then schema order. Of a filter that was written,
@@ -81,7 +81,7 @@ class Change(Carried):
             yield bits.bitset
 
     def finish(self, changes: Iterable[FilterChange], decoded: int, remarks: tuple[str, ...] = ()) -> Pieces:
-        """What follows the filters: the patched footer, which is checked first."""
+        """Yield the patched footer, after checking it."""
         footer, new = self.filters.footer, self._new
         sizes = {key: written.bytes for key, written in new.items()}
         plan = splice.plan(footer, sizes, self.gone, self.lengths, write_lengths=self.variant == CURRENT)

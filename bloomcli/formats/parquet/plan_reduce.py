@@ -49,7 +49,7 @@ class FoldPlan(Change):
         for key in filters.filter_keys(columns):
             chunk = footer.chunk(key)
             loaded = filters.load(chunk)
-            # a filter of the 2018 drafts stays as it is: it has to be replaced, not folded
+            # a filter of the 2018 drafts isn't folded: it has to be replaced
             foldable = not loaded.header.draft
             changes.append(folding.fold(key, loaded.bits, chunk.row_group, chunk.column.path, foldable=foldable))
             del loaded  # the next one may be as large

@@ -70,7 +70,7 @@ def _varint(value: int) -> bytes:
 
 
 class Span(NamedTuple):
-    """Where a field lies, relative to the walked buffer."""
+    """The location of a field, relative to the walked buffer."""
 
     kind: int
     header: int
@@ -117,7 +117,7 @@ class Struct:
             raise location.fault(error.reason, error.offset) from None
 
     def span(self, field: str) -> Span | None:
-        """Where a field lies; None when it isn't there."""
+        """Return the location of a field; None if the field is absent."""
         found = self.spans.get(field_ids(self.name)[field])
         return None if found is None else Span(*found)
 
@@ -179,7 +179,7 @@ class Struct:
         return None if span is None else int.from_bytes(self.data[span.start : span.end], "little", signed=True)
 
     def member(self) -> str | None:
-        """Of a union: the first member of the IDL that is set; None where none is, or one newer than the IDL."""
+        """Return the first known member of a union that is set; None if none is set, or only newer ones."""
         return next((name for name in field_ids(self.name) if self._has_struct(name)), None)
 
     def _has_struct(self, field: str) -> bool:

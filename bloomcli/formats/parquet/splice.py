@@ -3,7 +3,7 @@
     original:   body                       | footer | length | PAR1
     with add:   body | filters             | footer'| length | PAR1
 
-The body is copied as it is. The footer is patched on its own bytes: the compact protocol is walked, and
+The body is copied unchanged. The footer's bytes are patched: the compact protocol is walked, and
 only fields 14 and 15 (bloom_filter_offset, bloom_filter_length) of the chosen ColumnMetaData are put in,
 replaced or taken out; a following field's header is re-based, since compact headers carry the distance to
 the field before. Whatever else the footer holds, known to our IDL or not, stays as it was, byte for byte.
@@ -45,14 +45,14 @@ class Splice(NamedTuple):
     """The layout of the new file: ranges of the old body, then new filters, then the footer and its tail."""
 
     keep: tuple[tuple[int, int], ...]
-    """(offset, length) of what is copied from the original, in order."""
+    """(offset, length) of the ranges that are copied from the original, in order."""
     filter_bytes: int
     """Headers and bitsets of the new filters, written behind the copied ranges."""
     footer: bytes
     unreclaimed: int
     """Bytes of filters that are no longer used but could not be cut out."""
     offsets: dict[ChunkKey, int]
-    """Where each new filter starts in the new file."""
+    """The offset of each new filter in the new file."""
 
     @property
     def tail(self) -> bytes:

@@ -101,7 +101,7 @@ def parse_header(data: bytes, location: Location) -> FilterHeader:
 
 
 def is_usual(raw: bytes) -> bool:
-    """Whether a header of today's variant is encoded as every writer does it, apart from newer fields."""
+    """Whether a header of the current variant is encoded as all writers encode it, except for newer fields."""
     return _NEWER.fullmatch(raw) is not None
 
 

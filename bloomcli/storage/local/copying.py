@@ -35,8 +35,8 @@ BLOCK: Final = 4096
 
 _DIRECT_ON: Final = ("ext4",)
 _NO_DIRECT: Final = (errno.EINVAL, errno.EFAULT, errno.ENOMEM, errno.EOPNOTSUPP)
-"""The range is copied in another way, which reports what is wrong: EFAULT is a source that can't be read, or became
-shorter."""
+"""After these errors, the range is copied in another way, which reports the cause: EFAULT is a source that can't be
+read, or that was truncated."""
 
 _NO_COPY_RANGE: Final = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
 _MOUNTS: Final = Path("/proc/self/mountinfo")

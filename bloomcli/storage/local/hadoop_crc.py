@@ -1,8 +1,8 @@
 """Hadoop's checksum files: `.NAME.crc` has the checksums of NAME in the same directory.
 
 Layout (hadoop-common, ChecksumFileSystem): "crc\\0", u32 BE bytes per checksum, then a u32 BE checksum of each chunk
-of that many bytes, the last of which may be shorter. CRC32, which is what Hadoop's local file system reads, or
-CRC32C, which the first checksum tells. A file that doesn't begin so is no checksum file; Hadoop ignores it too.
+of that many bytes; the last chunk may be shorter. The checksums are CRC32, which Hadoop's local file system reads, or
+CRC32C; the first one shows which. A file that doesn't begin like this isn't a checksum file; Hadoop ignores it too.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def verified(source: LocalSource) -> Checksums | None:
 
 
 def fits(source: LocalSource, data: bytes) -> bool:
-    """Whether a checksum file's content has the checksums of this file as it is now."""
+    """Whether a checksum file's content matches the current content of this file."""
     known = parse(data, _start(source))
     return (
         known is not None

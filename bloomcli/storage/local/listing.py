@@ -1,4 +1,4 @@
-"""From a path, directory or pattern of this machine to the files that are meant.
+"""Resolves a path, directory or pattern of this machine to files.
 
 In a directory, names that start with ``.`` or ``_`` are left out (``_SUCCESS``, checksums, temporary files),
 as Spark and Hive do; a Hive partition such as ``_p=1`` is not such a name. What is named is always taken.
@@ -43,7 +43,7 @@ def files(path: str) -> Iterator[Listed]:
 
 
 def _matched(match: str, base: Path) -> Iterator[Listed]:
-    """What a pattern matched, and what is below it."""
+    """Yield a match of a pattern, and the files below it."""
     try:
         directory = is_directory(match)
     except UnreadableError as error:

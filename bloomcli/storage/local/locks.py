@@ -61,8 +61,8 @@ def lock(fd: int) -> bool:
 class Holding:
     """Holds the lock of the file that has a name, where there is one and its file system has locks.
 
-    If another file gets the name during the wait, that file's lock is waited for next: a file may be replaced by
-    whoever holds its lock while it has the name.
+    If another file gets the name during the wait, the lock of that file is taken next: only the holder of the lock of
+    the file with this name may replace it.
 
     Args:
         path: the name.
@@ -88,7 +88,10 @@ class Holding:
         """
         deadline = time.monotonic() + WAIT_SECONDS
         try:
-            for access in (os.O_RDONLY, os.O_RDWR):  # some network file systems lock only what is open for writing
+            for access in (
+                os.O_RDONLY,
+                os.O_RDWR,
+            ):  # some network file systems lock only files that are open for writing
                 while self._open(access) and _wait(self._fd, deadline):
                     if _has_name(self._fd, self._path) or time.monotonic() > deadline:
                         return self

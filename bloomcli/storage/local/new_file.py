@@ -29,7 +29,7 @@ class NewFile:
         self._fd = fd
         self.position = 0
         self._placed_end = 0
-        """Where the bytes end that `write_at` wrote."""
+        """The end of the bytes that `write_at` wrote."""
         self._flusher: Threads | None = None
         self._flush: Future[None] | None = None
         self._flushed = 0

@@ -23,11 +23,11 @@ _SEPARATORS: Final = tuple(filter(None, (os.sep, os.altsep)))
 
 
 def local_path(path: str) -> str:
-    """A ``file:`` URI of this machine as a path, anything else as it is.
+    """Return a ``file:`` URI of this machine as a path, anything else unchanged.
 
-    As in Hadoop's ``Path``, what follows the scheme is the path as it is: ``#`` and ``?`` are part of it, and so
-    is ``%3A``, which Spark writes into the names of partitions. Only where there is no such path, but a decoded one,
-    as other programs write URIs, that one is meant.
+    As in Hadoop's ``Path``, everything after the scheme is the path: ``#`` and ``?`` are part of it, and so is
+    ``%3A``, which Spark writes into the names of partitions. If there is no such path, but the decoded one exists,
+    the decoded one is returned, because other programs encode URIs.
     """
     if not path.startswith("file:"):
         return path

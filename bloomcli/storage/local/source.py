@@ -47,7 +47,7 @@ class LocalSource(Source):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """As it was when the file was opened."""
+        """The state of the file when it was opened."""
         return self._fingerprint
 
     def fileno(self) -> int:

@@ -48,7 +48,7 @@ class LocalStore(Store):
         return is_directory(local) or paths.is_pattern(local)
 
     def spelling(self) -> Callable[[str], str]:
-        """A function that follows links to directories, each of which is looked up once."""
+        """Return a function that follows links to directories; it looks up each link once."""
         return paths.spelling()
 
     def normal(self, path: str) -> str:
@@ -59,7 +59,7 @@ class LocalStore(Store):
         """Any file may be changed, as far as the store goes."""
 
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
-        """Those above the path as it is named, above what it leads to, and above each link on the way."""
+        """Yield the directories above the named path, above the link's target, and above each link between them."""
         for name in paths.names_of(Path(path)):
             yield from map(str, list(name.parents)[:levels])
 

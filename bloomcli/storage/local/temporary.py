@@ -40,7 +40,7 @@ class Temporary:
     """
 
     fd = -1
-    """Its descriptor, once it is open."""
+    """The file's descriptor; -1 before it is opened."""
 
     _made = False
     _kept = False
@@ -117,7 +117,7 @@ class Temporary:
             alone: whether no other process has its lock.
 
         Raises:
-            SourceChanged: it hasn't, or it changed. The file that has the name stays as it is.
+            SourceChanged: it hasn't, or it changed. The file that has the name is unchanged.
             WriteError: this needs the lock here, and another process has it.
             OSError: the system refused.
         """
@@ -262,7 +262,7 @@ def _sweep(path: Path) -> bool:
     except PermissionError:
         if not exchanged:
             raise
-        fd = os.open(path, os.O_RDONLY | _SWEEPING)  # another user's file, of which a killed run took the name
+        fd = os.open(path, os.O_RDONLY | _SWEEPING)  # another user's file, whose name a killed run took
     try:
         if not lock(fd):
             return False

@@ -61,7 +61,7 @@ def write_error(target: Path, error: OSError, *, placed: bool | None = False) ->
 
     Args:
         target: the file to write.
-        error: what the system said.
+        error: the system's error.
         placed: whether the new file has its final name; None if the system can't tell.
     """
     why = reason(error)

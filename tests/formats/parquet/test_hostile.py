@@ -139,7 +139,7 @@ def test_a_page_that_does_not_fit_its_checksum_gets_no_filter(tmp_path: Path) ->
         data = bytearray(path.read_bytes())
         data[data.index(b"value 77") + 7] ^= 1
         path.write_bytes(data)
-        with pytest.raises(CorruptFile, match="don't fit the checksum") as caught:
+        with pytest.raises(CorruptFile, match="don't match the checksum") as caught:
             bloomcli.add(path, ["c"], output=tmp_path / "out")
         assert (caught.value.offset, caught.value.field) == (4, "row_groups[0].columns[0]")
         assert list(tmp_path.iterdir()) == [path]

@@ -140,6 +140,6 @@ def test_room_for_the_hashes_is_checked() -> None:
         (bytes(24), 2, bytearray(31)),
         (bytes(12), -1, bytearray()),
     ):
-        with pytest.raises(ValueError, match="fewer intervals than asked for"):
+        with pytest.raises(ValueError, match="fewer intervals than requested"):
             kernels.hash_normal_intervals(values, count, out)
     assert kernels.hash_normal_intervals(b"", 0, bytearray()) == 0
