@@ -44,7 +44,7 @@ Examples:
     "columns that can't have a filter.",
     required=True,
 )
-@options.exclude_option("Leaf columns to leave out, whatever --columns says.")
+@options.exclude_option("Leaf columns to leave out, even if --columns names them.")
 @options.target_options
 @options.fpp_option(
     "False-positive rate that each filter has to meet, measured on its bits.  [default: 0.01]", default=None

@@ -193,7 +193,7 @@ target_options = bundle(
     ),
     click.option("--in-place", is_flag=True, help="Replace the file itself, atomically."),
     click.option("--force", is_flag=True, help="Replace files even in a table whose log records their size."),
-    click.option("--overwrite", is_flag=True, help="Let --output replace whatever file exists."),
+    click.option("--overwrite", is_flag=True, help="Let --output replace an existing file."),
     click.option("-n", "--dry-run", is_flag=True, help="Write nothing; say what would be done."),
 )
 """The target of a changed file: ``--output``, ``--in-place``, ``--force``, ``--overwrite``, ``--dry-run``."""

@@ -90,5 +90,5 @@ def _is_data(path: str) -> bool:
     try:
         with open_source(os.path.realpath(path)) as source:
             return source.read_at(0, min(source.size, len(_CHECKSUMS))) == _CHECKSUMS or has_magic(source)
-    except (UnreadableError, ValueError):  # what can't be read, the write will tell
+    except (UnreadableError, ValueError):  # the write will report an unreadable file
         return False

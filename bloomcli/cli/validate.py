@@ -32,7 +32,7 @@ Examples:
 )
 @options.files_argument
 @options.columns_option("Check the filters of these leaf columns only; globs are allowed.")
-@options.exclude_option("Say nothing of these leaf columns, whatever else names them.")
+@options.exclude_option("Report nothing for these leaf columns, even if another option names them.")
 @gate_options
 @options.format_option(*FORMS)
 @dataset_options

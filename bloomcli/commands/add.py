@@ -159,7 +159,7 @@ def add(
         path: a local file.
         columns: one or several leaf paths or globs. Globs leave out columns that can't have a filter: the report
             names them.
-        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
+        exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
         output: the file to write; or
         in_place: replace the file itself, atomically.
         force: replace it even within a Delta, Iceberg or Hudi table, whose log records the file's size.

@@ -139,7 +139,7 @@ class _Output(Enum):
     STALE = auto()
     """A file of the same format, but not that one."""
     OTHER = auto()
-    """Nothing, or something that no request made."""
+    """Nothing, or a file that no request wrote."""
 
 
 def _state(store: Store, file: FilterFile, request: ChangeRequest, output: str) -> _Output:

@@ -34,7 +34,7 @@ def select(
         columns: the columns to choose from.
         names: paths and globs.
         path: the file's, for errors.
-        exclude: paths and globs of columns to leave out, whatever `names` says.
+        exclude: paths and globs of columns to leave out, even if `names` includes them.
         why_not: gives the reason why a column can't have a filter; called for columns that only a glob matches.
 
     Raises:

@@ -99,7 +99,7 @@ def shortfall(
 
 
 def _unfit(found: FilterFacts, rule: SizeRule) -> str | None:
-    """Why a filter doesn't meet the rule, whatever its rate."""
+    """Return why a filter doesn't meet the rule, apart from its rate; None if it does."""
     if found.problem is not None:
         return f"it can't be read ({found.problem})"
     chosen = recorded_choices(rule.options)

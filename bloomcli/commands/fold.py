@@ -73,7 +73,7 @@ def fold(
         path: a local file.
         fpp: false-positive rate to keep to, between 0 and 1.
         columns: one or several leaf paths or globs; none means all.
-        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
+        exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
         max_bytes: fold further down to this many bytes even where that misses `fpp`.
         output, in_place, force, overwrite, dry_run, progress: as for `add`.
 

@@ -47,7 +47,7 @@ def inspect(
     Args:
         path: the file, local or a URI.
         columns: one or several leaf paths or globs; none means all.
-        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
+        exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
 
     Raises:
         UnreadableError: the file can't be read, or isn't what it claims to be.

@@ -55,7 +55,7 @@ def remove(
     Args:
         path: a local file.
         columns: one or several leaf paths or globs; none means all.
-        exclude: one or several leaf paths or globs of columns to leave out, whatever `columns` says.
+        exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
         output, in_place, force, overwrite, dry_run, progress: as for `add`.
 
     Raises:

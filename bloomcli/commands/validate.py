@@ -122,7 +122,7 @@ def validate(
     Args:
         path: the file, local or a URI.
         columns: one or several leaf paths or globs whose filters are checked; none means all.
-        exclude: one or several leaf paths or globs of columns that get no findings, whatever else names them.
+        exclude: one or several leaf paths or globs of columns that get no findings, even if others name them.
         require: one or several leaf paths or globs that must have a filter in every row group that has values.
         max_fpp: highest measured false-positive rate accepted, between 0 and 1.
         max_oversize: how many times as large as its values need a filter may be, at least 1.

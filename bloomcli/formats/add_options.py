@@ -49,7 +49,7 @@ def refuse_foreign(values: OptionValues, file_format: str, path: str) -> None:
 
 
 def for_old_readers(values: OptionValues) -> bool:
-    """Whether a choice says by itself who reads the files: readers of a format's old form."""
+    """Whether a choice implies the readers of the files: those of a format's old form."""
     return any(value in option.old_readers for name, value in values.items() for _, option in _owners(name))
 
 

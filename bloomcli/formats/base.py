@@ -110,11 +110,11 @@ class Spread(NamedTuple):
 
 
 Tick = Callable[[int], None]
-"""Called with a number of bytes that were just done."""
+"""Called with the number of bytes processed since the last call."""
 
 
 class Plan(Protocol):
-    """A change to a file that was planned from its metadata alone. Carried out once, by reading its pieces."""
+    """A change to a file, planned from its metadata alone. It is executed once, by reading its pieces."""
 
     estimate: tuple[FilterChange, ...]
     """The planned changes; sizes are upper bounds."""

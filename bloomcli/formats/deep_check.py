@@ -109,7 +109,7 @@ def _windows(*filters: Bits) -> Iterator[list[int]]:
 def side_by_side(
     work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick, stop: Stop | None = None
 ) -> Iterator[DeepCheck]:
-    """Run pieces of work in `threads` threads, and yield their findings in order, each with the bytes that it read.
+    """Run pieces of work in `threads` threads, and yield their findings in order. Each piece comes with its bytes.
 
     `stop` is set where the caller ends early: running work has to look at it.
     """

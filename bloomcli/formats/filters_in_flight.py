@@ -39,7 +39,7 @@ class Ahead(Generic[T]):
         jobs: what to build.
         threads: how many at once, at most.
         held: bytes that a result takes until it is written.
-        most: jobs that are begun or wait for a thread, whatever memory they take.
+        most: maximum number of started and waiting jobs, regardless of their memory.
         ceiling: bytes in all; a job that needs more than that is built alone.
     """
 

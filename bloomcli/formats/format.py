@@ -69,7 +69,7 @@ class Format:
     """For a format without magic bytes: the function that says of a `Source` whether it is of this format,
     ``package.module:name``. It is called for files that no magic recognises."""
     suffixes: tuple[str, ...] = ()
-    """Endings of file names, in lower case, each with its dot. They say what a file is meant to be: which format it
+    """Endings of file names, in lower case, each with its dot. They show the expected format: which format it
     has, its bytes decide."""
     writers: tuple[str, ...] = ()
     """Modules that changing a file imports: processes that are about to be forked import them once."""

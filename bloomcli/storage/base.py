@@ -191,7 +191,7 @@ class Listed(NamedTuple):
 
 
 def unlisted(path: str, problem: BloomError) -> Listed:
-    """The row of what can't be listed."""
+    """The row of a path that can't be listed."""
     return Listed(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
 
 
@@ -203,7 +203,7 @@ class Store(ABC):
         """Open a file for reading.
 
         Raises:
-            UnreadableError: it isn't there, isn't a file, or may not be read.
+            UnreadableError: it doesn't exist, isn't a file, or may not be read.
             UnsupportedError: the store can't be read here.
         """
 
@@ -220,7 +220,7 @@ class Store(ABC):
     def list(self, path: str) -> Iterator[Listed]:
         """The files that a path means: the file itself, those below a directory, those that match a pattern.
 
-        In a directory, hidden names are left out. A file that is named is listed even if it isn't there.
+        Skips hidden names in directories. Lists a named file even if it doesn't exist.
 
         Raises:
             UnreadableError: a pattern matches no file.

@@ -27,7 +27,7 @@ def open_source(path: str | os.PathLike[str]) -> Source:
     """Open a local path, a ``file:`` URI or a URI of another scheme for reading.
 
     Raises:
-        UnreadableError: it isn't there, isn't a regular file, or may not be read.
+        UnreadableError: it doesn't exist, isn't a regular file, or may not be read.
         UnsupportedError: nothing here can read URIs of that kind.
     """
     return store_of(path).open(os.fspath(path))

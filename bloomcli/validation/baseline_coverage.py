@@ -19,7 +19,7 @@ class Coverage:
     columns: tuple[str, ...] = ()
     """Columns whose filters were checked; none means all."""
     exclude: tuple[str, ...] = ()
-    """Columns that get no findings, whatever else names them."""
+    """Columns that get no findings, even if another option names them."""
     require: tuple[str, ...] = ()
     """Columns that must have filters, in addition to the policy's."""
     values: bool

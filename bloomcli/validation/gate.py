@@ -53,7 +53,7 @@ class GateRequest:
         return Sample(seed=self.options.seed, files=files, row_groups=row_groups)
 
     def choose(self, listed: Sequence[Listed]) -> ChosenFiles:
-        """The files to look at; none where each was named by itself and the policy excludes it.
+        """Return the files to check; none if the policy excludes every named file.
 
         Raises:
             UsageError: there are no files, or the policy excludes all that were found.
@@ -170,7 +170,7 @@ def _is_known(path: str) -> bool:
             open_file(source)
     except UnknownFormat:
         return False
-    except Exception:  # noqa: BLE001  whatever is wrong with the file, its row says it later
+    except Exception:  # noqa: BLE001  the file's row reports its fault later
         return True
     return True
 

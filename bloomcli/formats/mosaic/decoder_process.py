@@ -122,4 +122,4 @@ def main() -> None:
         try:
             serve(taken, given)
         except BrokenPipeError:
-            os._exit(0)  # nobody listens any more: closing would fail likewise
+            os._exit(0)  # no reader is left: closing would also fail

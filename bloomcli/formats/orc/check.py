@@ -185,7 +185,7 @@ def deep(
 def _jobs(
     filters: Filters, streams: StripeFooter, columns: set[int] | None, stop: Stop
 ) -> Iterator[Job[tuple[Sequence[DeepCheck], int]]]:
-    """Each column of a stripe by itself, with the bytes that are read of it."""
+    """Yield the columns of a stripe one by one, with the bytes to read."""
     from bloomcli.formats.filters_in_flight import Job
 
     by_column: dict[int, list[Location]] = {}

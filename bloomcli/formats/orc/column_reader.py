@@ -191,7 +191,7 @@ class Rows:
         self._stripe = stripe.stripe
         self._stop = stop
         self._seen = [0] * (len(self._levels) + 2)
-        """Return the counts so far: of each ancestor, of the column with nulls, and of the column without nulls."""
+        """The counts so far: of each ancestor, of the column with nulls, and of the column without nulls."""
 
     def values(self, rows: int) -> Iterator[int]:
         """The number of values in the next rows, in batches. Raises UnsupportedError."""

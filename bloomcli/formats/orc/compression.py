@@ -192,7 +192,7 @@ class Unpacker:
         self._unpack: Callable[[bytes | memoryview], bytes] | None = None
 
     def block(self, chunk: bytes | memoryview, offset: int, field: str) -> bytes:
-        """A chunk's bytes. Nothing makes room for more than the block size, whatever the chunk says.
+        """Decompress a chunk. Allocates at most the block size, regardless of the chunk's header.
 
         Raises CorruptFile, UnsupportedError.
         """

@@ -33,7 +33,7 @@ class ShownValues:
         self._values = _values(Streams(source, footer, stripe, orc, stop), orc)
 
     def texts(self, count: int) -> Callable[[int], str]:
-        """Return functions that give the text of each of the next `count` values."""
+        """Read the next `count` values. Returns a function that gives the text of a value by its number."""
         values = self._values(count)
         return lambda index: text_of(values[index], self._orc)
 

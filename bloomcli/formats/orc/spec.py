@@ -20,7 +20,7 @@ from bloomcli.storage.os_errors import read_file
 MAGIC: Final = b"ORC"
 PACKAGE: Final = "bloomcli.orc"
 POSTSCRIPT_MAX_BYTES: Final = 255
-"""The file's last byte is the length of the postscript."""
+"""The postscript's length is stored in one byte, the file's last."""
 
 VERSIONS: Final = ((0, 11), (0, 12))
 """File versions that released writers write; a later one may mean something else by the same bytes."""

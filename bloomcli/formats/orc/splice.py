@@ -114,7 +114,7 @@ def _set_encodings(message: Any, gone: set[int], written: set[int]) -> None:
     """bloomEncoding is there for exactly the columns that have a BLOOM_FILTER_UTF8 stream of ours, or had one."""
     left = {s.column for s in message.streams if spec.name_of("StreamKind", s.kind) in KINDS}
     for column in gone - left:
-        if column < len(message.columns):  # a stream may be of a column that isn't there
+        if column < len(message.columns):  # a stream may name a column that doesn't exist
             message.columns[column].ClearField("bloom_encoding")
     for column in written:
         message.columns[column].bloom_encoding = BLOOM_ENCODING

@@ -20,7 +20,7 @@ from bloomcli.formats.orc.footer import Stream, Stripe
 from bloomcli.storage.base import Source
 
 _PLAIN_CHUNK: Final = 256 << 10
-"""Bytes at hand at a time where nothing is compressed: they stay in the processor's cache."""
+"""Bytes loaded at a time from uncompressed streams: they fit in the processor's cache."""
 
 _MOST_OF_A_RUN: Final = {8: 512, 1: 130}
 """Values of the longest run, by their width: as many may be decoded beyond the requested ones, and one more."""
@@ -30,9 +30,9 @@ Decode = Callable[[bytes, int, bytearray, int, int], tuple[int, int]]
 
 
 class ByteStream:
-    """The bytes of one stream; those at hand are ``data[at:]``.
+    """The bytes of one stream; the loaded ones are ``data[at:]``.
 
-    A stream that isn't there has none: writers leave out those that would be empty.
+    A missing stream is empty: writers omit empty streams.
     """
 
     def __init__(self, source: Source, codec: Codec, stripe: Stripe, stream: Stream | None, stop: Stop) -> None:

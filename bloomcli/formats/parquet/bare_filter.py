@@ -27,7 +27,7 @@ _COLUMN = Column(path="(filter)", index=0, physical="BYTE_ARRAY")
 
 
 def is_bare(source: Source) -> bool:
-    """Whether the file is a filter header, of whatever variant, and exactly its bitset."""
+    """Whether the file consists of a filter header of any variant and exactly its bitset."""
     if not limits.FILTER_MIN_BYTES < source.size <= limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
         return False
     head = source.read_at(0, min(source.size, parquet_limits.FILTER_HEADER_MAX_BYTES))
@@ -127,7 +127,7 @@ class BareFilter(FilterFile):
         )
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Yield the faults that the header alone shows."""
+        """Yield the filter, and the faults that its header shows."""
         yield from self.facts(columns)
         wrong = [] if self._unknown is None else [self._unknown]
         if self.header.draft:
@@ -159,9 +159,9 @@ class BareFilter(FilterFile):
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Raises UnsupportedError."""
         del columns, rule
-        raise self._alone("no data beside it")
+        raise self._alone("no data")
 
     def _alone(self, what: str) -> UnsupportedError:
         return UnsupportedError(
-            f"a bare filter: there are {what}", path=self.source.path, hint="give the Parquet file itself"
+            f"a bare filter: the file has {what}", path=self.source.path, hint="give the Parquet file itself"
         )

@@ -270,7 +270,7 @@ def _deep_one(work: _Chunk) -> tuple[DeepCheck]:
 
 
 def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
-    """Of two values the statistics say which are there; no page is read."""
+    """Return which of the two values are present, by the statistics; reads no page."""
     finding = partial(
         Finding,
         row_group=chunk.row_group,
@@ -311,7 +311,7 @@ def _normal_forms(work: _Chunk) -> bytes:
 
 
 def without_normal_forms(filters: Filters, column: Column) -> Iterator[int]:
-    """Row groups whose filter lacks the normal form of an interval that is there."""
+    """Yield the row groups whose filter lacks the normal form of a stored interval."""
     for chunk, loaded in _readable(filters, {column.index}, None):
         hashes = _normal_forms(_Chunk(filters, chunk, loaded, Stop()))
         count = len(hashes) // 8

@@ -89,7 +89,7 @@ class _Raw(io.RawIOBase):
         return True
 
     def readinto(self, into: Any) -> int:
-        """The bytes that are available at once."""
+        """Read the bytes that are available."""
         if not self._rest:
             self._rest = next(self._parts, b"")
         count = min(len(into), len(self._rest))

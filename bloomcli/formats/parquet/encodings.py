@@ -29,7 +29,7 @@ _HOLDS: Final = {
 }
 _DICTIONARY: Final = ("PLAIN", "PLAIN_DICTIONARY")
 _PREFIX: Final = 4
-"""Bytes of the length in front of a PLAIN byte array."""
+"""Size of the length that precedes a PLAIN byte array."""
 
 
 def width_of(column: Column) -> int | None:
@@ -44,14 +44,14 @@ class Slice(NamedTuple):
     hashed: int
     """How many."""
     fixed: Buffer | None = None
-    """The values of a fixed-width column back to back, equal neighbours too, where they are at hand."""
+    """The values of a fixed-width column without gaps, including equal neighbours, if they are loaded."""
     data: Buffer = b""
     """What the values of other columns are made of, from `start` on."""
     start: int = 0
     sizes: bytearray = bytearray()
-    """Their lengths, int64s; none where each is in front of its value. Pairs of prefix and suffix, if `before` is."""
+    """Their lengths, int64s; empty if each length precedes its value. With `before`, pairs of prefix and suffix."""
     before: bytes | None = None
-    """DELTA_BYTE_ARRAY: the value in front of the first."""
+    """DELTA_BYTE_ARRAY: the value before the first one."""
     every: bool = False
     """Of a dictionary: its indices count equal neighbours, too."""
     long: int | None = None

@@ -62,7 +62,7 @@ def refuse(footer: Footer) -> None:
 
 
 def _all(footer: Footer) -> Iterator[Extension]:
-    """Yield the structures of the footer: itself, row groups, chunks and their metadata."""
+    """Yield the extensions of the footer's structures: FileMetaData, row groups, chunks and their metadata."""
     for struct in (footer.top, *map(footer.group_struct, range(footer.row_group_count))):
         if (found := _of(struct, footer)) is not None:
             yield found

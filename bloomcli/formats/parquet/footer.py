@@ -304,7 +304,7 @@ def _is_wide_integer(column: Column) -> bool:
 
 
 def _nulls(statistics: Struct | None, column: Column) -> int | None:
-    """The null count of the statistics; 0 for a required column, whatever they say."""
+    """Return the null count of the statistics; always 0 for a required column."""
     if column.max_definition_level == 0:
         return 0
     return statistics.integer("null_count") if statistics else None

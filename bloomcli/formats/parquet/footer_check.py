@@ -60,7 +60,7 @@ def _look_at(source: Source, footer: Footer, key: ChunkKey, gone: AbstractSet[Ch
         return  # encrypted: else `extents` raises
     if pages is not None and pages.stop > footer.start:
         raise CorruptFile(
-            f"the pages of column {footer.columns[key.column].path} in row group {key.row_group} are said to lie "
+            f"the metadata locate the pages of column {footer.columns[key.column].path} in row group {key.row_group} "
             f"at {pages.start} to {pages.stop}, outside the file's data, which end at {footer.start}, where new "
             "filters go",
             path=footer.path,
@@ -82,7 +82,7 @@ def _refuse_filter(source: Source, footer: Footer, key: ChunkKey, offset: int, l
     name = footer.columns[key.column].path
     to = f" to {offset + size}" if size else ""
     raise CorruptFile(
-        f"a filter of column {name} in row group {key.row_group} is said to lie at {offset}{to}, outside the "
+        f"the metadata locate a filter of column {name} in row group {key.row_group} at {offset}{to}, outside the "
         f"file's data, which end at {footer.start}, where new filters go: readers would take these for its bits",
         path=footer.path,
         offset=offset,

@@ -55,7 +55,7 @@ def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list
 def movable_start(claims: list[Region], end: int) -> int:
     """Return the start of the filters and page indexes that end at `end` (the footer's start) without a gap.
 
-    Bytes that nobody claims stop the run: what they are isn't known, so they must not move.
+    The run stops at unclaimed bytes: their content is unknown, so they must not move.
     """
     start = end
     pages_end = max((r.end for r in claims if r.kind == PAGES), default=len(spec.MAGIC))

@@ -68,7 +68,7 @@ def _page(
 ) -> str | None:
     field = header.head_field
     if field is None:
-        return None  # index pages and whatever comes
+        return None  # index pages and unknown types
     if not header.has_head:
         return f"the page header has no {field}"
     count = header.required_of_head("num_values")
@@ -83,7 +83,7 @@ def _page(
         if levels > min(packed, size):
             return f"levels of {levels} bytes in a page of {min(packed, size)}"
     if chunk.codec == "UNCOMPRESSED" or not compressed:
-        return None if packed == size else f"{packed} bytes that aren't compressed are said to become {size}"
+        return None if packed == size else f"{packed} bytes that aren't compressed can't become {size}"
     if size - levels > max((packed - levels) * MOST_GROWTH, chunk.uncompressed_bytes):
         return f"a page of {size - levels} bytes can't be in {packed - levels} compressed ones"
     return _compressed(bytes(reader.peek(min(packed, HEADER_WINDOW)))[levels:], size - levels, chunk.codec)

@@ -113,7 +113,7 @@ class LargeBody:
         return feed
 
     def whole(self) -> Buffer:
-        """All bytes, for what can't be decoded in windows. Raises UnsupportedError beyond a ceiling."""
+        """Return all bytes, for encodings without windowed decoding. Raises UnsupportedError above a ceiling."""
         if self.size > parquet_limits.PAGE_WHOLE_MAX_BYTES and codecs.streams(self._packed.codec):
             raise self._located(
                 UnsupportedError(

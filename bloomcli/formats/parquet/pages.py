@@ -192,7 +192,7 @@ class _Raw(NamedTuple):
         if codec != "UNCOMPRESSED":
             self._possible(codec, size, self.packed - skip)
         elif self.packed != self.size:
-            raise self.location.fault(f"{self.packed} bytes that aren't compressed are said to become {self.size}", 0)
+            raise self.location.fault(f"{self.packed} bytes that aren't compressed can't become {self.size}", 0)
         if self.data is None:
             packed = Packed(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
             large = LargeBody(packed, self.location, self.reader.stop)
@@ -236,7 +236,7 @@ def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | Non
     if field is None:
         reader.room(packed)
         reader.position += packed
-        return None  # index pages and whatever comes: skipped, as the specification asks
+        return None  # index pages and unknown types: skipped, as the specification requires
     if not header.has_head:
         raise reader.fault(f"the page header has no {field}", at)
     encoding = spec.enum_name("Encoding", header.required_of_head("encoding"))
@@ -303,7 +303,7 @@ def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, i
 
 
 def _data_page_v2(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int]:
-    """Levels lie uncompressed in front of the values, their lengths are in the header: (body, values in it)."""
+    """Return (body, number of values). Uncompressed levels precede the values; the header has their lengths."""
     repetition = header.required_of_head("repetition_levels_byte_length")
     definition = header.required_of_head("definition_levels_byte_length")
     levels = repetition + definition

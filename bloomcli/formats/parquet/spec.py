@@ -127,7 +127,7 @@ class Struct:
         return None if span is None or span.kind not in kinds else span
 
     def integer(self, field: str) -> int | None:
-        """An integer field; None when it isn't there. Of the IDL's width only, as other readers take it."""
+        """Return an integer field; None if it is absent or its width isn't the IDL's, as in other readers."""
         number, kind = _integer_field(self.name, field)
         found = self.spans.get(number)
         if found is None or found[0] != kind:
@@ -135,7 +135,7 @@ class Struct:
         return kernels.compact_int(self.data, found[2])
 
     def required_int(self, field: str, *, minimum: int = 0) -> int:
-        """An integer field that has to be there and be at least `minimum`."""
+        """Return a required integer field, which must be at least `minimum`."""
         value = self.integer(field)
         if value is None:
             raise self.location.fault(f"{self.name} has no {field}", self.start, field)
@@ -146,12 +146,12 @@ class Struct:
         return value
 
     def truth(self, field: str) -> bool | None:
-        """A boolean field, whose value is its wire type; None when it isn't there."""
+        """Return a boolean field, whose value is its wire type; None if it is absent."""
         span = self._typed(field, BOOLEAN_TRUE, _BOOLEAN_FALSE)
         return None if span is None else span.kind == BOOLEAN_TRUE
 
     def binary(self, field: str) -> bytes | None:
-        """A binary field's bytes; None when it isn't there."""
+        """Return a binary field's bytes; None if it is absent."""
         span = self._typed(field, BINARY)
         return None if span is None else kernels.compact_bytes(self.data, span.start)
 
@@ -161,7 +161,7 @@ class Struct:
         return None if found is None else found.decode("utf-8", "backslashreplace")
 
     def list_starts(self, field: str) -> list[int]:
-        """Start of each element of a list of structures, and the list's end; empty when it isn't there."""
+        """Return the starts of a list's structures, and the list's end; empty if the list is absent."""
         span = self._typed(field, LIST)
         if span is None:
             return []
@@ -174,7 +174,7 @@ class Struct:
         return starts
 
     def byte(self, field: str) -> int | None:
-        """A field of one byte, signed; None when it isn't there."""
+        """Return a field of one signed byte; None if it is absent."""
         span = self._typed(field, _I8)
         return None if span is None else int.from_bytes(self.data[span.start : span.end], "little", signed=True)
 
@@ -192,6 +192,6 @@ class Struct:
         return None if span is None else Struct(name, self.data, span.start, self.location.at(field))
 
     def raw(self, field: str) -> bytes | None:
-        """The encoded bytes of a field's value; None when it isn't there."""
+        """Return the encoded bytes of a field's value; None if it is absent."""
         span = self.span(field)
         return None if span is None else self.data[span.start : span.end]

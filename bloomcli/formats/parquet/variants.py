@@ -63,7 +63,7 @@ class FilterHeader(NamedTuple):
 
 
 def parse_header(data: bytes, location: Location) -> FilterHeader:
-    """Parse the header at the start of `data`, of whatever variant; the bitset behind it isn't looked at.
+    """Parse the header, of any variant, at the start of `data`. The bitset after it isn't read.
 
     Raises CorruptFile.
     """

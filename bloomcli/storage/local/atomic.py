@@ -157,7 +157,7 @@ def write_file(target: Path, data: bytes, *, overwrite: bool) -> None:
 
 
 def _name(temporary: Temporary, final: Path, *, overwrite: bool) -> None:
-    """Give the file its final name; with `overwrite`, whatever has that name."""
+    """Give the file its final name; with `overwrite`, replace an existing file."""
     if overwrite:
         os.replace(temporary.path, final)  # noqa: PTH105  the os call is the one with the documented atomicity
         return

@@ -8,7 +8,7 @@ A new file is synced before it gets its name, so its bytes have to reach the dis
 they cost 0.4 s of processor time a GB (more where memory has to be freed first), which decoding columns could use,
 and they drive other files out of the cache. Direct writes cost a fifth of that. They are used for large ranges only,
 so that a small file is in the cache for its next reader, and on file systems that are known to do them well and have
-no reflinks. A network file system would have to fetch what its server can copy by itself.
+no reflinks. On a network file system, the server copies without sending the data.
 """
 
 from __future__ import annotations

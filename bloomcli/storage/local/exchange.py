@@ -84,7 +84,7 @@ class Folder:
             return None
 
     def remove(self, name: str) -> None:
-        """Remove a file. Raises OSError, but not where it isn't there."""
+        """Remove a file, if it exists. Raises OSError."""
         try:
             os.unlink(name, dir_fd=self.fd)
         except FileNotFoundError:
