@@ -82,18 +82,17 @@ def _readers(pages: str) -> Iterator[str]:
     for who in READERS.values():
         name = f"({who.title})" if who.superseded else who.title
         never = "" if who.probes else "never looks values up: "
-        yield _reader_row(name, who.known, never + who.known.text, "")
+        yield _reader_row(name, who.known, never + who.known.text, "looks up" if who.probes else "doesn't look up")
         for rules in (who.wrong_about, who.misreads, who.refuses):
             for rule, fact in rules.items():
-                yield _reader_row(name, fact, fact.text, rule, pages)
+                yield _reader_row(name, fact, fact.text, f"[`{rule}`]({pages}/{rule}.md)")
         for fact in who.issues:
-            yield _reader_row(name, fact, fact.text, "reader-issue", pages)
+            yield _reader_row(name, fact, fact.text, f"[`reader-issue`]({pages}/reader-issue.md)")
     yield ""
 
 
-def _reader_row(name: str, fact: Evidence, text: str, rule: str, pages: str = "") -> str:
-    link = f"[`{rule}`]({pages}/{rule}.md)" if rule else "looks up"
-    return f"| {name} | {fact.kind.value} | {fact.version} | {text} | {link} |"
+def _reader_row(name: str, fact: Evidence, text: str, rule: str) -> str:
+    return f"| {name} | {fact.kind.value} | {fact.version} | {text} | {rule} |"
 
 
 def _section(group: Group, pages: str) -> Iterator[str]:
