@@ -31,10 +31,11 @@ class _Probe(click.Command):
     cls=_Probe,
     epilog="""\b
 Examples:
-  bloom probe orders.parquet --column id 42 43
+  bloom probe orders.parquet --column id 42 43     # one file: values follow it
   bloom probe orders.parquet 42                    # if only one column has filters
   bloom probe orders.parquet -c user.email --values-from emails.txt --explain
-  bloom probe /data/orders -c id 42                # every file of a directory
+  bloom probe /data/orders -c id -v 42 -v 43       # every file of a directory
+  bloom probe day=*/*.parquet -c id -v 42
   bloom probe orders.parquet -c id 42 > /dev/null || echo "not in this file"
 \b
 Values by type: integers 42 or 0x2a, floats 1.5, decimals 12.34, dates 2024-02-29,
@@ -44,9 +45,17 @@ UUIDs, binary 0x0fff, strings without quotes. Zones only if the column is in UTC
 Blank lines of a file are skipped, except for columns of strings and binary, where they are the
 empty value. A byte order mark is not part of the first line.""",
 )
-@click.argument("files", nargs=-1, metavar="FILE VALUE...", shell_complete=options.complete_files)
+@click.argument("files", nargs=-1, metavar="PATH... [VALUE...]", shell_complete=options.complete_files)
 @options.column_option("The leaf column; optional if only one column has filters.")
 @options.exclude_option("Leaf columns to ignore when --column is missing.")
+@click.option(
+    "-v",
+    "--value",
+    "values",
+    metavar="VALUE",
+    multiple=True,
+    help="A value to look up; repeats. With it, all arguments are paths.",
+)
 @click.option(
     "--values-from",
     "source",
@@ -61,6 +70,7 @@ def command(
     dataset: Dataset,
     column: str | None,
     exclude: tuple[str, ...],
+    values: tuple[str, ...],
     source: str | None,
     explain: bool,
     form: str,
@@ -70,22 +80,26 @@ def command(
     For each row group: absent (a reader can skip it), maybe, no filter, or can't tell. Then, for each
     value, the row groups that a reader can skip, and those that min/max statistics alone rule out.
 
-    FILE can be a directory or a quoted pattern; with --files-from, all arguments are values.
+    PATH is a file, a directory or a quoted pattern. Values are given with --value or --values-from.
+    For one file, they can follow its name; a value that is the name of a file is then refused. With
+    --files-from and without --value, all arguments are values.
 
     The exit code is 0 if a value may be present, and 1 if all values are absent everywhere.
     """
+    from bloomcli.cli.probe_arguments import split
     from bloomcli.commands import probe
     from bloomcli.commands.options import ProbeOptions
     from bloomcli.report import text
 
-    arguments = [argument.removeprefix(_MARK) for argument in dataset.paths]
-    named = 0 if dataset.files_from is not None else 1
-    if len(arguments) < named:
-        raise click.UsageError("Missing argument 'FILE'.")
-    wanted = arguments[named:]
+    paths, wanted = split(
+        [argument.removeprefix(_MARK) for argument in dataset.paths],
+        [value.removeprefix(_MARK) for value in values],
+        listed=dataset.files_from is not None,
+        from_file=source is not None,
+    )
     if source is not None:
         wanted += _lines(source)
-    where = replace(dataset, paths=tuple(arguments[:named]))
+    where = replace(dataset, paths=tuple(paths))
     asked = ProbeOptions(
         values=wanted, column=column, exclude=exclude, explain=explain, skip_blank=source is not None
     )

@@ -178,7 +178,7 @@ class ProbeOptions(Options):
 
         values = texts(self.values)
         if not values:
-            raise UsageError("no values to probe", hint="give them after the file, or in a file with --values-from")
+            raise UsageError("no values to probe", hint="name them with --value, or in a file with --values-from")
         return replace(self, values=values, exclude=names(self.exclude, "columns"))
 
 

@@ -62,7 +62,7 @@ ONLY_ON_COMMAND_LINE: Final = {
 }
 """Which policy, how the report is written, what is done instead; and where `probe` has its values from."""
 
-NOT_ON_COMMAND_LINE: Final = {"add": {"format_options"}, "probe": {"values", "skip_blank"}, "validate": {"threads"}}
+NOT_ON_COMMAND_LINE: Final = {"add": {"format_options"}, "probe": {"skip_blank"}, "validate": {"threads"}}
 OF_DATASETS: Final = {"files", "files_from", "jobs", "fail_fast", "engine", "master", "conf", "form"}
 
 

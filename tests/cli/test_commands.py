@@ -83,9 +83,11 @@ def test_probe_takes_negative_numbers_and_values_from_files(bloom: Bloom, plain:
     bloom("add", plain, "-c", "score", "-o", path)
     values = tmp_path / "values.txt"
     values.write_text("-5\n0\r\n")
-    report = bloom("probe", path, "-4.875", "-1e300", "--values-from", values, "-f", "json")
+    report = bloom("probe", path, "-v", "-4.875", "--value=-1e300", "--values-from", values, "-f", "json")
     assert [t["value"] for t in report.json["totals"]] == ["-4.875", "-1e300", "-5", "0"]
     assert [t["presence"] for t in report.json["totals"]] == ["maybe", "absent", "maybe", "maybe"]
+    assert bloom("probe", path, "-4.875").code == 0
+    assert bloom("probe", path, "-1e300").code == 1
 
 
 def test_blank_lines_and_a_mark_at_the_start_are_no_values_of_numbers(

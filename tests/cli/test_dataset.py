@@ -23,7 +23,7 @@ from bloomcli.datasets.task import LINKED
 
 COMMANDS: dict[str, tuple[list[str], list[str]]] = {
     "inspect": ([], []),
-    "probe": ([], ["-c", "id", "3"]),
+    "probe": ([], ["-c", "id", "-v", "3"]),
     "validate": ([], []),
     "add": (["-c", "id", "--dry-run"], []),
     "remove": (["--dry-run"], []),
@@ -270,15 +270,15 @@ def options(command: str) -> list[str]:
 
 
 def test_probe_exits_with_1_only_where_every_file_says_absent(bloom: Bloom, lake: Path) -> None:
-    assert bloom("probe", lake, "-c", "id", "-5").code == 1
-    assert bloom("probe", lake, "-c", "id", "1000003").code == 0  # in one file
-    assert bloom("probe", lake, "-c", "id", "-5", "1000003").code == 0
-    text = bloom("probe", lake, "-c", "id", "-5").out
+    assert bloom("probe", lake, "-c", "id", "-v", "-5").code == 1
+    assert bloom("probe", lake, "-c", "id", "-v", "1000003").code == 0  # in one file
+    assert bloom("probe", lake, "-c", "id", "-v", "-5", "-v", "1000003").code == 0
+    text = bloom("probe", lake, "-c", "id", "-v", "-5").out
     assert "-5: absent in 6 of 6 files; a reader may skip 12 of 12 row groups" in text
     datasets.write(lake / "unfiltered.parquet")
-    assert bloom("probe", lake, "-c", "id", "-5").code == 0
+    assert bloom("probe", lake, "-c", "id", "-v", "-5").code == 0
     (lake / "bad.parquet").write_bytes(b"PAR1")
-    assert bloom("probe", lake, "-c", "id", "-5").code == 3
+    assert bloom("probe", lake, "-c", "id", "-v", "-5").code == 3
 
 
 def test_with_a_list_all_arguments_of_probe_are_values(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_fail_fast_stops_at_the_first_failure(bloom: Bloom, tmp_path: Path, jobs
     ("args", "code", "says"),
     [
         (["inspect"], 2, "Missing argument 'FILE...'"),
-        (["probe"], 2, "Missing argument 'FILE'"),
+        (["probe"], 2, "Missing argument 'PATH...'"),
         (["probe", "{lake}"], 2, "no values to probe"),
         (["inspect", "{lake}/nothing"], 2, "hold no files"),
         (["inspect", "--files-from", "{lake}/empty"], 2, "the list names no files"),
@@ -322,7 +322,7 @@ def test_fail_fast_stops_at_the_first_failure(bloom: Bloom, tmp_path: Path, jobs
         (["add", "{lake}/a/x.parquet", "-c", "id", "-o", "s3://bucket/x"], 2, "this machine only"),
         (["add", "{lake}", "-c", "id", "-o", "file://elsewhere/x"], 2, "this machine only"),
         (["inspect", "{lake}", "--all"], 2, "--all is for one file"),
-        (["probe", "{lake}", "-c", "id", "3", "--explain"], 2, "--explain is for one file"),
+        (["probe", "{lake}", "-c", "id", "-v", "3", "--explain"], 2, "--explain is for one file"),
         (["add", "{lake}/a", "{lake}/b", "-c", "id", "-o", "{lake}/out"], 2, "would both become"),
         (["inspect", "gopher://x/y/"], 4, "can't be listed here"),
         (["inspect", "{lake}/" + "x" * 300], 3, "file name too long"),

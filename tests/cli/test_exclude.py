@@ -120,7 +120,7 @@ def test_of_many_files_the_same_columns_are_excluded(bloom: Bloom, plain: Path, 
         bloom("validate", lake, "--exclude", "id", "--deep", "--no-policy", "-f", "json").json["values_checked"]
         == 100
     )
-    assert bloom("probe", lake, "3", "--exclude", "name").code == 0
+    assert bloom("probe", lake, "-v", "3", "--exclude", "name").code == 0
     assert bloom("remove", lake, "--exclude", "id", "--in-place").code == 0
     assert [filtered(path) for path in sorted(lake.iterdir())] == [{"id"}] * 2
 

@@ -218,7 +218,7 @@ def changed_and_checked(lake: Path, bloom: Bloom, *engine: object) -> None:
     (lake / "broken.toy").unlink()
     del before[lake / "broken.toy"]
     assert sum(row["filters"] or 0 for row in bloom("inspect", lake, *engine)["rows"]) == 4 * 3 + 2
-    probed = bloom("probe", lake, "--column", "id", IDS[0] + 2_000_000, *engine)
+    probed = bloom("probe", lake, "--column", "id", "-v", IDS[0] + 2_000_000, *engine)
     assert [
         Path(r["path"]).name for r in probed["rows"] if r["totals"] and r["totals"][0]["presence"] == "maybe"
     ] == ["f2.toy"]

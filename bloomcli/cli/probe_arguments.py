@@ -1,0 +1,112 @@
+"""Divides the arguments of `bloom probe` into paths and values, and refuses arguments that could be either."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+import click
+from click.core import ParameterSource
+
+from bloomcli.errors import UsageError
+from bloomcli.formats.registry import known_suffix
+from bloomcli.hints import listed as escaped
+from bloomcli.storage.listing import is_dataset
+from bloomcli.storage.os_errors import is_there
+
+_ENDING: Final = re.compile(r"\.[^\W\d]\w*$")
+"""How names of data files end, whatever the format. Formats of other packages are only looked for behind it."""
+
+_PATHS_SHOWN: Final = 20
+"""Hints with more paths than this name none of them."""
+
+
+def split(
+    arguments: Sequence[str], values: Sequence[str], *, listed: bool, from_file: bool
+) -> tuple[list[str], list[str]]:
+    """Paths and values.
+
+    Args:
+        arguments: the arguments of the command, without options.
+        values: the values of `--value`. If there are any, all arguments are paths.
+        listed: `--files-from` names files. Without `--value`, all arguments are values.
+        from_file: `--values-from` names a file with values. All arguments are paths, except with `--files-from`.
+
+    Raises:
+        UsageError: an argument can be a path as well as a value; the hint is a command line without doubt.
+    """
+    if not arguments and not listed:
+        raise click.UsageError("Missing argument 'PATH...'.")
+    if values:
+        return list(arguments), list(values)
+    if listed:
+        _refuse_paths([], arguments)
+        return [], list(arguments)
+    if from_file:
+        _refuse_values(arguments)
+        return list(arguments), []
+    first, *rest = arguments
+    _refuse_paths([first], rest)
+    if rest and is_dataset([first]):
+        raise UsageError(
+            "values after a path are for one file, and this is a directory or a pattern",
+            path=first,
+            hint=_command([first], rest),
+        )
+    return [first], rest
+
+
+def _refuse_paths(paths: Sequence[str], values: Sequence[str]) -> None:
+    """Raise UsageError if a value is the name of a file, as where a shell has expanded a pattern."""
+    found = [value for value in values if _is_path(value)]
+    if not found:
+        return
+    left = [value for value in values if value not in found]
+    what = "is the name of an existing file or directory" if is_there(found[0]) else "ends like a data file"
+    reason = f"the value {found[0]!r} {what}, so it can be a path as well"
+    if not left and len(found) > 1 and all(map(is_there, found)):
+        raise UsageError(
+            "no values to probe: all arguments are names of files", hint="name values with --value VALUE"
+        )
+    # values are left: the others are files that a shell's pattern has become
+    raise UsageError(reason, hint=_command([*paths, *found], left) if left else _command(paths, values))
+
+
+def _refuse_values(paths: Sequence[str]) -> None:
+    """Raise UsageError if arguments next to `--values-from` are values."""
+    first, *rest = paths
+    found = [p for p in rest if not (_is_path(p) or set(p) & set("/*?["))]
+    if found:
+        raise UsageError(
+            f"with --values-from all arguments are paths, and {found[0]!r} is no file",
+            hint=_command([first, *(p for p in rest if p not in found)], found),
+        )
+
+
+def _is_path(text: str) -> bool:
+    return (_ENDING.search(text) is not None and known_suffix(text)) or ("\0" not in text and is_there(text))
+
+
+def _command(paths: Sequence[str], values: Sequence[str]) -> str:
+    """The running command with these paths and values, as a shell takes it."""
+    if len(paths) > _PATHS_SHOWN:
+        return "name values with --value VALUE"
+    context = click.get_current_context()
+    words = ["bloom", "probe", *(f"./{path}" if path.startswith("-") else path for path in paths)]
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if isinstance(parameter, click.Option) and given:
+            words += _option(parameter, context.params[parameter.name or ""])
+    return shlex.join([*words, *(word for value in values for word in ("-v", value))])
+
+
+def _option(option: click.Option, value: object) -> list[str]:
+    """An option with its value as words of a command line."""
+    name = option.opts[0]
+    if option.is_flag:
+        return [name]
+    if isinstance(value, tuple):
+        return [word for item in value for word in (name, escaped(str(item)))]
+    return [name, str(value)]

@@ -1,0 +1,109 @@
+"""Arguments of `bloom probe`: which are paths and which are values, whatever a shell makes of a pattern."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from support import datasets
+from support.cli import Bloom, Result
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two files in a directory `tr` of the working directory: ids from 0 and from 1,000,000, every third number."""
+    datasets.write(tmp_path / "tr" / "a.parquet", seed=0)
+    datasets.write(tmp_path / "tr" / "b.parquet", seed=1)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def pasted(bloom: Bloom, refused: Result) -> Result:
+    """What the command line of a hint says."""
+    (hint,) = [line for line in refused.err.splitlines() if line.startswith("hint: bloom ")]
+    return bloom(*shlex.split(hint.removeprefix("hint: bloom ")))
+
+
+def test_a_value_after_files_of_a_shells_pattern_is_refused_and_the_hint_probes_them_all(
+    bloom: Bloom, tree: Path
+) -> None:
+    refused = bloom("probe", "tr/a.parquet", "tr/b.parquet", "-c", "id", "1000003", "-f", "json")
+    assert (refused.code, refused.out) == (2, "")
+    assert "the value 'tr/b.parquet' is the name of an existing file" in refused.err
+    assert "hint: bloom probe tr/a.parquet tr/b.parquet -c id -f json -v 1000003\n" in refused.err
+    report = pasted(bloom, refused)
+    assert report.code == 0
+    assert [row["path"] for row in report.json["rows"]] == ["tr/a.parquet", "tr/b.parquet"]
+    assert [t["value"] for row in report.json["rows"] for t in row["totals"]] == ["1000003"] * 2
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "X.ORC", "s3://bucket/x.mosaic"])
+def test_a_value_with_a_known_suffix_is_refused_and_the_hint_looks_it_up(bloom: Bloom, tree: Path, name: str) -> None:
+    refused = bloom("probe", "tr/a.parquet", name, "-c", "name")
+    assert (refused.code, refused.out) == (2, "")
+    assert "ends like a data file" in refused.err
+    assert f"name = {name}: " in pasted(bloom, refused).out
+
+
+def test_a_value_that_is_a_files_name_is_refused_and_the_hint_looks_it_up(bloom: Bloom, tree: Path) -> None:
+    (tree / "42").touch()
+    refused = bloom("probe", "tr/a.parquet", "42", "-c", "id")
+    assert refused.code == 2
+    assert "id = 42: " in pasted(bloom, refused).out
+
+
+def test_values_after_a_directory_or_a_pattern_are_refused(bloom: Bloom, tree: Path) -> None:
+    for path in ("tr", "tr/*.parquet"):
+        refused = bloom("probe", path, "-c", "id", "-5", "3")
+        assert refused.code == 2
+        assert "values after a path are for one file" in refused.err
+        assert [
+            row["path"] for row in pasted(bloom, bloom("probe", path, "-c", "id", "-5", "-f", "json")).json["rows"]
+        ]
+        assert pasted(bloom, refused).code == 0
+
+
+def test_files_without_a_value_are_no_values(bloom: Bloom, tree: Path) -> None:
+    datasets.write(tree / "tr" / "c.parquet")
+    refused = bloom("probe", "tr/a.parquet", "tr/b.parquet", "tr/c.parquet", "-c", "id")
+    assert refused.code == 2
+    assert "no values to probe" in refused.err
+
+
+def test_with_value_all_arguments_are_paths(bloom: Bloom, tree: Path) -> None:
+    report = bloom(
+        "probe", "tr/a.parquet", "tr/b.parquet", "-c", "id", "-v", "-5", "--value", "1000003", "-f", "json"
+    )
+    assert report.code == 0
+    assert [[t["value"] for t in row["totals"]] for row in report.json["rows"]] == [["-5", "1000003"]] * 2
+    assert bloom("probe", "tr/a.parquet", "3", "-c", "id", "-v", "-5").code == 3  # there is no file "3"
+
+
+def test_with_values_from_a_file_all_arguments_are_paths(bloom: Bloom, tree: Path) -> None:
+    (tree / "values").write_text("3\n")
+    report = bloom("probe", "tr/a.parquet", "tr/b.parquet", "-c", "id", "--values-from", "values", "-f", "json")
+    assert len(report.json["rows"]) == 2
+    refused = bloom("probe", "tr/a.parquet", "-4", "-c", "id", "--values-from", "values", "--exclude", "a\\,b,c")
+    assert refused.code == 2
+    assert "'-4' is no file" in refused.err
+    assert (
+        "hint: bloom probe tr/a.parquet -c id --exclude 'a\\,b' --exclude c --values-from values -v -4" in refused.err
+    )
+
+
+def test_with_a_list_of_files_a_value_that_is_a_files_name_is_refused(bloom: Bloom, tree: Path) -> None:
+    (tree / "list").write_text("tr\n")
+    refused = bloom("probe", "--files-from", "list", "-c", "id", "tr/a.parquet", "3", "-f", "json")
+    assert refused.code == 2
+    report = pasted(bloom, refused).json
+    assert [[t["value"] for t in row["totals"]] for row in report["rows"]] == [["3"]] * 2
+
+
+def test_a_hint_for_many_files_is_short(bloom: Bloom, tree: Path) -> None:
+    names = [f"tr/{i}.parquet" for i in range(100)]
+    for name in names:
+        (tree / name).touch()
+    refused = bloom("probe", *names, "3", "-c", "id")
+    assert refused.code == 2
+    assert "hint: name values with --value VALUE\n" in refused.err
