@@ -77,8 +77,9 @@ def command(
 ) -> int:
     """Look up values in the filters.
 
-    For each row group: absent (a reader can skip it), maybe, no filter, or can't tell. Then, for each
-    value, the row groups that a reader can skip, and those that min/max statistics alone rule out.
+    For each row group: absent (a reader can skip it), maybe, no filter, or can't tell. The answer is
+    absent if the filter or min/max statistics rule out the value; both are shown next to it. Then,
+    for each value, the row groups that a reader can skip.
 
     PATH is a file, a directory or a quoted pattern. Values are given with --value or --values-from.
     For one file, they can follow its name; a value that is the name of a file is then refused. With

@@ -1,9 +1,9 @@
-"""probe: what the filters say about values, and what a reader may skip for them."""
+"""probe: what filters and statistics say about values, and what a reader may skip for them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bloomcli.commands.dump import only_column
 from bloomcli.commands.options import ProbeOptions
@@ -88,6 +88,7 @@ def _verdict(unit: UnitAnswers, answer: Answer, text: str) -> Verdict:
         row_group=unit.row_group,
         value=text,
         presence=answer.presence,
+        answer=answer.together,
         rows=unit.rows,
         chunk_bytes=unit.chunk_bytes,
         row_group_bytes=unit.row_group_bytes,
@@ -102,11 +103,13 @@ def _totals(text: str, index: int, units: list[UnitAnswers], impossible: str | N
     skipped = [u for u, a in pairs if a.presence is Presence.ABSENT]
     by_stats = [u for u, a in pairs if a.stats_skip]
     gain = [u for u, a in pairs if a.presence is Presence.ABSENT and not a.stats_skip]
-    seen = {a.presence for _, a in pairs}
-    order = (Presence.MAYBE, Presence.UNKNOWN, Presence.NO_FILTER)
+    absent = [u for u, a in pairs if a.together is Presence.ABSENT]
     return ValueTotals(
         value=text,
-        presence=next((p for p in order if p in seen), Presence.ABSENT),
+        presence=_weakest(a.presence for _, a in pairs),
+        answer=_weakest(a.together for _, a in pairs),
+        absent_row_groups=len(absent),
+        absent_bytes=sum(u.row_group_bytes for u in absent),
         row_groups=len(units),
         skipped_row_groups=len(skipped),
         skipped_bytes=sum(u.row_group_bytes for u in skipped),
@@ -115,3 +118,8 @@ def _totals(text: str, index: int, units: list[UnitAnswers], impossible: str | N
         gain_bytes=sum(u.row_group_bytes for u in gain),
         reason=impossible,
     )
+
+
+def _weakest(answers: Iterable[Presence]) -> Presence:
+    seen = set(answers)
+    return next((p for p in (Presence.MAYBE, Presence.UNKNOWN, Presence.NO_FILTER) if p in seen), Presence.ABSENT)

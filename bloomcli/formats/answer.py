@@ -19,6 +19,10 @@ condition holds decides:
 a filter can be used if it is readable and row 7 doesn't hold. The second reason in rows 9 and 10 is that of a unit
 with only nulls: readers skip it by its statistics, and the filter shows whether the statistics are right.
 
+Filter and statistics together (`Answer.together`): absent where the filter says so, or where trusted statistics
+exclude the value; else what the filter says. Statistics aren't trusted where the filter contradicts them: in row 10
+for a unit with only nulls, and in row 8 where the filter doesn't hold the unit's own minimum or maximum.
+
 Statistics exclude the value (`stats_skip`) as the format says, but: None in rows 1 and 3, where no statistics can be
 read; True for a unit without values or with only nulls, except in row 2.
 """
@@ -38,6 +42,8 @@ ENCRYPTED: Final = "the column is encrypted"
 ONLY_NULLS: Final = "only nulls"
 NO_VALUES: Final = "no values"
 NOT_ONLY_NULLS: Final = "the statistics count only nulls"
+WRONG: Final = "the filter is wrong: it doesn't have the row group's own minimum or maximum"
+"""The problem of a filter that its unit's statistics contradict. One of the two is wrong: neither is trusted."""
 
 
 class Contents(Enum):
@@ -108,6 +114,14 @@ class Answer(NamedTuple):
     reason: str | None = None
     trail: tuple[BitTrail, ...] = ()
 
+    trusted: bool = True
+    """Whether the statistics may be trusted: False where the filter contradicts them."""
+
+    @property
+    def together(self) -> Presence:
+        """What filter and statistics say together."""
+        return Presence.ABSENT if self.stats_skip is True and self.trusted else self.presence
+
 
 class UnitAnswers(NamedTuple):
     """One unit's answers, one a value. Bytes are compressed bytes."""
@@ -151,15 +165,16 @@ def answer(facts: UnitFacts, lookup: Lookup, stats_skip: bool | None, *, explain
         return Answer(Presence.ABSENT, True, ONLY_NULLS)
     if not facts.has_filter:
         return Answer(Presence.NO_FILTER, stats_skip, lookup.without_filter)
+    trusted = facts.problem != WRONG
     if lookup.unknowable is not None:
-        return Answer(Presence.UNKNOWN, stats_skip, lookup.unknowable)
+        return Answer(Presence.UNKNOWN, stats_skip, lookup.unknowable, trusted=trusted)
     if facts.bits is None:
-        return Answer(Presence.UNKNOWN, stats_skip, facts.problem)
+        return Answer(Presence.UNKNOWN, stats_skip, facts.problem, trusted=trusted)
     trail = tuple(_trail(facts.bits, lookup)) if explain else ()
     if any(map(facts.bits.check, lookup.hashes)):
-        return Answer(
-            Presence.MAYBE, True if only_nulls else stats_skip, NOT_ONLY_NULLS if only_nulls else None, trail
-        )
+        if only_nulls:
+            return Answer(Presence.MAYBE, True, NOT_ONLY_NULLS, trail, trusted=False)
+        return Answer(Presence.MAYBE, stats_skip, None, trail)
     return Answer(Presence.ABSENT, True if only_nulls else stats_skip, ONLY_NULLS if only_nulls else None, trail)
 
 

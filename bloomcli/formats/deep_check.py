@@ -172,6 +172,4 @@ def has_two_forms(bound: bytes, kind: str) -> bool:
     return bool(value == 0 or math.isnan(value))
 
 
-WRONG: Final = "the filter is wrong: it doesn't have the row group's own minimum or maximum"
-"""Why a filter answers nothing."""
 NEGATIVE_ZERO: Final = "the column holds -0.0 and its filter doesn't hold +0.0"

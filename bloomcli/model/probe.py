@@ -24,11 +24,15 @@ class BitTrail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The answer of one row group's filter for one value."""
+    """The answer of one row group for one value."""
 
     row_group: int
     value: str
     presence: Presence
+    """What the filter alone says."""
+    answer: Presence
+    """What filter and min/max statistics say together: ABSENT if either rules out the value. Statistics that the
+    filter contradicts are ignored."""
     rows: int
     chunk_bytes: int
     """Compressed bytes of the column chunk."""
@@ -48,7 +52,13 @@ class ValueTotals:
 
     value: str
     presence: Presence
-    """ABSENT if every row group answers so, else the weakest answer."""
+    """What the filters alone say: ABSENT if all of them do, else the weakest answer."""
+    answer: Presence
+    """What filters and min/max statistics say together: ABSENT if every row group does, else the weakest answer."""
+    absent_row_groups: int
+    """Row groups that filters and statistics together rule out."""
+    absent_bytes: int
+    """Compressed bytes of those row groups."""
     row_groups: int
     skipped_row_groups: int
     """Row groups that the filters alone rule out."""
@@ -77,5 +87,5 @@ class ProbeReport:
 
     @property
     def absent_everywhere(self) -> bool:
-        """Whether every value is ruled out in every row group."""
-        return all(t.presence is Presence.ABSENT for t in self.totals)
+        """Whether filters and min/max statistics together rule out every value in every row group."""
+        return all(t.answer is Presence.ABSENT for t in self.totals)

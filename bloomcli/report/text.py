@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import Presence
-from bloomcli.report.human import count, growth, plural, rate, seconds, size
+from bloomcli.report.human import alone, count, growth, plural, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
 from bloomcli.report.text_filters import hex_dump, inspect
@@ -52,7 +52,7 @@ def probe(report: ProbeReport) -> Iterator[Block]:
     if report.totals:
         yield Gap()
     for totals in report.totals:
-        yield line(_summary(report.column, totals), PRESENCE_STYLE[totals.presence])
+        yield line(_summary(report.column, totals), PRESENCE_STYLE[totals.answer])
 
 
 def _verdict_grid(report: ProbeReport) -> Grid:
@@ -64,6 +64,7 @@ def _verdict_grid(report: ProbeReport) -> Grid:
             *([Head("value")] if several else []),
             *([Head("stripe", figures=True)] if stripes else []),
             Head("row group", figures=True),
+            Head("answer"),
             Head("filter says"),
             Head("min/max says"),
             Head("rows", figures=True),
@@ -76,6 +77,7 @@ def _verdict_grid(report: ProbeReport) -> Grid:
             *([verdict.value] if several else []),
             *([str(verdict.stripe)] if stripes else []),
             str(verdict.row_group),
+            Cell(verdict.answer.value, PRESENCE_STYLE[verdict.answer]),
             Cell(verdict.presence.value, PRESENCE_STYLE[verdict.presence]),
             {True: Cell("absent", Style.GOOD), False: Cell("maybe", Style.WARN), None: Cell("-")}[verdict.stats_skip],
             count(verdict.rows),
@@ -110,22 +112,22 @@ def _bits(trail: BitTrail) -> str:
 def _summary(column: str, totals: ValueTotals) -> str:
     name = f"{column} = {totals.value}"
     groups = plural(totals.row_groups, "row group")
-    skipped = plural(totals.skipped_row_groups, "row group")
-    if totals.presence is Presence.ABSENT:
-        text = f"{name}: absent everywhere; a reader may skip all {groups}, {size(totals.skipped_bytes)}"
-    elif totals.skipped_row_groups:
+    absent = plural(totals.absent_row_groups, "row group")
+    if totals.answer is Presence.ABSENT:
+        text = f"{name}: absent everywhere; a reader may skip all {groups}, {size(totals.absent_bytes)}"
+    elif totals.absent_row_groups:
         text = (
-            f"{name}: absent in {totals.skipped_row_groups:,} of {groups};"
-            f" a reader may skip {skipped}, {size(totals.skipped_bytes)}"
+            f"{name}: absent in {totals.absent_row_groups:,} of {groups};"
+            f" a reader may skip {absent}, {size(totals.absent_bytes)}"
         )
     else:
         answer = {
             Presence.MAYBE: "maybe present in every one of",
             Presence.NO_FILTER: "no filter to ask in",
             Presence.UNKNOWN: "the filters can't tell in",
-        }.get(totals.presence, "not ruled out in")
-        text = f"{name}: {answer} {groups}; a reader can't skip any by filter"
-    text += f" (min/max alone: {totals.stats_skipped_row_groups:,})"
+        }.get(totals.answer, "not ruled out in")
+        text = f"{name}: {answer} {groups}; a reader can't skip any"
+    text += f" ({alone(totals.absent_row_groups, totals.skipped_row_groups, totals.stats_skipped_row_groups)})"
     if totals.gain_row_groups:
         text += f"; gain {plural(totals.gain_row_groups, 'row group')}, {size(totals.gain_bytes)}"
     elif totals.skipped_row_groups:

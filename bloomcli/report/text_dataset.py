@@ -8,7 +8,7 @@ from typing import Final
 
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import Presence
-from bloomcli.report.human import count, growth, plural, rate, seconds, size
+from bloomcli.report.human import alone, count, growth, plural, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
 
 ROWS_SHOWN: Final = 50
@@ -93,7 +93,7 @@ def _is_long(reason: str) -> bool:
 
 
 def _answers(row: FileRow) -> str:
-    return "; ".join(f"{t.value}: {t.presence.value}" for t in row.totals)
+    return "; ".join(f"{t.value}: {t.answer.value}" for t in row.totals)
 
 
 def _size(value: int | None) -> str:
@@ -143,12 +143,14 @@ def _totals(worked: list[FileRow]) -> Iterator[Block]:
     values = list(dict.fromkeys(t.value for r in worked for t in r.totals))
     for value in values:
         totals = [t for r in worked for t in r.totals if t.value == value]
-        absent = sum(t.presence is Presence.ABSENT for t in totals)
-        skipped = sum(t.skipped_row_groups for t in totals)
+        absent = sum(t.answer is Presence.ABSENT for t in totals)
+        skipped = sum(t.absent_row_groups for t in totals)
+        by_filters = sum(t.skipped_row_groups for t in totals)
+        by_statistics = sum(t.stats_skipped_row_groups for t in totals)
         groups = sum(t.row_groups for t in totals)
         yield line(
             f"{value}: absent in {absent:,} of {plural(len(totals), 'file')};"
             f" a reader may skip {skipped:,} of {plural(groups, 'row group')},"
-            f" {size(sum(t.skipped_bytes for t in totals))}"
-            f" (min/max alone: {sum(t.stats_skipped_row_groups for t in totals):,})"
+            f" {size(sum(t.absent_bytes for t in totals))}"
+            f" ({alone(skipped, by_filters, by_statistics)})"
         )

@@ -319,11 +319,11 @@ def excluded_by(literal: Literal, min_value: bytes | None, max_value: bytes | No
     """Return whether min/max statistics alone rule out the value; None if they can't decide.
 
     Truncated bounds are still bounds. Positive and negative zero compare equal, so a bound of either doesn't rule out
-    the other.
+    the other. A minimum above the maximum shows that the statistics are wrong: they can't decide.
     """
     low = None if min_value is None else decode_bound(min_value, column)
     high = None if max_value is None else decode_bound(max_value, column)
-    if low is None and high is None:
+    if (low is None and high is None) or (low is not None and high is not None and low > high):
         return None
     if literal.impossible is not None:
         return True

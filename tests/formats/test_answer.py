@@ -133,6 +133,26 @@ def test_every_combination_of_facts_is_decided_by_the_first_row_that_holds() -> 
         assert [t.hashed for t in found.trail] == ([b"value"] if trail else []), case
 
 
+def test_filter_and_statistics_together_say_absent_where_either_does_and_the_filter_does_not_contradict_them() -> (
+    None
+):
+    for case in CASES:
+        found = decided(case)
+        nulls_with_value = row_of(case) == 10 and case.contents is Contents.ONLY_NULLS
+        excluded = found.stats_skip is True and not nulls_with_value
+        absent = excluded or found.presence is Presence.ABSENT
+        assert found.together is (Presence.ABSENT if absent else found.presence), case
+
+
+def test_statistics_that_the_filter_contradicts_exclude_nothing() -> None:
+    facts = UnitFacts(row_group=0, rows=1, chunk_bytes=1, row_group_bytes=1, problem=answer.WRONG)
+    for unknowable in (None, "NaN"):
+        found = answer.answer(facts, Lookup(None, unknowable, (b"v",), (HASH,)), True, explain=False)
+        assert (found.presence, found.stats_skip, found.together) == (Presence.UNKNOWN, True, Presence.UNKNOWN)
+    other = answer.answer(facts._replace(problem="torn"), Lookup(None, None, (b"v",), (HASH,)), True, explain=False)
+    assert (other.presence, other.together) == (Presence.UNKNOWN, Presence.ABSENT)
+
+
 def test_absent_needs_a_reason_that_no_row_can_have_the_value() -> None:
     """Said once more, without the table: rows are lost only by a wrong `absent`."""
     for case in CASES:

@@ -64,6 +64,9 @@ def probed(path: str, presence: Presence, skipped: int, code: int) -> FileRow:
     totals = ValueTotals(
         value="42",
         presence=presence,
+        answer=presence,
+        absent_row_groups=skipped,
+        absent_bytes=skipped * 1024,
         row_groups=4,
         skipped_row_groups=skipped,
         skipped_bytes=skipped * 1024,

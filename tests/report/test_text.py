@@ -64,6 +64,9 @@ CHANGED = model.ChangeReport(
 TOTALS = model.ValueTotals(
     value="42",
     presence=Presence.MAYBE,
+    answer=Presence.MAYBE,
+    absent_row_groups=0,
+    absent_bytes=0,
     row_groups=2,
     skipped_row_groups=0,
     skipped_bytes=0,
@@ -108,19 +111,33 @@ def test_hex_dump_gives_words_as_numbers() -> None:
     [
         (
             {},
-            "id = 42: maybe present in every one of 2 row groups; a reader can't skip any by filter (min/max"
-            " alone: 1)",
+            "id = 42: maybe present in every one of 2 row groups; a reader can't skip any (min/max alone: 1)",
         ),
-        ({"presence": Presence.NO_FILTER}, "no filter to ask in 2 row groups"),
-        ({"presence": Presence.UNKNOWN, "reason": "NaN"}, "the filters can't tell in 2 row groups"),
+        ({"answer": Presence.NO_FILTER}, "no filter to ask in 2 row groups"),
+        ({"answer": Presence.UNKNOWN, "reason": "NaN"}, "the filters can't tell in 2 row groups"),
         (
-            {"skipped_row_groups": 1, "skipped_bytes": 2048, "gain_row_groups": 1, "gain_bytes": 2048},
+            {
+                "absent_row_groups": 1,
+                "absent_bytes": 2048,
+                "skipped_row_groups": 1,
+                "gain_row_groups": 1,
+                "gain_bytes": 2048,
+            },
             "absent in 1 of 2 row groups; a reader may skip 1 row group, 2.0 KiB (min/max alone: 1);"
             " gain 1 row group, 2.0 KiB",
         ),
         (
-            {"presence": Presence.ABSENT, "skipped_row_groups": 2, "skipped_bytes": 4096},
+            {
+                "answer": Presence.ABSENT,
+                "absent_row_groups": 2,
+                "absent_bytes": 4096,
+                "skipped_row_groups": 2,
+            },
             "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB (min/max alone: 1); no gain over min/max",
+        ),
+        (
+            {"answer": Presence.ABSENT, "absent_row_groups": 2, "absent_bytes": 4096, "skipped_row_groups": 1},
+            "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB (filters alone: 1, min/max alone: 1)",
         ),
     ],
 )
@@ -187,6 +204,7 @@ def test_hashes_keep_their_64_bits_in_json() -> None:
         row_group=0,
         value="1",
         presence=Presence.MAYBE,
+        answer=Presence.MAYBE,
         rows=1,
         chunk_bytes=1,
         row_group_bytes=1,

@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from bloomcli.formats.answer import Contents, Lookup, UnitFacts
+from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterProblem, Plan, SizeRule, Spread
-from bloomcli.formats.deep_check import WRONG
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.orc import bounds, describe, statistics, values
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, LoadedStream, sound_for_old_readers

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import (
     NEGATIVE_ZERO,
-    WRONG,
     Rebuilt,
     add_missing,
     lost_bound,

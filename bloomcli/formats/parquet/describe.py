@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.deep_check import WRONG
 from bloomcli.formats.parquet import bounds
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, LoadedFilter
 from bloomcli.formats.parquet.filters import Filters

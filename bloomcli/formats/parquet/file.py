@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bloomcli import kernels
 from bloomcli.filters import hashes
-from bloomcli.formats.answer import Contents, Lookup, UnitFacts
+from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import Plan, SizeRule, Spread
-from bloomcli.formats.deep_check import WRONG
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.parquet import bounds, describe, extension, values
 from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter

@@ -163,8 +163,10 @@ def test_swapped_filters_are_found_by_their_bounds_or_by_all_values(path: Path) 
     assert ["minimum" in f.message for f in cheap] == [True, False, True, False]
     wrong = "the filter is wrong: it doesn't have the row group's own minimum or maximum"
     assert {f.untrusted for f in bloomcli.inspect(path, columns=["id"]).filters} == {wrong}
-    said = bloomcli.probe(path, ["5", "105"], column="id")
-    assert {(v.presence, v.reason) for v in said.verdicts} == {(Presence.UNKNOWN, wrong)}
+    said = bloomcli.probe(path, ["5", "105", "-1"], column="id")
+    assert {(v.presence, v.answer, v.reason) for v in said.verdicts} == {(Presence.UNKNOWN, Presence.UNKNOWN, wrong)}
+    assert {v.stats_skip for v in said.verdicts if v.value == "-1"} == {True}  # which isn't believed
+    assert not said.absent_everywhere
     findings = found(path, data, deep=True)
     assert brief(findings) == [("value-missing", "error", g, "id") for g in (0, 1)]
     assert all(len(set(f.missing)) == 5 for f in findings)
