@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from bloomcli.commands.columns import indexes
 from bloomcli.commands.options import InspectOptions
+from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.inspect import InspectReport
 from bloomcli.storage.os_errors import of_file
@@ -21,6 +22,7 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
         file = open_file(source)
         chosen = indexes(file.columns, options.columns, path=source.path, exclude=options.exclude)
         facts = tuple(file.facts(chosen))
+        filtered = set() if chosen is None else file.filtered_columns()
         return InspectReport(
             path=source.path,
             format=file.format,
@@ -33,7 +35,14 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
             summary=file.summary(facts),
             stripes=file.stripes,
             details=file.details,
+            columns_without_filters=_paths(file, set() if chosen is None else chosen - filtered),
+            other_columns_with_filters=_paths(file, set() if chosen is None else filtered - chosen),
         )
+
+
+def _paths(file: FilterFile, columns: set[int]) -> tuple[str, ...]:
+    """Paths in schema order, each once."""
+    return tuple(dict.fromkeys(c.path for c in file.columns if c.index in columns)) if columns else ()
 
 
 def inspect(

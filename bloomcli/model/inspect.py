@@ -54,6 +54,10 @@ class InspectReport:
     """ORC: number of stripes."""
     details: tuple[tuple[str, str], ...] = ()
     """Other facts about the file, as names and values. Mosaic: version, schema, buckets."""
+    columns_without_filters: tuple[str, ...] = ()
+    """Columns chosen by name or glob that have no filter; empty if none were chosen."""
+    other_columns_with_filters: tuple[str, ...] = ()
+    """Columns with filters that weren't chosen, and so aren't shown."""
 
     @property
     def filter_bytes(self) -> int:

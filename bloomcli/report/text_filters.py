@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bloomcli.model.file import SIGNATURE, FilterFacts
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterDump, InspectReport
 
 _DETAILS_SHOWN = 60
+_NAMES_SHOWN = 8
 _DETAIL_WIDTH = 400
 """A file may have thousands of columns and row groups; the JSON report lists all of them."""
 
@@ -28,11 +29,12 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
     if not report.filters:
         yield Gap()
         adding = "" if SIGNATURE in dict(report.details) else " `bloom add FILE --columns NAME -o OUT` adds some."
-        yield line("No Bloom filters." + adding)
+        yield line((_chosen_without(report) or "No Bloom filters.") + adding)
         return
     yield Gap()
     if report.summary and not every:
         yield from _summaries(report)
+        yield from map(line, filter(None, [_chosen_without(report)]))
         return
     yield _filter_grid(report.filters, with_header=len(headers) > 1)
     broken = [f for f in report.filters if f.problem is not None]
@@ -43,6 +45,25 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
             yield line(f"{column}: {variant + ', ' if variant else ''}{reason}", Style.BAD)
         for facts in broken:
             yield line(f"{row_group_text(facts.stripe, facts.row_group)}, {facts.column}: {facts.problem}", Style.BAD)
+    if report.columns_without_filters:
+        yield Gap()
+        yield line(_chosen_without(report))
+
+
+def _chosen_without(report: InspectReport) -> str:
+    """Say which of the chosen columns have no filter and, if none has one, which columns have; empty if all have."""
+    if not report.columns_without_filters:
+        return ""
+    text = f"No Bloom filters for {_some(report.columns_without_filters)}"
+    if report.filters:
+        return text + "."
+    others = report.other_columns_with_filters
+    return text + (f"; columns with filters: {_some(others)}." if others else " or any other column.")
+
+
+def _some(names: Sequence[str]) -> str:
+    left = len(names) - _NAMES_SHOWN
+    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {count(left)} more" if left > 0 else "")
 
 
 def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str, Cell]]:
@@ -67,7 +88,7 @@ def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str,
             text += f", {count(report.unreadable)} unreadable"
         yield "filters", Cell(text)
     else:
-        yield "filters", Cell("none")
+        yield "filters", Cell("none of the chosen columns" if report.columns_without_filters else "none")
     if len(headers) == 1:
         yield "all filters", Cell(next(iter(headers)))
 

@@ -46,6 +46,31 @@ def test_inspect_of_a_file_without_filters_says_what_to_do(bloom: Bloom, plain: 
     assert "bloom add" in result.out
 
 
+def test_inspect_of_chosen_columns_without_filters_says_which_columns_have_some(bloom: Bloom, filtered: Path) -> None:
+    result = bloom("inspect", filtered, "-c", "status,score")
+    assert result.code == 0
+    assert "No Bloom filters for status, score; columns with filters: id, user.email." in result.out
+    assert "No Bloom filters." not in result.out
+    assert "filters     none of the chosen columns\n" in result.out
+    report = bloom("inspect", filtered, "-c", "status", "-f", "json").json
+    assert report["columns_without_filters"] == ["status"]
+    assert report["other_columns_with_filters"] == ["id", "user.email"]
+
+
+def test_inspect_of_chosen_columns_says_which_of_them_have_no_filter(
+    bloom: Bloom, filtered: Path, plain: Path
+) -> None:
+    result = bloom("inspect", filtered, "-c", "id,status")
+    assert "No Bloom filters for status.\n" in result.out
+    assert "all filters" in result.out
+    excluded = bloom("inspect", filtered, "--exclude", "id,user.*")
+    assert "No Bloom filters for status, score, ok; columns with filters: id, user.email." in excluded.out
+    none = bloom("inspect", plain, "-c", "status")
+    assert "No Bloom filters for status or any other column. `bloom add" in none.out
+    everything = bloom("inspect", filtered, "-f", "json").json
+    assert (everything["columns_without_filters"], everything["other_columns_with_filters"]) == ([], [])
+
+
 def test_dump_formats_hold_the_same_bits(bloom: Bloom, filtered: Path, tmp_path: Path) -> None:
     expected = bloomcli.dump(filtered, column="id", row_group=1).bitset
     document = bloom("dump", filtered, "-c", "id", "-g", 1, "--format", "json").json
