@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -120,7 +120,7 @@ def dataset_options(function: F) -> F:
     return _options(gathered)  # type: ignore[return-value]
 
 
-def run(dataset: Dataset, options: Options, form: str) -> int:
+def run(dataset: Dataset, options: Options, form: str, *, every: bool = False) -> int:
     """Run a command over a dataset, print its report, and give the exit code.
 
     Raises:
@@ -130,7 +130,7 @@ def run(dataset: Dataset, options: Options, form: str) -> int:
 
     paths = named_paths(dataset)
     engine = engine_of(dataset)
-    return write(run_tasks(engine, plan_files(engine, paths, options)), form)
+    return write(run_tasks(engine, plan_files(engine, paths, options)), form, every=every)
 
 
 def run_tasks(engine: Engine, tasks: Sequence[Task]) -> DatasetReport:
@@ -195,8 +195,8 @@ def meter(bars: output.Bars, tasks: Sequence[Task]) -> Callable[[FileRow], None]
     return on_row
 
 
-def write(report: DatasetReport, form: str) -> int:
-    """Print a dataset's report."""
+def write(report: DatasetReport, form: str, *, every: bool = False) -> int:
+    """Print a dataset's report, as text with all rows if `every` is true."""
     if form == "csv":
         from bloomcli.report import csv
 
@@ -204,5 +204,5 @@ def write(report: DatasetReport, form: str) -> int:
     else:
         from bloomcli.report import text_dataset
 
-        output.write("dataset", report, form, text_dataset.dataset)
+        output.write("dataset", report, form, partial(text_dataset.dataset, every=every))
     return report.exit_code

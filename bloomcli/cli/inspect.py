@@ -9,7 +9,6 @@ import click
 
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, run
-from bloomcli.errors import UsageError
 
 
 @click.command(
@@ -25,7 +24,11 @@ Examples:
 @options.columns_option("Show only filters of these leaf columns; globs are allowed.")
 @options.exclude_option("Don't show filters of these leaf columns.")
 @click.option(
-    "-a", "--all", "every", is_flag=True, help="ORC: show every filter instead of one summary line per column."
+    "-a",
+    "--all",
+    "every",
+    is_flag=True,
+    help="Show every filter of an ORC file instead of one summary line per column; show every file of many.",
 )
 @options.format_option("text", "json", "csv")
 @dataset_options
@@ -51,9 +54,7 @@ def command(dataset: Dataset, columns: tuple[str, ...], exclude: tuple[str, ...]
 
     options = InspectOptions(columns=columns, exclude=exclude)
     if dataset.single is None:
-        if every:
-            raise UsageError("--all is for one file: of several, each is a row", hint="name one file")
-        return run(dataset, options, form)
+        return run(dataset, options, form, every=every)
     report = inspect.run(dataset.single, options)
     if form == "csv":
         from bloomcli.report import csv

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
 from codecs import BOM_UTF8
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from bloomcli.cli import options, output
-from bloomcli.cli.dataset import Dataset, dataset_options, read_named, run
+from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, read_named, run, run_tasks
 from bloomcli.errors import UsageError
+
+if TYPE_CHECKING:
+    from bloomcli.commands.options import ProbeOptions
 
 _NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf)", re.IGNORECASE)
 _MARK: Final = "\0"
@@ -36,6 +41,7 @@ Examples:
   bloom probe orders.parquet -c user.email --values-from emails.txt --explain
   bloom probe /data/orders -c id -v 42 -v 43       # every file of a directory
   bloom probe day=*/*.parquet -c id -v 42
+  bloom probe /data/orders -c id -v 42 -l          # only the paths of files that may hold it
   bloom probe orders.parquet -c id 42 > /dev/null || echo "not in this file"
 \b
 Values by type: integers 42 or 0x2a, floats 1.5, decimals 12.34, dates 2024-02-29,
@@ -64,7 +70,15 @@ empty value. A byte order mark is not part of the first line.""",
     help="Read values from a UTF-8 file, one per line; - is standard input.",
 )
 @click.option("--explain", is_flag=True, help="Show the hash, the block and the bits of each lookup.")
-@options.format_option("text", "json")
+@click.option(
+    "-l",
+    "--files-with-matches",
+    "matches",
+    is_flag=True,
+    help="Print only the paths of files that may hold a value: those that aren't absent for all values.",
+)
+@click.option("-a", "--all", "every", is_flag=True, help="Of many files, show every file.")
+@options.format_option("text", "json", "csv")
 @dataset_options
 def command(
     dataset: Dataset,
@@ -73,6 +87,8 @@ def command(
     values: tuple[str, ...],
     source: str | None,
     explain: bool,
+    matches: bool,
+    every: bool,
     form: str,
 ) -> int:
     """Look up values in the filters.
@@ -104,13 +120,42 @@ def command(
     asked = ProbeOptions(
         values=wanted, column=column, exclude=exclude, explain=explain, skip_blank=source is not None
     )
+    if matches and (explain or form != "text"):
+        raise UsageError("--files-with-matches prints paths alone", hint="leave out --explain and --format")
     if where.single is None:
         if explain:
             raise UsageError("--explain is for one file: of several, each is a row", hint="name one file")
-        return run(where, asked, form)
+        return _print_matches(where, asked) if matches else run(where, asked, form, every=every)
     report = probe.run(where.single, asked)
-    output.write("probe", report, form, text.probe)
+    if matches:
+        _print([] if report.absent_everywhere else [report.path], err=False)
+    elif form == "csv":
+        from bloomcli.report import csv
+
+        csv.write_verdicts(report, sys.stdout)
+    else:
+        output.write("probe", report, form, text.probe)
     return 1 if report.absent_everywhere else 0
+
+
+def _print_matches(where: Dataset, asked: ProbeOptions) -> int:
+    """Print the paths of the files that may hold a value, and errors to standard error."""
+    from bloomcli.datasets.engine import plan_files
+    from bloomcli.model.dataset import Status
+
+    engine = engine_of(where)
+    report = run_tasks(engine, plan_files(engine, named_paths(where), asked))
+    _print([row.path for row in report.rows if row.status is Status.DONE and row.exit_code == 0], err=False)
+    _print([f"bloom: {row.error}" for row in report.rows if row.error is not None], err=True)
+    return report.exit_code
+
+
+def _print(lines: Sequence[str], *, err: bool) -> None:
+    """Print lines, on terminals too, without wrapping."""
+    from bloomcli.report.layout import line
+    from bloomcli.report.render import plain
+
+    (sys.stderr if err else sys.stdout).writelines(f"{text}\n" for text in plain(map(line, lines)))
 
 
 def _lines(source: str) -> list[str]:

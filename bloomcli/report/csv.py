@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from bloomcli.model.dataset import DatasetReport, FileRow
 from bloomcli.model.file import FilterFacts
+from bloomcli.model.probe import ValueTotals, Verdict
 from bloomcli.report.human import csv_field
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import InspectReport
+    from bloomcli.model.probe import ProbeReport
 
 HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
 """The file's path, then the fields of FilterFacts, named as in JSON."""
@@ -26,8 +28,35 @@ ROW_HEADER: Final = tuple(f.name for f in dataclasses.fields(FileRow) if f.name 
 """The fields of FileRow, except those that contain rows themselves."""
 
 
+ANSWERS_HEADER: Final = ("path", "status", *(f.name for f in dataclasses.fields(ValueTotals)), "error")
+"""Of `probe` on many files: the file's path and status, the fields of ValueTotals, and the error."""
+
+VERDICTS_HEADER: Final = ("path", *(f.name for f in dataclasses.fields(Verdict) if f.name != "trail"))
+"""Of `probe` on one file: its path, then the fields of Verdict, except the bits."""
+
+
+def write_verdicts(report: ProbeReport, stream: TextIO) -> None:
+    """Write the report of `probe`, one row per row group and value."""
+    rows = ([report.path, *(getattr(v, name) for name in VERDICTS_HEADER[1:])] for v in report.verdicts)
+    _write(VERDICTS_HEADER, rows, stream)
+
+
+def _write_answers(report: DatasetReport, stream: TextIO) -> None:
+    """Write the report of `probe` on many files, one row per file and value, and one for a file without answers."""
+    names = ANSWERS_HEADER[2:-1]
+    rows = (
+        [row.path, row.status, *(None if totals is None else getattr(totals, name) for name in names), row.error]
+        for row in report.rows
+        for totals in row.totals or (None,)
+    )
+    _write(ANSWERS_HEADER, rows, stream)
+
+
 def write_rows(report: DatasetReport, stream: TextIO) -> None:
-    """Write a dataset's report, one row per file."""
+    """Write a dataset's report: one row per file, of `probe` one per file and value."""
+    if report.command == "probe":
+        _write_answers(report, stream)
+        return
     _write(ROW_HEADER, ([getattr(row, name) for name in ROW_HEADER] for row in report.rows), stream)
 
 

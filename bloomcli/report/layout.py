@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from bloomcli.model.file import Presence
 from bloomcli.report.human import is_plain, printable
 
 
@@ -19,6 +20,14 @@ class Style(StrEnum):
     GOOD = "green"
     WARN = "yellow"
     BAD = "red"
+
+
+PRESENCE_STYLE: Final = {
+    Presence.ABSENT: Style.GOOD,
+    Presence.MAYBE: Style.WARN,
+    Presence.NO_FILTER: Style.DIM,
+    Presence.UNKNOWN: Style.DIM,
+}
 
 
 @dataclass(frozen=True, slots=True)

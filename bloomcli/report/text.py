@@ -11,21 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import Presence
 from bloomcli.report.human import alone, count, growth, plural, rate, seconds, size
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
+from bloomcli.report.layout import PRESENCE_STYLE, Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
 from bloomcli.report.text_filters import hex_dump, inspect
 
 if TYPE_CHECKING:
     from bloomcli.model.change import ChangeReport, FilterChange
     from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
-
-PRESENCE_STYLE: Final = {
-    Presence.ABSENT: Style.GOOD,
-    Presence.MAYBE: Style.WARN,
-    Presence.NO_FILTER: Style.DIM,
-    Presence.UNKNOWN: Style.DIM,
-}
-
 
 __all__ = ["change", "hex_dump", "inspect", "probe"]
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.file import Presence
-from bloomcli.report.human import alone, count, growth, plural, rate, seconds, size
+from bloomcli.report.human import count, growth, plural, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
+from bloomcli.report.text_answers import answers
 
 ROWS_SHOWN: Final = 50
 """Reports on at most this many files list every file."""
+_WITH_ALL: Final = ("inspect", "probe")
+"""Commands with the option --all and the format csv."""
 _TROUBLE_SHOWN: Final = 200
 _NOTE_WIDTH: Final = 40
 """Longer notes are printed below the table: on a terminal of 80 cells, they would wrap after every word."""
@@ -24,16 +26,16 @@ _STYLE: Final = {
 }
 
 
-def dataset(report: DatasetReport) -> Iterator[Block]:
-    """Yield the files, the errors and long notes, and the totals."""
-    if report.files <= ROWS_SHOWN:
+def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
+    """Yield the files, if they are few or `every` is true, the errors and long notes, and the totals."""
+    listed = every or report.files <= ROWS_SHOWN
+    if listed:
         yield _grid(report)
         yield Gap()
     troubled = [
         r
         for r in report.rows
-        if r.status is Status.FAILED
-        or (r.status is Status.DONE and r.reason and (report.files > ROWS_SHOWN or _is_long(r.reason)))
+        if r.status is Status.FAILED or (r.status is Status.DONE and r.reason and (not listed or _is_long(r.reason)))
     ]
     for row in troubled[:_TROUBLE_SHOWN]:
         yield from _trouble(row)
@@ -41,7 +43,10 @@ def dataset(report: DatasetReport) -> Iterator[Block]:
         yield line(f"... and {plural(len(troubled) - _TROUBLE_SHOWN, 'file')} more; --format json has all")
     if troubled:
         yield Gap()
-    yield from _sums(report)
+    yield from _sums(report, listed=listed)
+    if not listed:
+        complete = "--all or --format csv" if report.command in _WITH_ALL else "--format json"
+        yield line(f"{plural(report.files, 'row')} not shown: {complete}", Style.DIM)
 
 
 def _grid(report: DatasetReport) -> Grid:
@@ -109,7 +114,7 @@ def _trouble(row: FileRow) -> Iterator[Block]:
         yield line(f"{row.path}: {row.reason}", Style.WARN)
 
 
-def _sums(report: DatasetReport) -> Iterator[Block]:
+def _sums(report: DatasetReport, *, listed: bool) -> Iterator[Block]:
     statuses = Counter(r.status for r in report.rows)
     parts = [f"{statuses[s]:,} {s.value}" for s in Status if statuses[s]]
     speed = report.files / report.seconds if report.seconds else 0.0
@@ -129,28 +134,10 @@ def _sums(report: DatasetReport) -> Iterator[Block]:
     yield from _reasons(report)
     for text in report.remarks:
         yield line(f"remark: {text}", Style.WARN)
-    yield from _totals(worked)
+    yield from answers(worked, listed=listed)
 
 
 def _reasons(report: DatasetReport) -> Iterator[Block]:
     reasons = Counter(r.reason for r in report.rows if r.status is Status.SKIPPED and r.reason)
     for reason, number in reasons.most_common():
         yield line(f"skipped {plural(number, 'file')}: {reason}", Style.DIM)
-
-
-def _totals(worked: list[FileRow]) -> Iterator[Block]:
-    """Yield for each value of `probe` the number of files that don't contain it."""
-    values = list(dict.fromkeys(t.value for r in worked for t in r.totals))
-    for value in values:
-        totals = [t for r in worked for t in r.totals if t.value == value]
-        absent = sum(t.answer is Presence.ABSENT for t in totals)
-        skipped = sum(t.absent_row_groups for t in totals)
-        by_filters = sum(t.skipped_row_groups for t in totals)
-        by_statistics = sum(t.stats_skipped_row_groups for t in totals)
-        groups = sum(t.row_groups for t in totals)
-        yield line(
-            f"{value}: absent in {absent:,} of {plural(len(totals), 'file')};"
-            f" a reader may skip {skipped:,} of {plural(groups, 'row group')},"
-            f" {size(sum(t.absent_bytes for t in totals))}"
-            f" ({alone(skipped, by_filters, by_statistics)})"
-        )

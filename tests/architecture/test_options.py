@@ -57,7 +57,7 @@ COMMAND_LINE: Final = {
 ONLY_ON_COMMAND_LINE: Final = {
     "add": {"no_policy"},
     "inspect": {"every"},
-    "probe": {"source"},
+    "probe": {"source", "matches", "every"},
     "validate": {"no_policy", "max_per_rule", "reports", "init", "explain"},
 }
 """Which policy, how the report is written, what is done instead; and where `probe` has its values from."""

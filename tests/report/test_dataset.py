@@ -158,6 +158,42 @@ def test_probe_sums_up_each_value_over_the_files() -> None:
     assert "42: absent in 1 of 2 files; a reader may skip 5 of 8 row groups, 5.0 KiB (min/max alone: 2)" in text
 
 
+def test_probe_of_many_files_lists_those_that_may_have_a_value() -> None:
+    rows = [probed(f"lake/{i}", Presence.ABSENT, 4, 1) for i in range(57)]
+    odd = (
+        probed("lake/some", Presence.MAYBE, 1, 0),
+        probed("lake/none", Presence.NO_FILTER, 0, 0),
+        probed("lake/torn", Presence.UNKNOWN, 0, 0),
+    )
+    text = shown(report(*rows, *odd, command="probe"))
+    assert "42: absent in 57 of 60 files;" in text
+    assert "\n  maybe: lake/some\n" in text
+    assert "\n  no filter: 1 file; --files-with-matches lists them, too\n" in text
+    assert "\n  can't tell: 1 file; --files-with-matches lists them, too\n" in text
+    assert "lake/7" not in text
+    assert text.endswith("60 rows not shown: --all or --format csv\n")
+    few = shown(report(*odd, command="probe"))
+    assert ("  maybe: " in few, "not shown" in few) == (False, False)
+
+
+def test_all_shows_the_rows_of_many_files() -> None:
+    rows = [replace(DONE, path=f"lake/{i}.parquet") for i in range(text_dataset.ROWS_SHOWN + 1)]
+    stream = io.StringIO()
+    render.write(text_dataset.dataset(report(*rows), every=True), stream)
+    assert all(f"lake/{i}.parquet " in stream.getvalue() for i in range(len(rows)))
+    assert "not shown" not in stream.getvalue()
+    assert shown(report(*rows)).endswith("51 rows not shown: --all or --format csv\n")
+    assert shown(report(*rows, command="add")).endswith("51 rows not shown: --format json\n")
+
+
+def test_csv_of_probe_has_a_row_a_file_and_value() -> None:
+    stream = io.StringIO()
+    csv.write_rows(report(probed("p", Presence.MAYBE, 1, 0), FAILED, command="probe"), stream)
+    one, failed = reader.DictReader(io.StringIO(stream.getvalue()))
+    assert (one["path"], one["value"], one["answer"], one["absent_row_groups"]) == ("p", "42", "maybe", "1")
+    assert (failed["status"], failed["value"], failed["error"]) == ("failed", "", FAILED.error)
+
+
 def test_control_characters_of_a_path_are_made_visible() -> None:
     text = shown(report(replace(DONE, path="a\x1b[31m\nb"), replace(FAILED, error="x\x1b[0m\ty")))
     assert "\x1b" not in text
