@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
 import click
@@ -20,7 +22,7 @@ _ENDING: Final = re.compile(r"\.[^\W\d]\w*$")
 """How names of data files end, whatever the format. Formats of other packages are only looked for behind it."""
 
 _PATHS_SHOWN: Final = 20
-"""Hints with more paths than this name none of them."""
+"""Hints with more paths than this name their pattern instead, or none of them."""
 
 
 def split(
@@ -92,7 +94,10 @@ def _is_path(text: str) -> bool:
 def _command(paths: Sequence[str], values: Sequence[str]) -> str:
     """The running command with these paths and values, as a shell takes it."""
     if len(paths) > _PATHS_SHOWN:
-        return "name values with --value VALUE"
+        pattern = _pattern(paths)
+        if pattern is None:
+            return "name values with --value VALUE"
+        paths = [pattern]
     context = click.get_current_context()
     words = ["bloom", "probe", *(f"./{path}" if path.startswith("-") else path for path in paths)]
     for parameter in context.command.params:
@@ -100,6 +105,20 @@ def _command(paths: Sequence[str], values: Sequence[str]) -> str:
         if isinstance(parameter, click.Option) and given:
             words += _option(parameter, context.params[parameter.name or ""])
     return shlex.join([*words, *(word for value in values for word in ("-v", value))])
+
+
+def _pattern(paths: Sequence[str]) -> str | None:
+    """The pattern that means exactly these files; None if it isn't of the form FOLDER/*.SUFFIX."""
+    folder, name = os.path.split(paths[0])
+    pattern = f"*{os.path.splitext(name)[1]}"  # noqa: PTH122  text in, text out
+    named = {os.path.relpath(path, folder or ".") for path in paths}
+    if set(folder) & set("*?[") or any(name.startswith(("_", ".")) for name in named):
+        return None
+    try:
+        found = {name for name in os.listdir(folder or ".") if fnmatchcase(name, pattern)}  # noqa: PTH208  as above
+    except OSError:  # a hint needs no reason
+        return None
+    return os.path.join(folder, pattern) if found == named else None  # noqa: PTH118  as above
 
 
 def _option(option: click.Option, value: object) -> list[str]:

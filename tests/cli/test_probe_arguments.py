@@ -100,10 +100,14 @@ def test_with_a_list_of_files_a_value_that_is_a_files_name_is_refused(bloom: Blo
     assert [[t["value"] for t in row["totals"]] for row in report["rows"]] == [["3"]] * 2
 
 
-def test_a_hint_for_many_files_is_short(bloom: Bloom, tree: Path) -> None:
-    names = [f"tr/{i}.parquet" for i in range(100)]
-    for name in names:
-        (tree / name).touch()
-    refused = bloom("probe", *names, "3", "-c", "id")
+def test_a_hint_for_many_files_names_their_pattern_if_it_means_exactly_these(bloom: Bloom, tree: Path) -> None:
+    for number in range(40):
+        datasets.write(tree / "tr" / f"{number}.parquet", rows=4)
+    names = sorted(f"tr/{path.name}" for path in (tree / "tr").iterdir())
+    refused = bloom("probe", *names, "1000003", "-c", "id", "-f", "json")
     assert refused.code == 2
-    assert "hint: name values with --value VALUE\n" in refused.err
+    assert "hint: bloom probe 'tr/*.parquet' -c id -f json -v 1000003\n" in refused.err
+    assert [row["path"] for row in pasted(bloom, refused).json["rows"]] == names
+    assert "hint: name values with --value VALUE\n" in bloom("probe", *names[1:], "3", "-c", "id").err
+    remote = [f"s3://bucket/{number}.parquet" for number in range(40)]
+    assert "hint: name values with --value VALUE\n" in bloom("probe", *remote, "3", "-c", "id").err
