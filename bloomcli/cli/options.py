@@ -51,6 +51,13 @@ class Output(click.Path):
         from bloomcli.storage.local.paths import local_path
         from bloomcli.storage.names import is_uri
 
+        if os.fspath(value) == "-":
+            self.fail(
+                "a file is checked before it gets its name, so that it can't go to standard output; "
+                "name a file (./- for one of this name)",
+                param,
+                ctx,
+            )
         path = local_path(os.fspath(value))
         if is_uri(path) or path.startswith("file:"):
             self.fail(f"outputs are written to this machine only, not to {path}", param, ctx)
@@ -194,6 +201,11 @@ target_options = bundle(
     click.option("--in-place", is_flag=True, help="Replace the file itself, atomically."),
     click.option("--force", is_flag=True, help="Replace files even in a table whose log records their size."),
     click.option("--overwrite", is_flag=True, help="Let --output replace an existing file."),
-    click.option("-n", "--dry-run", is_flag=True, help="Write nothing; say what would be done."),
+    click.option(
+        "-n",
+        "--dry-run",
+        is_flag=True,
+        help="Write nothing; say what would be done, and whether the output could be written.",
+    ),
 )
 """The target of a changed file: ``--output``, ``--in-place``, ``--force``, ``--overwrite``, ``--dry-run``."""

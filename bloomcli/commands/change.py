@@ -33,7 +33,7 @@ class Target(NamedTuple):
     """Change files in place though a table's log records them."""
 
     def resolve(self, path: str) -> str | None:
-        """The path to write for a file; None in a dry run. Raises UsageError."""
+        """The path to write for a file; None in a dry run without a target. Raises UsageError, WriteError."""
         if self.output is not None and self.in_place:
             raise UsageError("--output and --in-place exclude each other", path=path)
         if self.in_place:
@@ -44,10 +44,10 @@ class Target(NamedTuple):
                     path=path,
                     hint="-o writes a copy; --force changes it anyway, and the table's log must then be repaired",
                 )
-        if self.dry_run:
-            return None
         if self.in_place:
             return path
+        if self.dry_run and self.output is None:
+            return None
         if self.output is None:
             raise UsageError(
                 "nowhere to write to",
@@ -122,11 +122,14 @@ def change_where_needed(
             plan = request.plan(file)
             reason = request.idle if all(c.action == "keep" for c in plan.estimate) else None
         if reason is not None:
-            if target.output is None or target.dry_run:
+            if target.output is None:
                 return reason
+            if target.dry_run:
+                _output(store, source, target, makes_directories=True)
+                return f"{reason}; would be copied"
             _copy_whole(source, os.fspath(target.output), overwrite=target.overwrite)
             return f"{reason}; copied"
-        output = _output(store, source, target)
+        output = _output(store, source, target, makes_directories=True)
         report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
 
@@ -162,10 +165,16 @@ def _state(store: Store, file: FilterFile, request: ChangeRequest, output: str) 
         return _Output.OTHER
 
 
-def _output(store: Store, source: Source, target: Target) -> str | None:
-    """The path to write; None in a dry run. Raises UsageError."""
+def _output(store: Store, source: Source, target: Target, *, makes_directories: bool = False) -> str | None:
+    """The path to write; None in a dry run, which fails where writing would fail at once. Raises UsageError,
+    WriteError."""
     store.check_changes(source.path)
-    return target.resolve(store.normal(source.path))
+    output = target.resolve(store.normal(source.path))
+    if not target.dry_run or output is None:
+        return output
+    overwrite = target.overwrite or target.in_place
+    store_of(output).check_output(output, overwrite=overwrite, makes_directories=makes_directories)
+    return None
 
 
 def _change(

@@ -69,6 +69,7 @@ def run(
         seconds=time.perf_counter() - started,
         rows=tuple(rows[i] for i in range(len(tasks)) if i in rows),
         remarks=tuple(remarks),
+        dry_run=any(task.dry_run for task in tasks),
     )
 
 
@@ -87,8 +88,9 @@ def _threads(sizes: Sequence[int], jobs: int, processes: int) -> list[int]:
 
 
 def targets(tasks: Sequence[Task]) -> list[str]:
-    """The files that the tasks write."""
-    return [t.output or t.path for t in tasks if t.row is None and (t.output is not None or t.in_place)]
+    """The files that the tasks write: none in a dry run."""
+    writing = (t for t in tasks if t.row is None and not t.dry_run)
+    return [t.output or t.path for t in writing if t.output is not None or t.in_place]
 
 
 def _sweep(tasks: Sequence[Task]) -> None:

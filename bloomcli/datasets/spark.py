@@ -166,6 +166,7 @@ def run(tasks: Sequence[Task], session: SparkSession) -> DatasetReport:
         jobs=min(cores, len(tasks)),
         seconds=time.perf_counter() - started,
         rows=tuple(rows[i] for i in range(len(tasks))),
+        dry_run=any(task.dry_run for task in tasks),
     )
 
 

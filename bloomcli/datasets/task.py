@@ -80,6 +80,11 @@ class Task:
         return self.options.command
 
     @property
+    def dry_run(self) -> bool:
+        """The command only says what it would do."""
+        return isinstance(self.options, WriteOptions) and self.options.dry_run
+
+    @property
     def in_place(self) -> bool:
         """The command replaces the file itself."""
         return isinstance(self.options, WriteOptions) and self.options.in_place
@@ -358,7 +363,7 @@ def _changed(report: ChangeReport) -> FileRow:
     touched = [c for c in report.changes if c.action != "keep"]
     return FileRow(
         path=report.path,
-        status=Status.DONE,
+        status=Status.PLANNED if report.dry_run else Status.DONE,
         format=report.format,
         output=report.output,
         columns=len({c.column for c in touched}),

@@ -14,6 +14,8 @@ class Status(StrEnum):
     """The outcome of a command for one file of a dataset."""
 
     DONE = "done"
+    PLANNED = "planned"
+    """A dry run of add, remove or fold: the command would change the file, and wrote nothing."""
     SKIPPED = "skipped"
     """The command had nothing to do, or the file is of a format without filters."""
     FOUND = "found"
@@ -100,6 +102,8 @@ class DatasetReport:
     """One row per file, in the order of the arguments."""
     remarks: tuple[str, ...] = ()
     """Notes on the run, such as fewer processes than requested."""
+    dry_run: bool = False
+    """Nothing was written: the rows say what the command would do, and sizes after it are upper bounds."""
 
     @property
     def files(self) -> int:
@@ -108,8 +112,13 @@ class DatasetReport:
 
     @property
     def done(self) -> int:
-        """Files that the command processed."""
+        """Files that the command processed; 0 in a dry run."""
         return sum(r.status in (Status.DONE, Status.FOUND) for r in self.rows)
+
+    @property
+    def planned(self) -> int:
+        """Files that a dry run would change."""
+        return sum(r.status is Status.PLANNED for r in self.rows)
 
     @property
     def skipped(self) -> int:

@@ -174,7 +174,7 @@ def _change_grid(report: ChangeReport) -> Grid:
     heads = [Head("stripe" if stripes else "row group", figures=True), Head("column"), Head("action")]
     heads += [Head("filters", figures=True)] * stripes
     heads += [Head("old size", figures=True)] * old
-    heads += [Head("size, at most" if report.dry_run else "size", figures=True)] * new
+    heads += [Head("size, at most" if report.dry_run and report.command == "add" else "size", figures=True)] * new
     heads += [Head("values", figures=True)] * values
     heads += [Head("FPP", figures=True)] * fpp
     heads += [Head("target", figures=True)] * target

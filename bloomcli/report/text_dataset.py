@@ -20,10 +20,14 @@ _NOTE_WIDTH: Final = 40
 """Longer notes are printed below the table: on a terminal of 80 cells, they would wrap after every word."""
 _STYLE: Final = {
     Status.DONE: Style.GOOD,
+    Status.PLANNED: Style.GOOD,
     Status.SKIPPED: Style.DIM,
     Status.FOUND: Style.WARN,
     Status.FAILED: Style.BAD,
 }
+
+_WORKED: Final = (Status.DONE, Status.PLANNED)
+"""The statuses of files that the command changed or answered for, or would change."""
 
 
 def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
@@ -35,7 +39,7 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
     troubled = [
         r
         for r in report.rows
-        if r.status is Status.FAILED or (r.status is Status.DONE and r.reason and (not listed or _is_long(r.reason)))
+        if r.status is Status.FAILED or (r.status in _WORKED and r.reason and (not listed or _is_long(r.reason)))
     ]
     for row in troubled[:_TROUBLE_SHOWN]:
         yield from _trouble(row)
@@ -51,6 +55,7 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
 
 def _grid(report: DatasetReport) -> Grid:
     changed = any(r.bytes_after is not None for r in report.rows)
+    bound = ", at most" if report.dry_run else ""
     grid = Grid(
         (
             Head("file"),
@@ -59,10 +64,10 @@ def _grid(report: DatasetReport) -> Grid:
             Head("row groups", figures=True),
             Head("columns", figures=True),
             Head("filters", figures=True),
-            Head("filter size", figures=True),
+            Head("filter size" + (bound if report.command == "add" else ""), figures=True),
             Head("worst FPP", figures=True),
             *(
-                [Head("before", figures=True), Head("after", figures=True)]
+                [Head("before", figures=True), Head("after" + bound, figures=True)]
                 if changed
                 else [Head("size", figures=True)]
             ),
@@ -73,7 +78,7 @@ def _grid(report: DatasetReport) -> Grid:
         sizes = [_size(row.bytes_before)] + ([_size(row.bytes_after)] if changed else [])
         grid.add(
             row.path,
-            Cell(row.status.value, _STYLE[row.status]),
+            Cell(_status(report, row.status), _STYLE[row.status]),
             row.format or "-",
             count(row.row_groups),
             count(row.columns),
@@ -84,6 +89,10 @@ def _grid(report: DatasetReport) -> Grid:
             _note(row),
         )
     return grid
+
+
+def _status(report: DatasetReport, status: Status) -> str:
+    return f"would {report.command}" if status is Status.PLANNED else status.value
 
 
 def _note(row: FileRow) -> str:
@@ -116,19 +125,21 @@ def _trouble(row: FileRow) -> Iterator[Block]:
 
 def _sums(report: DatasetReport, *, listed: bool) -> Iterator[Block]:
     statuses = Counter(r.status for r in report.rows)
-    parts = [f"{statuses[s]:,} {s.value}" for s in Status if statuses[s]]
+    parts = [f"{statuses[s]:,} {_status(report, s)}" for s in Status if statuses[s]]
+    command = report.command + (": dry run, nothing was written" if report.dry_run else "")
     speed = report.files / report.seconds if report.seconds else 0.0
     yield line(
-        f"{report.command}: {plural(report.files, 'file')}: {', '.join(parts) or 'none'}, {seconds(report.seconds)}"
+        f"{command}: {plural(report.files, 'file')}: {', '.join(parts) or 'none'}, {seconds(report.seconds)}"
         f" ({speed:,.0f} files/s, {report.engine}, {plural(report.jobs, 'job')})",
         Style.BAD if statuses[Status.FAILED] else Style.TITLE,
     )
-    worked = [r for r in report.rows if r.status is Status.DONE]
+    worked = [r for r in report.rows if r.status in _WORKED]
     filters = sum(r.filters or 0 for r in worked)
     before = sum(r.bytes_before or 0 for r in worked)
     after = sum(r.bytes_after or 0 for r in worked)
     if report.command in {"add", "remove", "fold"} and worked:
-        yield line(f"{plural(filters, 'filter')}, {size(before)} -> {size(after)} ({growth(before, after)})")
+        change = f"{'at most ' if report.dry_run else ''}{size(after)} ({growth(before, after)})"
+        yield line(f"{plural(filters, 'filter')}, {size(before)} -> {change}")
     elif filters:
         yield line(f"{plural(filters, 'filter')}, {size(sum(r.filter_bytes or 0 for r in worked))}")
     yield from _reasons(report)

@@ -25,7 +25,7 @@ from pathlib import PurePosixPath
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from bloomcli.errors import BloomError, CorruptFile, SourceChanged
+from bloomcli.errors import BloomError, CorruptFile, SourceChanged, UsageError
 
 STEP_BYTES: Final = 16 << 20
 """Bytes of a kept range that are copied at a time, at most: between steps a store reports progress and may stop."""
@@ -271,6 +271,22 @@ class Store(ABC):
             UsageError: the output is the file itself, or a directory, or can't be a file's name.
             WriteError: the store can't tell.
         """
+
+    def check_output(self, path: str, *, overwrite: bool, makes_directories: bool = False) -> None:
+        """Raise the error that `replace` would raise before it writes, as far as that can be known; write nothing.
+
+        Args:
+            path: the file to write.
+            overwrite: whether there may be such a file already.
+            makes_directories: missing directories would be made first.
+
+        Raises:
+            UsageError: there is such a file and `overwrite` is false.
+            WriteError: the directory doesn't exist or isn't writable.
+        """
+        del makes_directories
+        if not overwrite and self.status(path) is not None:
+            raise UsageError("the output exists already", path=path, hint="--overwrite replaces it")
 
     @abstractmethod
     def replace(

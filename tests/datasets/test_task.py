@@ -286,7 +286,7 @@ def test_a_dry_run_makes_nothing(path: Path, command: str) -> None:
     bloomcli.add(path, ["name"], in_place=True, ndv=100_000)
     before = datasets.digests(path.parent)
     row = one(path, command, {**({} if command != "add" else ID), "dry_run": True}, output=path.parent / "out")
-    assert (row.status, row.output) == (Status.DONE, None)
+    assert (row.status, row.output) == (Status.PLANNED, None)
     assert datasets.digests(path.parent) == before
     assert not (path.parent / "out").exists()
 

@@ -50,6 +50,18 @@ def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> Lie | No
     return lie
 
 
+def dictionary_entries(source: Source, chunk: ColumnChunk, data_end: int) -> int | None:
+    """The number of entries that the header of the chunk's first page says its dictionary has; None where that page
+    is no dictionary or can't be read. One small read."""
+    try:
+        header = ChunkReader(source, chunk, data_end, HEADER_WINDOW).header()
+        if header.kind != "DICTIONARY_PAGE" or not header.has_head:
+            return None
+        return header.required_of_head("num_values")
+    except CorruptFile:
+        return None
+
+
 def _header(reader: ChunkReader, chunk: ColumnChunk) -> tuple[Lie | None, str]:
     """Check a page's header, and advance past the page. Return the fault, if any, and the page's type."""
     at = reader.position

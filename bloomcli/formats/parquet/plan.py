@@ -20,7 +20,7 @@ from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
-from bloomcli.formats.parquet.page_check import refuse_damaged
+from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damaged
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
 from bloomcli.formats.parquet.variants import CURRENT, filter_class
 from bloomcli.model.change import FilterChange
@@ -108,6 +108,12 @@ class AddPlan(Change):
         chunk = self.chunks[key]
         size = self._upper_bound(chunk)
         cap = self.rule.largest_split_block
+        if chunk.only_dictionary_encoded and chunk.num_values and self.rule.ndv is None:
+            # the filter has no more values than the dictionary has entries, which is far fewer than there are rows
+            filters = self.filters
+            entries = dictionary_entries(filters.source, chunk, filters.footer.start)
+            if entries is not None:
+                size = min(size, self._bytes_for(entries << self._has_normal_forms(chunk)))
         return FilterChange(
             row_group=key.row_group,
             column=chunk.column.path,

@@ -86,6 +86,12 @@ class LocalStore(Store):
         """The path to write. Raises UsageError, WriteError."""
         return paths.destination(paths.local_path(output), path)
 
+    def check_output(self, path: str, *, overwrite: bool, makes_directories: bool = False) -> None:
+        """Look at the file and at its directory. Raises UsageError, WriteError."""
+        from bloomcli.storage.local.write_errors import check_output
+
+        check_output(Path(path), overwrite=overwrite, makes_directories=makes_directories)
+
     def replace(
         self,
         path: str,

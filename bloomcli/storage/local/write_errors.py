@@ -56,6 +56,30 @@ def final_path(target: Path) -> tuple[Path, bool]:
     return final, True
 
 
+def check_output(target: Path, *, overwrite: bool, makes_directories: bool = False) -> None:
+    """Raise the error with which writing a file would begin, without writing. Arguments as `Store.check_output`.
+
+    Raises:
+        UsageError: the target exists and may not be overwritten, or isn't a regular file.
+        WriteError: its directory doesn't exist or isn't writable.
+    """
+    final, exists = final_path(target)
+    if exists and not overwrite:
+        raise UsageError("the output exists already", path=str(target), hint="--overwrite replaces it")
+    folder = final.parent
+    if makes_directories:
+        folder = next((above for above in (folder, *folder.parents) if os.path.lexists(above)), folder)
+    try:
+        if not stat.S_ISDIR(folder.stat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if os.statvfs(folder).f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise write_error(target, error) from None
+
+
 def write_error(target: Path, error: OSError, *, placed: bool | None = False) -> WriteError:
     """The error of a replacement that the system refused.
 
