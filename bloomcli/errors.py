@@ -3,6 +3,7 @@
     BloomError                  base: path, byte offset, field path, what to do
     ├── UsageError              the request is invalid (exit 2)
     │   ├── UnknownColumn       no such leaf column; near names are offered
+    │   ├── NothingToFilter     globs match no column that can have a filter
     │   ├── LiteralError        a value on the command line isn't of the column's type
     │   ├── PolicyError         a policy file is invalid; its reason has one line per problem
     │   └── FilterExists        a chunk already has a filter and --replace wasn't given
@@ -89,6 +90,10 @@ class UsageError(BloomError):
 
 class UnknownColumn(UsageError):
     """A column name or glob matches no leaf column of the file."""
+
+
+class NothingToFilter(UsageError):
+    """Globs match columns of the file, but none that can have a filter."""
 
 
 class LiteralError(UsageError):

@@ -261,12 +261,12 @@ def probe(
 
 
 def _run(spark: SparkSession, paths: Paths, options: Options) -> DataFrame:
-    from bloomcli.datasets.engine import choose_engine, plan_files
+    from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
     from bloomcli.datasets.spark_frame import frame
 
     named = [paths] if isinstance(paths, str | os.PathLike) else paths
     engine = choose_engine(session=spark)
-    return frame(spark, engine.run(plan_files(engine, [os.fspath(p) for p in named], options)))
+    return frame(spark, run_tasks(engine, plan_files(engine, [os.fspath(p) for p in named], options)))
 
 
 def __getattr__(name: str) -> Any:

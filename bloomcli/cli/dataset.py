@@ -93,7 +93,11 @@ _options = bundle(
         metavar="N",
         help="Files worked on at a time [default: cores].",
     ),
-    click.option("--fail-fast", is_flag=True, help="Stop at the first file that fails."),
+    click.option(
+        "--fail-fast",
+        is_flag=True,
+        help="Stop at the first file that fails; add, remove and fold change no file if one is refused.",
+    ),
     click.option(
         "--engine",
         type=click.Choice(["local", "spark"]),
@@ -126,17 +130,22 @@ def run(dataset: Dataset, options: Options, form: str, *, every: bool = False) -
     Raises:
         UsageError: contradicting options, or no files.
     """
+    from bloomcli.commands.options import WriteOptions
     from bloomcli.datasets.engine import plan_files
 
     paths = named_paths(dataset)
-    engine = engine_of(dataset)
+    engine = engine_of(dataset, changing=isinstance(options, WriteOptions))
     return write(run_tasks(engine, plan_files(engine, paths, options)), form, every=every)
 
 
 def run_tasks(engine: Engine, tasks: Sequence[Task]) -> DatasetReport:
-    """Run tasks, with a progress bar."""
+    """Run tasks, with a progress bar. Those that change files are all checked before the first one is changed."""
+    from bloomcli.datasets import engine as engines
+
     with output.Bars() as bars:
-        return engine.run(tasks, on_row=meter(bars, tasks))
+        return engines.run_tasks(
+            engine, tasks, on_row=meter(bars, tasks), on_checked=meter(bars, tasks, "checked files", "checked ")
+        )
 
 
 def named_paths(dataset: Dataset) -> list[str]:
@@ -149,13 +158,14 @@ def named_paths(dataset: Dataset) -> list[str]:
     return paths
 
 
-def engine_of(dataset: Dataset) -> Engine:
-    """The engine that the options name. Raises UsageError, UnsupportedError."""
+def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
+    """The engine that the options name, for a command that changes files or not. Raises UsageError,
+    UnsupportedError."""
     import warnings
 
     from bloomcli.datasets.engine import choose_engine
 
-    _check_engine_options(dataset)
+    _check_engine_options(dataset, changing=changing)
     # PySpark warns of pandas' version, which bloom doesn't use; under spark-submit that would mix with the results
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
     return choose_engine(
@@ -167,20 +177,25 @@ def engine_of(dataset: Dataset) -> Engine:
     )
 
 
-def _check_engine_options(dataset: Dataset) -> None:
+def _check_engine_options(dataset: Dataset, *, changing: bool) -> None:
     """Raise UsageError for options of one engine that have no meaning for the other."""
     if dataset.engine == "spark":
         if dataset.jobs is not None:
             raise UsageError(
                 "--jobs is for the local engine", hint="Spark's cores are set by --master local[N] or --conf"
             )
-        if dataset.fail_fast:
-            raise UsageError("--fail-fast is for the local engine", hint="on Spark a file that fails is a row")
+        if dataset.fail_fast and not changing:
+            raise UsageError(
+                "--fail-fast on Spark is for add, remove and fold, which check all files before they change one",
+                hint="leave it out: on Spark a file that fails is a row",
+            )
     elif dataset.master is not None or dataset.conf:
         raise UsageError("--master and --conf are for Spark", hint="--engine spark")
 
 
-def meter(bars: output.Bars, tasks: Sequence[Task]) -> Callable[[FileRow], None]:
+def meter(
+    bars: output.Bars, tasks: Sequence[Task], phase: str = "files", before: str = ""
+) -> Callable[[FileRow], None]:
     """A function that moves a bar on with each file that is done."""
     sizes = {t.path: max(t.size, 0) for t in tasks}
     files, total = len(tasks), sum(max(t.size, 0) for t in tasks)
@@ -189,8 +204,8 @@ def meter(bars: output.Bars, tasks: Sequence[Task]) -> Callable[[FileRow], None]
     def on_row(row: FileRow) -> None:
         done[0] += 1
         done[1] += sizes.get(row.path, 0)
-        bars.describe("files", f"{done[0]:,} of {files:,} files")
-        bars("files", done[1], total)
+        bars.describe(phase, f"{before}{done[0]:,} of {files:,} files")
+        bars(phase, done[1], total)
 
     return on_row
 

@@ -13,7 +13,7 @@ from bloomcli.commands.existing_filters import ChunkKey, existing_filters, holds
 from bloomcli.commands.options import AddOptions, policy_of
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.targets import target_of
-from bloomcli.errors import UsageError
+from bloomcli.errors import NothingToFilter, UsageError
 from bloomcli.formats.add_options import for_old_readers, refuse_foreign
 from bloomcli.formats.base import Chosen, FilterFile, Plan, SizeRule
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
@@ -45,9 +45,12 @@ class _Adding:
         """Why the file needs no change. Raises FilterExists where its filters don't meet the options."""
         if holds_nothing(file):
             return "there are no rows to filter"
+        try:
+            chosen = self._chosen(file)
+        except NothingToFilter as error:
+            return f"no column can have a filter ({error.hint})"
         if self.options.replace:
             return None
-        chosen = self._chosen(file)
         existing = existing_filters(file, chosen)
         short = shortfall(
             file, chosen, self._size_rule(file), existing, has_to_meet_size=lambda _: self.options.sized
@@ -58,7 +61,10 @@ class _Adding:
 
     def made(self, file: FilterFile, output: FilterFile) -> bool:
         """Whether `output` is what these options make of `file`."""
-        options, chosen = self.options, self._chosen(file)
+        try:
+            options, chosen = self.options, self._chosen(file)
+        except NothingToFilter:
+            return file.alike(output, set())
         if not file.alike(output, {c.index for c in chosen}):
             return False
         existing = existing_filters(output, chosen)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.errors import BloomError, UsageError
@@ -20,6 +20,10 @@ from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import preload_writing, store_of
 
 preload_writing()  # a dataset's worker processes are forked once this is imported: they need not import it again
+
+
+WOULD_BE_COPIED: Final = "; would be copied"
+"""Ends what a dry run says of a file that needs no change and has an output."""
 
 
 class Target(NamedTuple):
@@ -126,7 +130,7 @@ def change_where_needed(
                 return reason
             if target.dry_run:
                 _output(store, source, target, makes_directories=True)
-                return f"{reason}; would be copied"
+                return reason + WOULD_BE_COPIED
             _copy_whole(source, os.fspath(target.output), overwrite=target.overwrite)
             return f"{reason}; copied"
         output = _output(store, source, target, makes_directories=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
-from bloomcli.errors import UnknownColumn, UsageError, near_names
+from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import Chosen
 from bloomcli.hints import listed
 from bloomcli.model.file import Column
@@ -39,7 +39,8 @@ def select(
 
     Raises:
         UnknownColumn: a name or glob, or a name of `exclude`, matches nothing; with similar names.
-        UsageError: globs match only columns that can't have a filter, or all matches are excluded.
+        NothingToFilter: globs match only columns that can't have a filter.
+        UsageError: all matches are excluded.
     """
     chosen: set[int] = set()
     refused: dict[int, Column] = {}
@@ -61,7 +62,7 @@ def select(
     found.left_out = tuple(refused[index] for index in sorted(refused.keys() - chosen - out))
     if found.left_out and not found:
         first = found.left_out[0]
-        raise UsageError(
+        raise NothingToFilter(
             "none of the columns that are meant gets a filter",
             path=path,
             hint=f"{first.path}: {first.unfilterable}",

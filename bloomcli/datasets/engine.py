@@ -1,15 +1,16 @@
 """The engines that work on datasets, and the one place that decides which of them does.
 
-    find files -> plan a task a file -> run the tasks -> report
+    find files -> plan a task a file -> check all files that are to be changed -> run the tasks -> report
 
-Callers take the three steps and don't know which engine takes them with them. Both engines run the same tasks
+Callers take the steps and don't know which engine takes them with them. Both engines run the same tasks
 (`bloomcli.datasets.task`) and give the same rows; they differ in how paths are spelled and in where tasks run.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from bloomcli.commands.options import Options
@@ -35,6 +36,10 @@ class Engine(Protocol):
     def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
         """Tasks for files. Raises: as `task.plan`."""
 
+    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
+        """The tasks, with the rows of the files that may not be changed or need no change: see
+        `bloomcli.datasets.check`. Nothing is written. Raises: as `run`."""
+
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks. The engine of this machine calls `on_row` with each row as the file is done.
 
@@ -51,7 +56,7 @@ class LocalEngine:
     jobs: int | None = None
     """Files at a time; as many as there are cores if None."""
     fail_fast: bool = False
-    """Stop at the first file that fails."""
+    """Stop at the first file that fails. Change nothing where the check refuses a file."""
 
     def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
         """The files that paths name."""
@@ -61,6 +66,13 @@ class LocalEngine:
     def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
         """Tasks for files."""
         return task.plan(listed, options)
+
+    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
+        """Look at every file that is to be changed."""
+        from bloomcli.datasets import local
+        from bloomcli.datasets.check import check
+
+        return check(tasks, lambda dry: local.run(dry, jobs=self.jobs, on_row=on_row))
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks."""
@@ -82,7 +94,8 @@ def choose_engine(
 
     Args:
         name: ``local`` or ``spark``.
-        jobs, fail_fast: of the local engine.
+        jobs: files at a time, of the local engine.
+        fail_fast: stop at the first file that fails; on Spark, start no change where a file is refused.
         master, conf: of a Spark session that is started, where there is none yet.
         session: the Spark session to use.
 
@@ -93,7 +106,25 @@ def choose_engine(
         return LocalEngine(jobs=jobs, fail_fast=fail_fast)
     from bloomcli.datasets import spark
 
-    return spark.SparkEngine(spark.session(master, conf) if session is None else session)
+    return spark.SparkEngine(spark.session(master, conf) if session is None else session, fail_fast)
+
+
+def run_tasks(
+    engine: Engine, tasks: Sequence[Task], *, on_row: OnRow | None = None, on_checked: OnRow | None = None
+) -> DatasetReport:
+    """Check the tasks that change files, run them, and give the report.
+
+    Args:
+        engine: what works on them.
+        tasks: as `plan_files` gives them.
+        on_row: called with each row of the report as the file is done; not on Spark.
+        on_checked: called with each file that was looked at before the first change; not on Spark.
+
+    Raises: as `Engine.run`.
+    """
+    started = time.perf_counter()
+    report = engine.run(engine.check(tasks, on_row=on_checked), on_row=on_row)
+    return replace(report, seconds=time.perf_counter() - started)
 
 
 def plan_files(engine: Engine, paths: Sequence[str], options: Options) -> list[Task]:

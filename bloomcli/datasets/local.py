@@ -27,14 +27,17 @@ def run(
     """Run the tasks, largest file first. The report's rows are in the order of the tasks.
 
     Where there are fewer files than `jobs`, or one is much larger than the others, several cores work inside a
-    file. With `fail_fast`, tasks that aren't done when one fails are stopped or not started, and have no row.
-    Temporary files that killed runs and workers left are removed.
+    file. With `fail_fast`, tasks that aren't done when one fails are stopped or not started, and have no row; where
+    one has failed before (its row is known), none is started. Temporary files that killed runs and workers left are
+    removed.
     """
     started = time.perf_counter()
-    processes = max(min(jobs or cores(), len(tasks)), 1)
-    ordered = sorted(range(len(tasks)), key=lambda i: -tasks[i].size)
-    threads = _threads([task.size for task in tasks], jobs or cores(), processes)
-    planned = {i: replace(tasks[i], threads=threads[i]) for i in ordered}
+    known = {i: task.row for i, task in enumerate(tasks) if task.row is not None}
+    ended = fail_fast and any(row.status is Status.FAILED for row in known.values())
+    ordered = [] if ended else sorted(set(range(len(tasks))) - known.keys(), key=lambda i: (-tasks[i].size, i))
+    processes = max(min(jobs or cores(), len(ordered)), 1)
+    threads = _threads([tasks[i].size for i in ordered], jobs or cores(), processes)
+    planned = {i: replace(tasks[i], threads=share) for i, share in zip(ordered, threads, strict=True)}
     _sweep(tasks)
     rows: dict[int, FileRow] = {}
     remarks: list[str] = []
@@ -52,7 +55,7 @@ def run(
         found = _in_turn(planned, fail_fast)
     else:
         found = _in_processes(planned, processes, fail_fast, on_fewer, run_here=True)
-    found = _with_system_errors(found)
+    found = _with_system_errors(_after_known(known, found))
     with terminable():
         try:
             for index, row in found:
@@ -70,7 +73,14 @@ def run(
         rows=tuple(rows[i] for i in range(len(tasks)) if i in rows),
         remarks=tuple(remarks),
         dry_run=any(task.dry_run for task in tasks),
+        not_started=len(tasks) - len(rows),
     )
+
+
+def _after_known(known: dict[int, FileRow], found: Rows) -> Rows:
+    """The rows that are known before any work, then the others."""
+    yield from known.items()
+    yield from found
 
 
 def _with_system_errors(found: Rows) -> Rows:

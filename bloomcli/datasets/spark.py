@@ -25,6 +25,7 @@ from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.commands.progress import cores
 from bloomcli.datasets import local
 from bloomcli.datasets import task as work
+from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
 from bloomcli.datasets.task import OnRow, Task
@@ -111,6 +112,8 @@ class SparkEngine:
 
     session: SparkSession
     """A classic session: Spark Connect has no executors to run our own processes on."""
+    fail_fast: bool = False
+    """Change nothing where the check refuses a file."""
 
     def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
         """The files that paths name: paths that all machines see, or URIs to look at."""
@@ -123,10 +126,15 @@ class SparkEngine:
             options = _portable_output(options)
         return [_absolute(t) for t in work.plan(listed, options)]
 
+    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
+        """Look at every file that is to be changed, in a job of its own. `on_row` isn't called."""
+        del on_row
+        return check(tasks, lambda dry: run(dry, self.session))
+
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks on the executors. Rows come all at once: `on_row` isn't called."""
         del on_row
-        return run(tasks, self.session)
+        return run(tasks, self.session, fail_fast=self.fail_fast)
 
 
 def _portable_output(options: WriteOptions) -> WriteOptions:
@@ -136,8 +144,8 @@ def _portable_output(options: WriteOptions) -> WriteOptions:
     return replace(options, output=portable(os.fspath(options.output), changing=True))
 
 
-def run(tasks: Sequence[Task], session: SparkSession) -> DatasetReport:
-    """Run tasks on a session's executors.
+def run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False) -> DatasetReport:
+    """Run tasks on a session's executors. With `fail_fast`, none is started where a known row is of a failure.
 
     Raises:
         UnsupportedError: a session that can't run tasks, no bloomcli on executors.
@@ -148,26 +156,37 @@ def run(tasks: Sequence[Task], session: SparkSession) -> DatasetReport:
         return DatasetReport(command="", engine="spark", jobs=1, seconds=0.0, rows=())
     context = _context(session)
     cores = max(context.defaultParallelism, 1)
-    threads = max(cores // len(tasks), 1)
-    numbered = [(i, replace(task, threads=threads)) for i, task in enumerate(tasks)]
+    rows = {i: task.row for i, task in enumerate(tasks) if task.row is not None}
+    ended = fail_fast and any(row.status is Status.FAILED for row in rows.values())
+    open_ = [] if ended else [i for i in range(len(tasks)) if i not in rows]
+    threads = max(cores // max(len(open_), 1), 1)
+    numbered = [(i, replace(tasks[i], threads=threads)) for i in open_]
     parts = parts_for(numbered, _size, cores)
     packs = [Pack(tuple(p)) for p in pack(numbered, _size, parts)]
     command = tasks[0].command
-    written = local.targets(tasks)
-    sweep_for(written)
-    try:
-        with _importable(context), _job(context, f"bloom {command}: {len(tasks):,} files"):
-            rows = _collect(context, packs)
-    finally:
-        _sweep_after(written)
+    if packs:
+        written = local.targets(tasks)
+        sweep_for(written)
+        try:
+            with _importable(context), _job(context, _described(tasks, len(numbered))):
+                rows |= _collect(context, packs)
+        finally:
+            _sweep_after(written)
     return DatasetReport(
         command=command,
         engine="spark",
         jobs=min(cores, len(tasks)),
         seconds=time.perf_counter() - started,
-        rows=tuple(rows[i] for i in range(len(tasks))),
+        rows=tuple(rows[i] for i in sorted(rows)),
         dry_run=any(task.dry_run for task in tasks),
+        not_started=len(tasks) - len(rows),
     )
+
+
+def _described(tasks: Sequence[Task], started: int) -> str:
+    """A job's description in Spark's UI."""
+    doing = " --dry-run" if tasks[0].dry_run else ""
+    return f"bloom {tasks[0].command}{doing}: {started:,} files"
 
 
 def _size(numbered: Numbered) -> int:
@@ -272,10 +291,11 @@ def work_through(pack: Pack) -> Iterator[tuple[int, FileRow]]:
     if pack.isolated:
         stamps = {i: _stamp(task) for i, task in tasks.items()}
         for index, row in local.run_isolated(tasks):
-            yield index, _with_earlier_attempt(_settled(tasks[index], stamps[index], row), again)
+            settled = _settled(tasks[index], stamps[index], row)
+            yield index, _with_earlier_attempt(settled, again and not tasks[index].dry_run)
         return
     for index, task in tasks.items():
-        yield index, _with_earlier_attempt(attempt(task), again)
+        yield index, _with_earlier_attempt(attempt(task), again and not task.dry_run)
 
 
 def _with_earlier_attempt(row: FileRow, again: bool) -> FileRow:

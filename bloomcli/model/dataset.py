@@ -102,6 +102,9 @@ class DatasetReport:
     """One row per file, in the order of the arguments."""
     remarks: tuple[str, ...] = ()
     """Notes on the run, such as fewer processes than requested."""
+    not_started: int = 0
+    """Files without a row: --fail-fast ended the run before they were started, or before they were done. They are as
+    they were."""
     dry_run: bool = False
     """Nothing was written: the rows say what the command would do, and sizes after it are upper bounds."""
 

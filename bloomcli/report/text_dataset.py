@@ -26,6 +26,7 @@ _STYLE: Final = {
     Status.FAILED: Style.BAD,
 }
 
+_CHANGING: Final = ("add", "remove", "fold")
 _WORKED: Final = (Status.DONE, Status.PLANNED)
 """The statuses of files that the command changed or answered for, or would change."""
 
@@ -133,11 +134,15 @@ def _sums(report: DatasetReport, *, listed: bool) -> Iterator[Block]:
         f" ({speed:,.0f} files/s, {report.engine}, {plural(report.jobs, 'job')})",
         Style.BAD if statuses[Status.FAILED] else Style.TITLE,
     )
+    if report.not_started:
+        untouched = ", and no file was changed" if report.command in _CHANGING and not report.done else ""
+        text = f"{plural(report.not_started, 'file')} not started: --fail-fast ended the run{untouched}"
+        yield line(text, Style.WARN)
     worked = [r for r in report.rows if r.status in _WORKED]
     filters = sum(r.filters or 0 for r in worked)
     before = sum(r.bytes_before or 0 for r in worked)
     after = sum(r.bytes_after or 0 for r in worked)
-    if report.command in {"add", "remove", "fold"} and worked:
+    if report.command in _CHANGING and worked:
         change = f"{'at most ' if report.dry_run else ''}{size(after)} ({growth(before, after)})"
         yield line(f"{plural(filters, 'filter')}, {size(before)} -> {change}")
     elif filters:

@@ -261,7 +261,7 @@ def test_library_functions_give_frames_of_rows_that_exist(session: SparkSession,
     (total,) = probed.selectExpr("inline(totals)").collect()
     assert (total.presence, total.row_groups) == ("absent", 2)
     folded = bloom_spark.fold(session, root / "done.parquet", max_bytes=32, dry_run=True)
-    assert folded.first().status == "done"  # type: ignore[union-attr]
+    assert folded.first().status == "planned"  # type: ignore[union-attr]
     removed = bloom_spark.remove(session, root / "_p=1", columns="id", output=tmp_path / "out")
     assert removed.first().output == str(tmp_path / "out" / "_p=1" / "part-0.parquet")  # type: ignore[union-attr]
     assert datasets.digests(tmp_path / "out").keys() == {"_p=1/part-0.parquet"}
@@ -301,7 +301,7 @@ def test_the_command_line_has_both_engines(
     ("args", "message"),
     [
         (["--engine", "spark", "--jobs", "2"], "--jobs is for the local engine"),
-        (["--engine", "spark", "--fail-fast"], "--fail-fast is for the local engine"),
+        (["--engine", "spark", "--fail-fast"], "--fail-fast on Spark is for add, remove and fold"),
         (["--master", "local[2]"], "--master and --conf are for Spark"),
         (["--conf", "a=b"], "--master and --conf are for Spark"),
     ],
