@@ -119,7 +119,8 @@ def run(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort) as error:
         if isinstance(error.__cause__, EOFError):  # Click takes it for the end of what a user types
             return _bug(error.__cause__)
-        _say("bloom: stopped")
+        far = str(error.__cause__ or error)  # Click raises its own exception from the one that says how far
+        _say(f"bloom: stopped: {far}" if far else "bloom: stopped")
         return _INTERRUPTED
     except (BrokenPipeError, _PipeClosed):
         _drop_output()

@@ -139,13 +139,48 @@ def run(dataset: Dataset, options: Options, form: str, *, every: bool = False) -
 
 
 def run_tasks(engine: Engine, tasks: Sequence[Task]) -> DatasetReport:
-    """Run tasks, with a progress bar. Those that change files are all checked before the first one is changed."""
-    from bloomcli.datasets import engine as engines
+    """Run tasks, with a progress bar. Those that change files are all checked before the first one is changed.
 
+    Raises:
+        KeyboardInterrupt: Ctrl-C; its text says how far the run came.
+    """
+    from bloomcli.datasets import engine as engines
+    from bloomcli.model.dataset import Status
+
+    done = 0
     with output.Bars() as bars:
-        return engines.run_tasks(
-            engine, tasks, on_row=meter(bars, tasks), on_checked=meter(bars, tasks, "checked files", "checked ")
-        )
+        move_on = meter(bars, tasks)
+
+        def on_row(row: FileRow) -> None:
+            nonlocal done
+            done += row.status is not Status.FAILED
+            move_on(row)
+
+        try:
+            return engines.run_tasks(
+                engine, tasks, on_row=on_row, on_checked=meter(bars, tasks, "checked files", "checked ")
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_how_far(engine, tasks, done)) from None
+
+
+def _how_far(engine: Engine, tasks: Sequence[Task], done: int) -> str:
+    """How many files a stopped run has done, and how to go on. Other processes may have done more than they have
+    reported; Spark reports all files at the end."""
+    from bloomcli.commands.options import AddOptions, WriteOptions
+    from bloomcli.datasets.engine import LocalEngine
+    from bloomcli.report.human import plural
+
+    here = isinstance(engine, LocalEngine)
+    far = f"{done:,} of {plural(len(tasks), 'file')} done" if here else "files that are done stay done"
+    if isinstance(engine, LocalEngine) and engine.jobs != 1:
+        far = f"at least {far}"
+    options = tasks[0].options
+    if not isinstance(options, WriteOptions) or options.dry_run:
+        return far if here else ""
+    if isinstance(options, AddOptions) and options.replace:
+        return f"{far}; each file is whole, the original or the new one; --replace starts from the first file again"
+    return f"{far}; start it again to go on"
 
 
 def named_paths(dataset: Dataset) -> list[str]:

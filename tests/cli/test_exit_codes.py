@@ -7,13 +7,16 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import datasets
 from support.cli import Bloom
 
 from bloomcli.cli import EXIT_CODES
+from bloomcli.datasets import task
 
 
 @pytest.mark.parametrize(
@@ -98,6 +101,39 @@ def test_ctrl_c_is_130(bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("bloomcli.commands.inspect.run", stopped)
     assert bloom("inspect", plain).code == 130
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["inspect"], "2 of 4 files done"),
+        (["add", "-c", "id", "--in-place"], "2 of 4 files done; start it again to go on"),
+        (["add", "-c", "id", "--in-place", "--dry-run"], "2 of 4 files done"),
+        (["add", "-c", "id", "--in-place", "--replace"], "2 of 4 files done; each file is whole, the original or"),
+    ],
+)
+def test_a_stopped_run_over_a_dataset_says_how_far_it_came(
+    bloom: Bloom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], said: str
+) -> None:
+    lake = datasets.plain(tmp_path / "lake", 4)
+    real, calls = task.run, 0
+    stop_at = 7 if args[-1] in {"--in-place", "--replace"} else 3  # the check has looked at all four before
+
+    def stopped(*given: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == stop_at:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(task, "run", stopped)
+    result = bloom(*args, lake, "--jobs", 1)
+    assert result.code == 130
+    assert f"bloom: stopped: {said}" in result.err
+    if said.endswith("to go on"):
+        monkeypatch.setattr(task, "run", real)
+        again = bloom(*args, lake, "--jobs", 1, "-f", "json")
+        assert (again.json["skipped"], again.json["done"]) == (2, 2)
 
 
 def test_an_end_of_file_that_nobody_expected_is_a_bug(

@@ -4,6 +4,7 @@ as an undisturbed one."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -168,7 +169,14 @@ def test_a_run_that_is_stopped_tidies_up(
         _, said = process.communicate(timeout=20)
         assert process.returncode == code
         assert not any(map(alive, workers))
-    assert said.strip() == ("bloom: stopped" if number == signal.SIGINT else "")
+    if number == signal.SIGINT:
+        found = re.fullmatch(
+            r"bloom: stopped: at least (\d+) of 25 files done; start it again to go on", said.strip()
+        )
+        assert found is not None, said
+        assert int(found[1]) <= changed(origin, made)
+    else:
+        assert said == ""
     assert datasets.temporary(made) == []
     assert 2 <= whole(origin, made) <= FILES
     ends_as_undisturbed(lake, made, target, undisturbed)
