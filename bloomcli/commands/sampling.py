@@ -39,7 +39,10 @@ def share(text: str) -> Share:
         amount, percent = float(found[1]), bool(found[2])
         if (percent and 0 < amount <= 100) or (not percent and amount >= 1 and amount == int(amount)):
             return Share(text=found[0], amount=amount, percent=percent)
-    raise UsageError(f"{text!r} is no sample", hint="a percentage such as 5%, or a number such as 200")
+    raise UsageError(
+        f"{text!r} is not a valid sample",
+        hint="give a percentage above 0% and up to 100%, such as 5%, or a whole number from 1, such as 200",
+    )
 
 
 def chosen(names: Sequence[str], part: Share, seed: int) -> set[int]:

@@ -80,6 +80,13 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def speed(files: int, taken: float) -> str:
+    """Format files per second: ``1,200 files/s``, ``2.5 files/s``, ``1 file/s``, ``0.5 files/s``."""
+    value = files / taken if taken else 0.0
+    figure = f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
+    return f"{figure} {'file' if figure == '1' else 'files'}/s"
+
+
 def seconds(value: float) -> str:
     """Format a duration: ``4 ms``, ``0.41 s``, ``2 min 5 s``."""
     if value < 0.1:

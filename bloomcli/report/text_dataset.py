@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.report.human import count, growth, plural, rate, seconds, size
+from bloomcli.report.human import count, growth, plural, rate, seconds, size, speed
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
 from bloomcli.report.text_answers import answers
 
@@ -128,10 +128,9 @@ def _sums(report: DatasetReport, *, listed: bool) -> Iterator[Block]:
     statuses = Counter(r.status for r in report.rows)
     parts = [f"{statuses[s]:,} {_status(report, s)}" for s in Status if statuses[s]]
     command = report.command + (": dry run, nothing was written" if report.dry_run else "")
-    speed = report.files / report.seconds if report.seconds else 0.0
     yield line(
         f"{command}: {plural(report.files, 'file')}: {', '.join(parts) or 'none'}, {seconds(report.seconds)}"
-        f" ({speed:,.0f} files/s, {report.engine}, {plural(report.jobs, 'job')})",
+        f" ({speed(report.files, report.seconds)}, {report.engine}, {plural(report.jobs, 'job')})",
         Style.BAD if statuses[Status.FAILED] else Style.TITLE,
     )
     if report.not_started:

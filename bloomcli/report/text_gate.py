@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
-from bloomcli.report.human import plural, seconds
+from bloomcli.report.human import plural, seconds, speed
 from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
 from bloomcli.report.locations import finding_location
 from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file, sampling, unique, verdict
@@ -125,10 +125,10 @@ def _run_facts(report: GateReport) -> Pairs:
         items.append(("values", Cell(f"{plural(report.values_checked, 'value')} looked up in {groups}")))
     else:
         items.append(("values", Cell("not looked up (--deep)")))
-    items.append(("policy", Cell(report.policy or "no file (--policy; --init writes one)")))
+    items.append(("policy", Cell(report.policy or "none (--policy FILE names one, --init writes one)")))
     how = f"{report.engine}, {plural(report.jobs, 'job')}"
     if report.files > 1 and report.seconds:
-        how = f"{report.files / report.seconds:,.0f} files/s, {how}"
+        how = f"{speed(report.files, report.seconds)}, {how}"
     items.append(("took", Cell(f"{seconds(report.seconds)} ({how})")))
     items += [("remark", Cell(text, Style.WARN)) for text in report.remarks]
     return Pairs(tuple(items))

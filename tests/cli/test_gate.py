@@ -438,7 +438,7 @@ def test_a_tables_schema_that_no_reader_needs_is_refused(bloom: Bloom, lake: Pat
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--sample", "five"], "is no sample"),
+        (["--sample", "five"], "is not a valid sample"),
         (["--sample-row-groups", "5%"], "--deep"),
         (["--update-baseline"], "--baseline FILE"),
         (["--baseline", "none.json"], "--update-baseline"),

@@ -33,7 +33,7 @@ def test_a_share_is_rounded_up_and_never_nothing(text: str, total: int, expected
 
 @pytest.mark.parametrize("text", ["", "0", "0%", "-1", "101%", "1.5", "5 %", "five", "nan%", "1e3", "٣"])
 def test_what_is_no_sample_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError, match="is no sample") as caught:
+    with pytest.raises(UsageError, match="is not a valid sample") as caught:
         share(text)
     assert "5%" in str(caught.value.hint)
 

@@ -106,7 +106,7 @@ def test_the_sums_count_each_status_and_say_how_fast_it_went() -> None:
     text = shown(report(DONE, DONE, SKIPPED, FAILED, FOUND, seconds=0.5))
     assert "inspect: 5 files: 2 done, 1 skipped, 1 found, 1 failed, 0.50 s (10 files/s, local, 2 jobs)\n" in text
     assert "skipped 1 file: not a file of a known format\n" in text
-    assert "1 file: 1 done, 2.00 s (0 files/s, local, 1 job)" in shown(report(DONE, jobs=1))
+    assert "1 file: 1 done, 2.00 s (0.5 files/s, local, 1 job)" in shown(report(DONE, jobs=1))
     assert "0 files: none" in shown(report(seconds=0.0))
 
 

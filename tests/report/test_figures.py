@@ -109,3 +109,17 @@ def test_widths_are_terminal_cells() -> None:
     assert human.width("id") == 2
     assert human.width("列") == 2
     assert human.width("e\u0301") == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "taken", "text"),
+    [
+        (1, 2.0, "0.5 files/s"),
+        (2, 2.0, "1 file/s"),
+        (5, 2.0, "2.5 files/s"),
+        (2400, 2.0, "1,200 files/s"),
+        (3, 0.0, "0 files/s"),
+    ],
+)
+def test_a_speed_has_the_right_plural_and_a_slow_one_a_decimal(files: int, taken: float, text: str) -> None:
+    assert human.speed(files, taken) == text

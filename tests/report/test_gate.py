@@ -148,7 +148,8 @@ def test_what_was_checked_is_reported_in_figures() -> None:
         "policy   bloom.toml",
         "took     2.00 s (local, 2 jobs)",
     ]
-    assert "took     2.00 s (1 files/s, local, 2 jobs)" in shown(gate(rows=(SOUND, FOUND)))
+    assert "took     2.00 s (1 file/s, local, 2 jobs)" in shown(gate(rows=(SOUND, FOUND)))
+    assert "policy   none (--policy FILE names one, --init writes one)" in shown(gate(policy=None))
     few = gate(files_found=300, sample=Sample(seed=7, files="10", row_groups="2"))
     assert "sample   files: 10, row groups per file: 2; seed 7" in shown(few)
     assert "sample   everything; seed 7" in shown(gate(sample=Sample(seed=7)))
