@@ -256,7 +256,7 @@ def test_the_server_answers_in_frames(plain: Path) -> None:
             assert decoder_process.receive(answers) == (b"H", b"")
             decoder_process.send(ask, b"O", b'{"size": %d, "columns": ["n"]}' % len(data))
             while (frame := decoder_process.receive(answers))[0] == b"R":
-                at, size = decoder_process.PLACE.unpack(frame[1])
+                at, size = decoder_process.RANGE.unpack(frame[1])
                 decoder_process.send(ask, b"D", data[at : at + size])
             assert frame == (b"K", b"")
             decoder_process.send(ask, b"G", decoder_process.NUMBER.pack(7))

@@ -181,7 +181,7 @@ def test_what_cpp_leaves_out_of_filters_of_lists_maps_and_unions_is_never_absent
     for finding in findings:
         assert finding.severity is Severity.NOTE
         if finding.id != "filter-not-checked":
-            assert "no reader asks for them" in finding.message
+            assert "no reader looks them up" in finding.message
             assert "readers lose" not in finding.message
             assert finding.hint == f"`bloom remove --columns {column}` saves their bytes"
     orcfiles.edited(path, path, software(None, 0))
