@@ -88,7 +88,10 @@ def _refuse_values(paths: Sequence[str]) -> None:
 
 
 def _is_path(text: str) -> bool:
-    return (_ENDING.search(text) is not None and known_suffix(text)) or ("\0" not in text and is_there(text))
+    """Whether a text is the name of a file, or ends like one. Raises UnreadableError where the system can't tell."""
+    if _ENDING.search(text) is not None and known_suffix(text):
+        return True
+    return "\0" not in text and is_there(os.path.abspath(text))  # noqa: PTH100  the whole path, for the error
 
 
 def _command(paths: Sequence[str], values: Sequence[str]) -> str:

@@ -98,8 +98,8 @@ def _threads(sizes: Sequence[int], jobs: int, processes: int) -> list[int]:
 
 
 def targets(tasks: Sequence[Task]) -> list[str]:
-    """The files that the tasks write: none in a dry run."""
-    writing = (t for t in tasks if t.row is None and not t.dry_run)
+    """The files that the tasks write, or have written in an earlier run: none in a dry run."""
+    writing = (t for t in tasks if not t.dry_run and (t.row is None or t.row.status is Status.SKIPPED))
     return [t.output or t.path for t in writing if t.output is not None or t.in_place]
 
 

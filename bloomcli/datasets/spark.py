@@ -164,9 +164,9 @@ def run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False
     parts = parts_for(numbered, _size, cores)
     packs = [Pack(tuple(p)) for p in pack(numbered, _size, parts)]
     command = tasks[0].command
+    written = local.targets(tasks)
+    sweep_for(written)
     if packs:
-        written = local.targets(tasks)
-        sweep_for(written)
         try:
             with _importable(context), _job(context, _described(tasks, len(numbered))):
                 rows |= _collect(context, packs)
