@@ -38,6 +38,8 @@ class Fingerprint(NamedTuple):
     mtime_ns: int
     inode: int = 0
     device: int = 0
+    tag: str = ""
+    """An object's ETag or generation."""
 
 
 class Source(ABC):
@@ -81,6 +83,13 @@ class Source(ABC):
         if len(data) != length:
             raise self.changed("became shorter")
         return data
+
+    def will_read(self, ranges: Sequence[tuple[int, int]]) -> None:  # noqa: B027  most sources have nothing to do
+        """Announce ranges, each an offset and a length, that are about to be read.
+
+        Where each read is a request, the source may read near ones together, and several at once. It keeps a
+        bounded number of bytes, and `read_at` checks each range when it is read. Does nothing by default.
+        """
 
     def check_unchanged(self) -> None:
         """Raise SourceChanged if the file's fingerprint isn't what it was when the file was opened."""

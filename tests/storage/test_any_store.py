@@ -68,6 +68,7 @@ def test_a_source_says_nothing_of_where_it_lies() -> None:
         "fingerprint",
         "read_ahead_bytes",
         "read_at",
+        "will_read",
     }
 
 

@@ -1,0 +1,6 @@
+"""What object stores have in common: a client's requests, a source that reads by them, names and listings.
+
+client.py   the requests that a vendor's SDK makes, as one interface
+source.py   an object that is open for reading
+store.py    the half of a store that follows from a client: reading, listing, names
+"""
