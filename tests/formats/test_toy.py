@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -50,10 +51,52 @@ def bloom(site: Path) -> Bloom:
     return run
 
 
+@pytest.fixture
+def bloom_in_a_session(site: Path) -> Iterator[Bloom]:
+    """Runs `bloom` as `bloom` does, all commands in one process with one Spark session."""
+    command, env = [sys.executable, "-c", _SESSION], environment(site) | {"PYSPARK_PYTHON": sys.executable}
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=env) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        requests, answers = process.stdin, process.stdout
+
+        def run(*arguments: object, code: int = 0) -> Any:
+            print(json.dumps([*map(str, arguments), "--format", "json"]), file=requests, flush=True)
+            exit_code, report = json.loads(answers.readline())
+            assert exit_code == code
+            return json.loads(report)
+
+        yield run
+        requests.close()
+        assert process.wait(60) == 0
+
+
+_SESSION = """
+import contextlib, io, json, sys
+from pyspark.sql import SparkSession
+from bloomcli.__main__ import main
+
+session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+for line in sys.stdin:
+    sys.argv = ["bloom", *json.loads(line)]
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+    print(json.dumps([code, out.getvalue()]), flush=True)
+session.stop()
+"""
+
+
 def start(site: Path | None, *arguments: object, text: bool = True) -> subprocess.CompletedProcess[Any]:
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [*([site] if site else []), ROOT]))}
     command = [sys.executable, "-m", "bloomcli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=text, env=env, timeout=240)
+    return subprocess.run(command, capture_output=True, text=text, env=environment(site), timeout=240)
+
+
+def environment(site: Path | None) -> dict[str, str]:
+    """The variables of a process that finds the toy format, and this checkout."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [*([site] if site else []), ROOT]))}
 
 
 @pytest.fixture(scope="module")
@@ -235,9 +278,8 @@ def test_a_dataset_is_changed_and_checked_by_local_processes(lake: Path, bloom: 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_dataset_is_changed_and_checked_on_spark(lake: Path, bloom: Bloom) -> None:
-    spark = ("--engine", "spark", "--master", "local[2]", "--conf", "spark.ui.enabled=false")
-    changed_and_checked(lake, bloom, *spark)
+def test_a_dataset_is_changed_and_checked_on_spark(lake: Path, bloom_in_a_session: Bloom) -> None:
+    changed_and_checked(lake, bloom_in_a_session, "--engine", "spark")
 
 
 @pytest.mark.parametrize(
