@@ -27,7 +27,7 @@ MINUTES: Final = 45
 QUICK_MINUTES: Final = 20
 """The limits for all of it: less than those of the workflow, which says nothing of what it ends."""
 PROCESSES: Final = 2
-QUICK: Final = "not spark and not interop and not slow"
+QUICK: Final = "not spark and not interop and not servers and not slow"
 PARTS: Final = (
     ("interop",),
     ("datasets", "validation"),

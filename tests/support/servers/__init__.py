@@ -1,0 +1,1 @@
+"""Real object stores on this machine: servers, their installation, and a proxy that records, slows and breaks."""
