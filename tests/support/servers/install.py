@@ -15,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -94,6 +95,7 @@ def main(args: Sequence[str]) -> int:
     if unknown := set(args) - SERVERS.keys():
         print(f"no such server: {', '.join(sorted(unknown))}; there are {', '.join(SERVERS)}", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and with it what it has started
     cache().mkdir(parents=True, exist_ok=True)
     # One at a time: a second run waits, and then finds the servers.
     with (cache() / ".lock").open("w") as lock:
