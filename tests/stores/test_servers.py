@@ -105,7 +105,7 @@ def test_a_shortened_body_a_slow_one_and_another_tag_are_answers(proxy: Proxy) -
     client = clients.s3(running.minio(), proxy.url)
     tag = client.head_object(Bucket="proxied", Key="a/data.bin")["ETag"]
     with proxy.injecting(Fault(Action.SHORTEN)):
-        assert get(proxy) == CONTENT[: len(CONTENT) // 2]
+        assert get(proxy, Range="bytes=0-99") == CONTENT[:50]
     with proxy.injecting(Fault(Action.SLOW, seconds=0.5)):
         started = time.perf_counter()
         assert get(proxy) == CONTENT

@@ -6,7 +6,7 @@ import secrets
 from typing import Any
 
 from bloomcli.storage.base import Store
-from bloomcli.storage.registry import BY_SCHEME
+from bloomcli.storage.registry import store_of
 from support.servers import clients
 from support.stores import Place
 
@@ -20,7 +20,7 @@ class GcsPlace(Place):
     @property
     def store(self) -> Store:  # type: ignore[override]
         """The store of its URIs."""
-        return BY_SCHEME["gs"]
+        return store_of(self.path())
 
     def path(self, name: str = "") -> str:
         return f"gs://{self.bucket.name}/lake" + (f"/{name}" if name else "")

@@ -6,7 +6,7 @@ import secrets
 from typing import Any
 
 from bloomcli.storage.base import Store
-from bloomcli.storage.registry import BY_SCHEME
+from bloomcli.storage.registry import store_of
 from support.servers import clients
 from support.servers.running import Server
 from support.stores import Place
@@ -25,7 +25,7 @@ class S3Place(Place):
     @property
     def store(self) -> Store:  # type: ignore[override]
         """The store of its URIs."""
-        return BY_SCHEME["s3"]
+        return store_of(self.path())
 
     def path(self, name: str = "") -> str:
         return f"s3://{self.bucket}/lake" + (f"/{name}" if name else "")

@@ -189,3 +189,6 @@ PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
 
 READ_ONLY: Final = frozenset({"pyarrow"})
 """Those of them whose files can't be changed."""
+
+SERVED: Final = frozenset[str]()
+"""Those of them that start servers."""

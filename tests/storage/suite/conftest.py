@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from support.stores import PLACES, READ_ONLY, Place
+from support.stores import PLACES, READ_ONLY, SERVED, Place
 
 
 def _made(request: pytest.FixtureRequest, folder: Path, patched: pytest.MonkeyPatch) -> Place:
@@ -14,19 +15,23 @@ def _made(request: pytest.FixtureRequest, folder: Path, patched: pytest.MonkeyPa
     return PLACES[request.param](root, patched)
 
 
-@pytest.fixture(params=PLACES)
+def _params(names: Iterable[str]) -> list[object]:
+    return [pytest.param(name, marks=pytest.mark.servers) if name in SERVED else name for name in names]
+
+
+@pytest.fixture(params=_params(PLACES))
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """An empty directory in each store."""
     return _made(request, tmp_path, monkeypatch)
 
 
-@pytest.fixture(params=sorted(PLACES.keys() - READ_ONLY))
+@pytest.fixture(params=_params(sorted(PLACES.keys() - READ_ONLY)))
 def writable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """An empty directory in each store whose files can be changed."""
     return _made(request, tmp_path, monkeypatch)
 
 
-@pytest.fixture(params=sorted(READ_ONLY))
+@pytest.fixture(params=_params(sorted(READ_ONLY)))
 def read_only(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """An empty directory in each store that is only read."""
     return _made(request, tmp_path, monkeypatch)
