@@ -29,7 +29,7 @@ BOUND: Final = 300_000_000
 _THREADS: Final = (1, 2, 8, 64)
 
 
-_STARTER: Final = """
+STARTER: Final = """
 import os, sys
 quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
 child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
@@ -70,7 +70,7 @@ def measure(what: str, threads: int, arguments: Sequence[object], output: Path) 
     command = [sys.executable, "-m", "bloomcli", *map(str, arguments), "-o", str(output)]
     started = time.perf_counter()
     starter = subprocess.run(
-        [sys.executable, "-S", "-E", "-c", _STARTER, *command], check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-S", "-E", "-c", STARTER, *command], check=True, stdout=subprocess.PIPE, text=True
     )
     seconds = time.perf_counter() - started
     code, peak, processor = starter.stdout.split()
