@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+import pytest
+
 from bloomcli.storage.base import Store
 from bloomcli.storage.registry import store_of
 from support.servers import clients
@@ -14,7 +16,9 @@ from support.stores import Place
 class GcsPlace(Place):
     """A directory in a bucket of its own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, patched: pytest.MonkeyPatch) -> None:
+        for name, value in clients.gcs_environment(url).items():
+            patched.setenv(name, value)
         self.bucket: Any = clients.gcs(url).create_bucket(f"bloom-{secrets.token_hex(6)}")
 
     @property

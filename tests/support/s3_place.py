@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+import pytest
+
 from bloomcli.storage.base import Store
 from bloomcli.storage.registry import store_of
 from support.servers import clients
@@ -15,7 +17,9 @@ from support.stores import Place
 class S3Place(Place):
     """A directory in a bucket of its own."""
 
-    def __init__(self, server: Server, *, versioned: bool = False) -> None:
+    def __init__(self, server: Server, patched: pytest.MonkeyPatch, *, versioned: bool = False) -> None:
+        for name, value in clients.s3_environment(server, server.url).items():
+            patched.setenv(name, value)
         self.client: Any = clients.s3(server)
         self.bucket = f"bloom-{secrets.token_hex(6)}"
         self.client.create_bucket(Bucket=self.bucket)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from support.cli import Result
 from support.servers import clients, running
 from support.servers.dialects import S3, Azure, Gcs
@@ -60,6 +62,12 @@ def ended(process: subprocess.Popen[str]) -> Result:
     return Result(process.returncode, out, err)
 
 
+def _made(kind: Callable[..., Place], *arguments: object) -> Place:
+    """A place whose server only the commands find, by their own variables."""
+    with pytest.MonkeyPatch.context() as patched:
+        return kind(*arguments, patched)
+
+
 Settings = Mapping[str, float]
 """Latency and bandwidth of the proxy."""
 
@@ -70,16 +78,16 @@ def _s3(settings: Settings) -> Iterator[Rig]:
 
     server = running.minio()
     with Proxy(server.port, S3(), **settings) as proxy:
-        yield Rig("s3", S3Place(server), proxy, clients.s3_environment(server, proxy.url))
+        yield Rig("s3", _made(S3Place, server), proxy, clients.s3_environment(server, proxy.url))
 
 
 @contextmanager
 def _azure(settings: Settings) -> Iterator[Rig]:
-    from support.azure_place import AzurePlace, new_container
+    from support.azure_place import AzurePlace
 
     server = running.azurite()
     with Proxy(server.port, Azure(), **settings) as proxy:
-        yield Rig("azure", AzurePlace(new_container(server)), proxy, clients.azure_environment(server, proxy.url))
+        yield Rig("azure", _made(AzurePlace, server), proxy, clients.azure_environment(server, proxy.url))
 
 
 @contextmanager
@@ -88,7 +96,7 @@ def _gcs(settings: Settings) -> Iterator[Rig]:
 
     server = running.fake_gcs()
     with Proxy(server.port, Gcs(), guard=Preconditions(server.port), **settings) as proxy:
-        yield Rig("gcs", GcsPlace(server.url), proxy, clients.gcs_environment(proxy.url))
+        yield Rig("gcs", _made(GcsPlace, server.url), proxy, clients.gcs_environment(proxy.url))
 
 
 RIGS: Final[Mapping[str, tuple[str, Callable[[Settings], AbstractContextManager[Rig]]]]] = {
