@@ -34,7 +34,7 @@ class Target(NamedTuple):
     overwrite: bool = False
     dry_run: bool = False
     force: bool = False
-    """Change files in place though a table's log records them."""
+    """Change files in place though a table's log records them; in a store, see `Store.replace`."""
 
     def resolve(self, path: str) -> str | None:
         """The path to write for a file; None in a dry run without a target. Raises UsageError, WriteError."""
@@ -91,11 +91,13 @@ def change(
     store = store_of(path)
     with store.open(os.fspath(path)) as source:
         output = _output(store, source, target)
+        remarks: tuple[str, ...] = ()
         if output is not None:
-            store_of(output).sweep(output)  # a dataset's engine does it once for a directory
+            # a dataset's engine does it once for all files
+            remarks = tuple(store_of(output).sweep(output).remarks)
         file = open_file(source)
         report = _change(source, file, request.plan(file), output, request, target, threads, progress)
-    return replace(report, seconds=time.perf_counter() - started)
+    return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + remarks)
 
 
 @of_file
@@ -131,7 +133,7 @@ def change_where_needed(
             if target.dry_run:
                 _output(store, source, target, makes_directories=True)
                 return reason + WOULD_BE_COPIED
-            _copy_whole(source, os.fspath(target.output), overwrite=target.overwrite)
+            _copy_whole(source, os.fspath(target.output), target)
             return f"{reason}; copied"
         output = _output(store, source, target, makes_directories=True)
         report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
@@ -177,7 +179,9 @@ def _output(store: Store, source: Source, target: Target, *, makes_directories: 
     if not target.dry_run or output is None:
         return output
     overwrite = target.overwrite or target.in_place
-    store_of(output).check_output(output, overwrite=overwrite, makes_directories=makes_directories)
+    store_of(output).check_output(
+        output, overwrite=overwrite, makes_directories=makes_directories, force=target.force
+    )
     return None
 
 
@@ -215,14 +219,14 @@ def _change(
     )
 
 
-def _copy_whole(source: Source, output: str, *, overwrite: bool) -> None:
+def _copy_whole(source: Source, output: str, target: Target) -> None:
     """Copy a file that needs no change, as atomically as a changed one."""
 
     def whole() -> Pieces:
         yield KeptRange(0, source.size)
 
     store = store_of(output)
-    store.replace(store.normal(output), whole(), source=source, overwrite=overwrite)
+    store.replace(store.normal(output), whole(), source=source, overwrite=target.overwrite, force=target.force)
 
 
 def _carry_out(
@@ -244,5 +248,6 @@ def _carry_out(
         verify=lambda written: plan.result().verify(written),
         cancelled=plan.failed,
         progress=copied.tick,
+        force=target.force,
     )
     return plan.result(), size

@@ -38,9 +38,8 @@ def run(
     processes = max(min(jobs or cores(), len(ordered)), 1)
     threads = _threads([tasks[i].size for i in ordered], jobs or cores(), processes)
     planned = {i: replace(tasks[i], threads=share) for i, share in zip(ordered, threads, strict=True)}
-    _sweep(tasks)
     rows: dict[int, FileRow] = {}
-    remarks: list[str] = []
+    remarks = [*sweep_for(targets(tasks)).remarks]
     jobs_done = processes
 
     def on_fewer(count: int, reason: str) -> None:
@@ -64,7 +63,7 @@ def run(
                     on_row(row)
         finally:
             found.close()
-            _sweep(tasks)
+            sweep_for(targets(tasks))
     return DatasetReport(
         command=tasks[0].command if tasks else "",
         engine="local",
@@ -101,11 +100,6 @@ def targets(tasks: Sequence[Task]) -> list[str]:
     """The files that the tasks write, or have written in an earlier run: none in a dry run."""
     writing = (t for t in tasks if not t.dry_run and (t.row is None or t.row.status is Status.SKIPPED))
     return [t.output or t.path for t in writing if t.output is not None or t.in_place]
-
-
-def _sweep(tasks: Sequence[Task]) -> None:
-    """Remove temporary files that killed runs left in the directories of the tasks' outputs."""
-    sweep_for(targets(tasks))
 
 
 def run_isolated(tasks: dict[int, Task]) -> Rows:

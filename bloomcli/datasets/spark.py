@@ -165,7 +165,7 @@ def run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False
     packs = [Pack(tuple(p)) for p in pack(numbered, _size, parts)]
     command = tasks[0].command
     written = local.targets(tasks)
-    sweep_for(written)
+    remarks = sweep_for(written).remarks
     if packs:
         try:
             with _importable(context), _job(context, _described(tasks, len(numbered))):
@@ -178,6 +178,7 @@ def run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False
         jobs=min(cores, len(tasks)),
         seconds=time.perf_counter() - started,
         rows=tuple(rows[i] for i in sorted(rows)),
+        remarks=tuple(remarks),
         dry_run=any(task.dry_run for task in tasks),
         not_started=len(tasks) - len(rows),
     )
@@ -343,7 +344,7 @@ def _stamp(task: Task) -> tuple[int, ...] | None:
 def _sweep_after(written: Sequence[str]) -> None:
     """Remove temporary files of attempts that were killed, once these have ended."""
     deadline = time.monotonic() + _LAST_WRITERS_SECONDS
-    while sweep_for(written) and time.monotonic() < deadline:
+    while sweep_for(written).left and time.monotonic() < deadline:
         time.sleep(0.1)
 
 

@@ -72,6 +72,14 @@ class Source(ABC):
             SourceChanged: the file has become shorter since it was opened.
             UnreadableError: the store can't read it.
         """
+        self.check_range(offset, length)
+        data = self._read(offset, length) if length else b""
+        if len(data) != length:
+            raise self.changed("became shorter")
+        return data
+
+    def check_range(self, offset: int, length: int) -> None:
+        """Raise CorruptFile if a range isn't inside the file."""
         if offset < 0 or length < 0 or offset > self.size - length:
             raise CorruptFile(
                 f"{length} bytes were looked for at {offset}, the file has {self.size}",
@@ -79,10 +87,6 @@ class Source(ABC):
                 offset=offset,
                 hint="the file is cut off or damaged; get it from its source again",
             )
-        data = self._read(offset, length) if length else b""
-        if len(data) != length:
-            raise self.changed("became shorter")
-        return data
 
     def will_read(self, ranges: Sequence[tuple[int, int]]) -> None:  # noqa: B027  most sources have nothing to do
         """Announce ranges, each an offset and a length, that are about to be read.
@@ -179,6 +183,8 @@ class Swept(NamedTuple):
     """Temporary files of killed runs."""
     left: Sequence[str] = ()
     """Temporary files of running writers, and those of unknown origin."""
+    remarks: Sequence[str] = ()
+    """What to tell the user of those that are left, such as unfinished uploads and the commands that end them."""
 
 
 class Listed(NamedTuple):
@@ -281,19 +287,22 @@ class Store(ABC):
             WriteError: the store can't tell.
         """
 
-    def check_output(self, path: str, *, overwrite: bool, makes_directories: bool = False) -> None:
+    def check_output(
+        self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
+    ) -> None:
         """Raise the error that `replace` would raise before it writes, as far as that can be known; write nothing.
 
         Args:
             path: the file to write.
             overwrite: whether there may be such a file already.
             makes_directories: missing directories would be made first.
+            force: as in `replace`.
 
         Raises:
-            UsageError: there is such a file and `overwrite` is false.
+            UsageError: there is such a file and `overwrite` is false; the file can't be replaced safely.
             WriteError: the directory doesn't exist or isn't writable.
         """
-        del makes_directories
+        del makes_directories, force
         if not overwrite and self.status(path) is not None:
             raise UsageError("the output exists already", path=path, hint="--overwrite replaces it")
 
@@ -308,6 +317,7 @@ class Store(ABC):
         verify: Verify | None = None,
         cancelled: Cancelled | None = None,
         progress: Progress | None = None,
+        force: bool = False,
     ) -> int:
         """Write a file that has its path only when it is whole and verified; gives its bytes.
 
@@ -319,9 +329,12 @@ class Store(ABC):
             verify: looks at the new file; what it raises stops the replacement. None: only its size is checked.
             cancelled: copying stops when it returns true; the next piece raises.
             progress: called with numbers of bytes that were just copied.
+            force: replace a file that loses something by it, such as an object lock, and use a store that can't
+                refuse the replacement when another program replaces the file at the same time.
 
         Raises:
-            UsageError: there is such a file and `overwrite` is false; files can't be replaced in this store.
+            UsageError: there is such a file and `overwrite` is false; files can't be replaced in this store, or only
+                with `force`.
             SourceChanged: the source isn't the file any more that was opened.
             CorruptFile: the source isn't what the checksums say that are kept with it.
             UnreadableError: the source, or its checksums, can't be read.
@@ -343,3 +356,9 @@ class Store(ABC):
 
         What another run is writing stays, and so does what other programs have made.
         """
+
+    def sweep_for(self, paths: Sequence[str]) -> Swept:
+        """`sweep` for files to write: each directory once."""
+        directories = {self.directory(path): path for path in reversed(paths)}
+        swept = [self.sweep(path) for path in reversed(directories.values())]
+        return Swept(*([name for each in swept for name in each[field]] for field in range(len(Swept._fields))))

@@ -63,9 +63,10 @@ class ReadOnlyStore(Store):
         verify: Verify | None = None,
         cancelled: Cancelled | None = None,
         progress: Progress | None = None,
+        force: bool = False,
     ) -> int:
         """Raise UsageError."""
-        del source, overwrite, verify, cancelled, progress
+        del source, overwrite, verify, cancelled, progress, force
         pieces.close()
         self.check_changes(path)
 

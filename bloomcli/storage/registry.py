@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from bloomcli.storage.arrow_store import ArrowStore
-from bloomcli.storage.base import Source, Store
+from bloomcli.storage.base import Source, Store, Swept
 from bloomcli.storage.local.store import LocalStore
 
 LOCAL: Final = LocalStore()
 _ARROW: Final = ArrowStore()
 
+
+MAKERS: Final[dict[str, Callable[[], Store]]] = {}
+"""What makes the stores of URIs with these schemes, each imported when its first URI is used."""
+
 BY_SCHEME: Final[dict[str, Store]] = {}
-"""The stores of URIs with these schemes. Those of other schemes are what pyarrow reads."""
+"""The stores of URIs with these schemes, once they are made. Those of other schemes are what pyarrow reads."""
 
 
 def store_of(path: str | os.PathLike[str]) -> Store:
     """The store of a path: the local file system, unless it is a URI and no local file has such a name."""
     text = os.fspath(path)
-    return LOCAL if LOCAL.has(text) else BY_SCHEME.get(text.partition("://")[0], _ARROW)
+    if LOCAL.has(text):
+        return LOCAL
+    scheme = text.partition("://")[0]
+    if scheme not in BY_SCHEME and scheme in MAKERS:
+        BY_SCHEME[scheme] = MAKERS[scheme]()
+    return BY_SCHEME.get(scheme, _ARROW)
 
 
 def open_source(path: str | os.PathLike[str]) -> Source:
@@ -33,17 +42,14 @@ def open_source(path: str | os.PathLike[str]) -> Source:
     return store_of(path).open(os.fspath(path))
 
 
-def sweep_for(paths: Iterable[str]) -> Sequence[str]:
-    """Remove what killed runs have left in the directories of files to write, each directory once.
-
-    Returns the remaining temporary files: those of running writers, and those of unknown origin.
-    """
-    directories: dict[tuple[Store, str], str] = {}
+def sweep_for(paths: Iterable[str]) -> Swept:
+    """Remove what killed runs have left where files are to be written, and return what is left."""
+    of_store: dict[Store, list[str]] = {}
     for path in paths:
         store = store_of(path)
-        normal = store.normal(path)
-        directories.setdefault((store, store.directory(normal)), normal)
-    return [name for (store, _), path in directories.items() for name in store.sweep(path).left]
+        of_store.setdefault(store, []).append(store.normal(path))
+    swept = [store.sweep_for(found) for store, found in of_store.items()]
+    return Swept(*([name for each in swept for name in each[field]] for field in range(len(Swept._fields))))
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:

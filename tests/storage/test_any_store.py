@@ -63,6 +63,7 @@ def test_what_writes_is_imported_with_a_command_that_writes() -> None:
 def test_a_source_says_nothing_of_where_it_lies() -> None:
     assert {n for n in vars(Source) if not n.startswith("_")} == {
         "changed",
+        "check_range",
         "check_unchanged",
         "close",
         "fingerprint",
@@ -177,7 +178,7 @@ def test_each_directory_is_swept_once_and_what_is_in_use_is_named(
         str(tmp_path / "b.parquet"),
         tmp_path.as_uri() + "/c.parquet",
     ]
-    assert registry.sweep_for(paths) == ["memory://bucket/t/1"]
+    assert registry.sweep_for(paths).left == ["memory://bucket/t/1"]
     assert swept == ["memory://bucket/t/7"]
     assert not left.exists()
     assert len(memory.uploads) == 1

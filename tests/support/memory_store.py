@@ -184,8 +184,10 @@ class MemoryStore(Store):
         verify: Verify | None = None,
         cancelled: Cancelled | None = None,
         progress: Progress | None = None,
+        force: bool = False,
     ) -> int:
         """Upload the pieces, and complete the upload if its preconditions hold."""
+        del force
         with closing(pieces):
             self._check_absent(path, overwrite)
             upload = self.begin(path)

@@ -86,8 +86,11 @@ class LocalStore(Store):
         """The path to write. Raises UsageError, WriteError."""
         return paths.destination(paths.local_path(output), path)
 
-    def check_output(self, path: str, *, overwrite: bool, makes_directories: bool = False) -> None:
+    def check_output(
+        self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
+    ) -> None:
         """Look at the file and at its directory. Raises UsageError, WriteError."""
+        del force  # nothing is lost here
         from bloomcli.storage.local.write_errors import check_output
 
         check_output(Path(path), overwrite=overwrite, makes_directories=makes_directories)
@@ -102,8 +105,10 @@ class LocalStore(Store):
         verify: Verify | None = None,
         cancelled: Cancelled | None = None,
         progress: Progress | None = None,
+        force: bool = False,
     ) -> int:
         """Write a temporary file and give it the path: see `bloomcli.storage.local` for the steps."""
+        del force  # nothing is lost here
         from bloomcli.storage.local.atomic import replace
 
         return replace(

@@ -78,6 +78,10 @@ class Client(ABC):
     def locate(self, uri: str) -> Location:
         """Parse a URI. Raises UsageError."""
 
+    def identity(self, at: Location) -> str:
+        """A name that all spellings of a location have in common."""
+        return at.uri
+
     @abstractmethod
     def head(self, at: Location) -> ObjectInfo | None:
         """An object's size and tag; None where there is none."""

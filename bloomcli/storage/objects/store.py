@@ -63,9 +63,9 @@ class ObjectStore(Store):
         return status is not None and status.kind is Kind.DIRECTORY
 
     def spelling(self) -> Callable[[str], str]:
-        """Schemes and accounts have several spellings, a key has one."""
-        locate = self.client.locate
-        return lambda path: locate(path).uri
+        """A key has one spelling, a bucket may have several (`Client.identity`)."""
+        client = self.client
+        return lambda path: client.identity(client.locate(path))
 
     def normal(self, path: str) -> str:
         """Return the path unchanged."""
@@ -108,7 +108,7 @@ class ObjectStore(Store):
         at = self.client.locate(output)
         if at.key == "" or at.key.endswith("/"):
             raise UsageError(f"the output {output!r} names a directory", path=path, hint="name the object")
-        if output == path:
+        if self._is_same(output, path):
             raise UsageError("the output is the input", path=path, hint="--in-place replaces an object safely")
         if self._has_below(at):
             raise UsageError(f"the output {output!r} is a directory", path=path, hint="name the object")
@@ -136,6 +136,13 @@ class ObjectStore(Store):
                 yield Listed(f"{at.root}/{key}", size, relative, walked=False, matched=True)
         if not found:
             raise UnreadableError("no object matches the pattern", path=pattern, hint="check the path")
+
+    def _is_same(self, output: str, path: str) -> bool:
+        """Whether a path, which may be one of another store, is that of the output."""
+        try:
+            return self.client.identity(self.client.locate(path)) == self.client.identity(self.client.locate(output))
+        except UsageError:
+            return False
 
     def _keys(self, root: str, prefix: str) -> Iterator[tuple[str, int]]:
         for page in self.client.pages(Location(root, prefix)):

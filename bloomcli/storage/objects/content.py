@@ -1,0 +1,169 @@
+"""The content of a new object, from its pieces: ranges of the source, and new bytes in a temporary file.
+
+New bytes are kept until the object is complete, so that it can be verified before it takes the old one's place, and
+compared with what the store has afterwards. Those of more than `_IN_MEMORY_BYTES` are in an unnamed temporary file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from bloomcli.errors import SourceChanged, WriteError
+from bloomcli.storage.base import Fingerprint, KeptRange, Piece, PlacedBytes, Source
+
+_IN_MEMORY_BYTES: Final = 8 << 20
+
+
+class Segment(NamedTuple):
+    """A range of the new object that comes from one place."""
+
+    start: int
+    """Its offset in the new object."""
+    length: int
+    offset: int
+    """The offset in the source, or among the new bytes."""
+    kept: bool
+    """It is a range of the source."""
+
+    @property
+    def end(self) -> int:
+        """The offset of its end in the new object."""
+        return self.start + self.length
+
+
+class Content:
+    """The content of a new object. One thread adds to it; threads may read at once what was added.
+
+    Attributes:
+        source: where kept ranges come from.
+        segments: what was added so far, in order; neighbours that continue each other are one.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.segments: list[Segment] = []
+        self._placed: dict[int, Segment] = {}
+        self._new = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115  `close` closes it
+        self._new_size = 0
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """Bytes so far, without those that are placed further on."""
+        return self.segments[-1].end if self.segments else 0
+
+    @property
+    def new_bytes(self) -> int:
+        """Bytes so far that aren't the source's."""
+        return self._new_size
+
+    def add(self, piece: Piece) -> None:
+        """Add a piece.
+
+        Raises:
+            CorruptFile: the source doesn't have the range.
+            WriteError: placed bytes leave a gap.
+        """
+        if isinstance(piece, KeptRange):
+            if piece.length:
+                self.source.check_range(piece.offset, piece.length)
+                self._append(Segment(self.size, piece.length, piece.offset, kept=True))
+        elif isinstance(piece, PlacedBytes):
+            self._placed[piece.offset] = self._store(piece.offset, piece.data)
+        else:
+            if piece:
+                self._append_placed()
+                self._append(self._store(self.size, piece))
+
+    def finish(self) -> None:
+        """No piece follows. Raises WriteError: placed bytes leave a gap."""
+        self._append_placed()
+        if self._placed:
+            raise WriteError(f"nothing was written between byte {self.size} and byte {min(self._placed)}")
+
+    def read(self, start: int, length: int) -> bytes:
+        """A range of the new object. Raises what reading the source raises."""
+        parts = []
+        for segment in within(self.segments, start, start + length):
+            if segment.kept:
+                parts.append(self.source.read_at(segment.offset, segment.length))
+            else:
+                with self._lock:
+                    self._new.seek(segment.offset)
+                    parts.append(self._new.read(segment.length))
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def close(self) -> None:
+        """Free the new bytes."""
+        self._new.close()
+
+    def _store(self, start: int, data: bytes | bytearray) -> Segment:
+        with self._lock:
+            self._new.seek(self._new_size)
+            self._new.write(data)
+            segment = Segment(start, len(data), self._new_size, kept=False)
+            self._new_size += len(data)
+        return segment
+
+    def _append_placed(self) -> None:
+        while (segment := self._placed.pop(self.size, None)) is not None:
+            self._append(segment)
+
+    def _append(self, segment: Segment) -> None:
+        if not segment.length:
+            return
+        if self.segments:
+            last = self.segments[-1]
+            if last.kept == segment.kept and last.offset + last.length == segment.offset:
+                self.segments[-1] = last._replace(length=last.length + segment.length)
+                return
+        self.segments.append(segment)
+
+
+def within(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
+    """The parts of segments that are in a range of the new object."""
+    found = []
+    for number in range(max(bisect_right(segments, start, key=_start) - 1, 0), len(segments)):
+        segment = segments[number]
+        if segment.start >= end:
+            break
+        first, last = max(segment.start, start), min(segment.end, end)
+        if first < last:
+            skipped = first - segment.start
+            found.append(segment._replace(start=first, length=last - first, offset=segment.offset + skipped))
+    return found
+
+
+def _start(segment: Segment) -> int:
+    return segment.start
+
+
+class PlannedSource(Source):
+    """A new object before it exists: what will be in it, for `Verify`."""
+
+    def __init__(self, path: str, content: Content) -> None:
+        self.path, self.size = path, content.size
+        self._content = content
+        self.read_ahead_bytes = content.source.read_ahead_bytes
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """Its size."""
+        return Fingerprint(self.size, 0)
+
+    def _current(self) -> Fingerprint | None:
+        return self.fingerprint
+
+    def _read(self, offset: int, length: int) -> bytes:
+        return self._content.read(offset, length)
+
+    def changed(self, how: str) -> SourceChanged:
+        """The source became shorter."""
+        return self._content.source.changed(how)
+
+    def close(self) -> None:
+        """Nothing is held."""

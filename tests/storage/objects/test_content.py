@@ -1,0 +1,101 @@
+"""The content of a new object, from its pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.memory_store import MemoryStore
+
+from bloomcli.errors import CorruptFile, WriteError
+from bloomcli.storage.base import KeptRange, Piece, PlacedBytes, Source
+from bloomcli.storage.objects import content as content_module
+from bloomcli.storage.objects.content import Content, PlannedSource, within
+
+OLD = bytes(range(256)) * 4
+
+
+@pytest.fixture
+def source() -> Source:
+    """An object of 1,024 bytes."""
+    return _source()
+
+
+def _source() -> Source:
+    store = MemoryStore()
+    store.put("memory://bucket/old", OLD)
+    return store.open("memory://bucket/old")
+
+
+def made(source: Source, *pieces: Piece) -> Content:
+    """The content of these pieces."""
+    content = Content(source)
+    for piece in pieces:
+        content.add(piece)
+    content.finish()
+    return content
+
+
+def test_ranges_that_continue_each_other_are_one(source: Source) -> None:
+    content = made(source, KeptRange(0, 10), KeptRange(10, 20), b"a", b"b", KeptRange(30, 5), KeptRange(36, 5))
+    assert [(s.start, s.length, s.kept) for s in content.segments] == [
+        (0, 30, True),
+        (30, 2, False),
+        (32, 5, True),
+        (37, 5, True),
+    ]
+
+
+def test_placed_bytes_follow_the_kept_ranges_in_order_of_their_offsets(source: Source) -> None:
+    content = made(source, PlacedBytes(12, b"second"), PlacedBytes(10, b"1."), KeptRange(0, 10), b"end")
+    assert content.read(0, content.size) == OLD[:10] + b"1.secondend"
+
+
+def test_a_gap_before_placed_bytes_is_an_error(source: Source) -> None:
+    with pytest.raises(WriteError, match="between byte 10 and byte 11"):
+        made(source, KeptRange(0, 10), PlacedBytes(11, b"x"))
+
+
+def test_a_range_that_the_source_does_not_have_is_an_error(source: Source) -> None:
+    with pytest.raises(CorruptFile):
+        made(source, KeptRange(1000, 25))
+
+
+def test_new_bytes_that_are_many_are_kept_in_a_file(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content_module, "_IN_MEMORY_BYTES", 16)
+    content = made(source, b"x" * 12, KeptRange(5, 3), b"y" * 12)
+    spool: Any = content._new
+    assert spool._rolled
+    assert content.read(10, 8) == b"xx" + OLD[5:8] + b"yyy"
+    assert content.new_bytes == 24
+    content.close()
+
+
+def test_a_planned_object_can_be_read_before_it_exists(source: Source) -> None:
+    planned = PlannedSource("memory://bucket/new", made(source, KeptRange(0, 8), b"new"))
+    assert (planned.size, planned.read_at(6, 5)) == (11, OLD[6:8] + b"new")
+    planned.check_unchanged()
+    with pytest.raises(CorruptFile):
+        planned.read_at(6, 6)
+
+
+PIECES = st.lists(
+    st.one_of(
+        st.binary(max_size=20),
+        st.tuples(st.integers(0, 1000), st.integers(0, 24)).map(lambda pair: KeptRange(*pair)),
+    ),
+    max_size=12,
+)
+
+
+@given(PIECES, st.data())
+def test_any_range_is_that_of_the_pieces(pieces: list[Piece], data: st.DataObject) -> None:
+    content = made(_source(), *pieces)
+    whole = b"".join(OLD[p.offset :][: p.length] if isinstance(p, KeptRange) else bytes(p) for p in pieces)  # type: ignore[arg-type]
+    assert content.size == len(whole)
+    start = data.draw(st.integers(0, len(whole)))
+    length = data.draw(st.integers(0, len(whole) - start))
+    assert content.read(start, length) == whole[start : start + length]
+    assert sum(s.length for s in within(content.segments, start, start + length)) == length
