@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -29,9 +30,20 @@ def _source() -> Source:
     return store.open("memory://bucket/old")
 
 
+OPEN: list[Content] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
 def made(source: Source, *pieces: Piece) -> Content:
     """The content of these pieces."""
     content = Content(source)
+    OPEN.append(content)
     for piece in pieces:
         content.add(piece)
     content.finish()
@@ -70,7 +82,6 @@ def test_new_bytes_that_are_many_are_kept_in_a_file(source: Source, monkeypatch:
     assert spool._rolled
     assert content.read(10, 8) == b"xx" + OLD[5:8] + b"yyy"
     assert content.new_bytes == 24
-    content.close()
 
 
 def test_a_planned_object_can_be_read_before_it_exists(source: Source) -> None:
