@@ -19,7 +19,7 @@ A store's own tests are those of ``tests/storage/suite``, which run on every sto
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from pathlib import PurePosixPath
 from types import TracebackType
@@ -273,6 +273,11 @@ class Store(ABC):
     @abstractmethod
     def names(self, directory: str) -> Sequence[str]:
         """The names in a directory, hidden ones too. Raises UnreadableError."""
+
+    def existing(self, directory: str, wanted: Mapping[str, Kind]) -> Collection[str]:
+        """Those of some names in a directory that something of the wanted kind has. Raises UnreadableError."""
+        statuses = ((name, kind, self.status(self.join(directory, name))) for name, kind in wanted.items())
+        return [name for name, kind, status in statuses if status is not None and status.kind is kind]
 
     @abstractmethod
     def may_search(self, directory: str) -> bool:

@@ -22,6 +22,14 @@ _LEVELS: Final = 16
 _ICEBERG: Final = (".metadata.json", ".metadata.json.gz")
 """The suffixes of its metadata files; the second is the compressed form of old releases (TableMetadataParser)."""
 
+_MARKS: Final = {
+    "_delta_log": Kind.DIRECTORY,
+    ".hoodie": Kind.DIRECTORY,
+    "metadata": Kind.DIRECTORY,
+    "_metadata": Kind.FILE,
+}
+"""The names that tell of a table or a summary."""
+
 
 def reason_against(store: Store, path: str) -> str | None:
     """Why a file must not be changed in place; None where no table or summary is found above it.
@@ -46,19 +54,16 @@ def reason_against(store: Store, path: str) -> str | None:
 
 
 def _directory_reason(store: Store, directory: str) -> str | None:
-    """The table or summary in a directory. It is looked up anew each time: tables come into being."""
-
-    def is_a(kind: Kind, name: str) -> bool:
-        status = store.status(store.join(directory, name))
-        return status is not None and status.kind is kind
-
-    if is_a(Kind.DIRECTORY, "_delta_log"):
+    """The table or summary in a directory. It is looked up anew each time, as tables come into being; a store whose
+    look-ups are requests may remember it for the time of a run."""
+    found = store.existing(directory, _MARKS)
+    if "_delta_log" in found:
         return f"{directory} is a Delta table: its log records each file's size"
-    if is_a(Kind.DIRECTORY, ".hoodie"):
+    if ".hoodie" in found:
         return f"{directory} is a Hudi table: its commits record each file's size"
-    if is_a(Kind.DIRECTORY, "metadata") and _has_metadata(store, store.join(directory, "metadata")):
+    if "metadata" in found and _has_metadata(store, store.join(directory, "metadata")):
         return f"{directory} is an Iceberg table: its manifests record each file's size"
-    if is_a(Kind.FILE, "_metadata"):
+    if "_metadata" in found:
         return f"{store.join(directory, '_metadata')} holds copies of the footers of the files below it"
     return None
 

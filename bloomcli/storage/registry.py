@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Final
 
 from bloomcli.storage.arrow_store import ArrowStore
@@ -14,7 +15,14 @@ LOCAL: Final = LocalStore()
 _ARROW: Final = ArrowStore()
 
 
-MAKERS: Final[dict[str, Callable[[], Store]]] = {}
+@cache
+def _s3() -> Store:
+    from bloomcli.storage.s3.store import S3Store
+
+    return S3Store()
+
+
+MAKERS: Final[dict[str, Callable[[], Store]]] = {"s3": _s3, "s3a": _s3, "s3n": _s3}
 """What makes the stores of URIs with these schemes, each imported when its first URI is used."""
 
 BY_SCHEME: Final[dict[str, Store]] = {}

@@ -8,9 +8,11 @@ bloomcli's family, with the store's request id. Two are left to the caller, who 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from bloomcli.errors import UnreadableError
 
 
 class Absent(Exception):
@@ -19,6 +21,10 @@ class Absent(Exception):
 
 class Conflict(Exception):
     """A precondition failed: the object isn't the one that was meant, or there is one already."""
+
+
+class AccessDenied(UnreadableError):
+    """The credentials don't permit a request."""
 
 
 class Location(NamedTuple):
@@ -42,6 +48,8 @@ class ObjectInfo(NamedTuple):
     tag: str
     """Changes with each content: the ETag, or the generation."""
     mtime_ns: int
+    details: Mapping[str, Any] | None = None
+    """What else the store told, such as headers and metadata, as its SDK names it."""
 
 
 class Entry(NamedTuple):
@@ -57,6 +65,8 @@ class Page(NamedTuple):
     entries: Sequence[Entry]
     prefixes: Sequence[str]
     """With a delimiter: what keys with a further slash have in common, with that slash at the end."""
+    last: bool = False
+    """No page follows. A client that doesn't know leaves it out."""
 
 
 class Need(Enum):

@@ -30,7 +30,7 @@ class ObjectSource(Source):
         try:
             self._tail, self.info = client.read_tail(at, TAIL_BYTES)
         except Absent:
-            raise UnreadableError("can't be read: no such object", path=path, hint="check the path") from None
+            raise UnreadableError("can't be read: no such file", path=path, hint="check the path") from None
         self.size = self.info.size
         self._tail_at = self.size - len(self._tail)
 

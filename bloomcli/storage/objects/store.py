@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
-import fnmatch
+import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.base import Kind, Listed, Source, Status, Store
 from bloomcli.storage.names import has_wildcard, is_hidden
-from bloomcli.storage.objects.client import Client, Conflict, Location, Need
+from bloomcli.storage.objects.client import (
+    AccessDenied,
+    Client,
+    Conflict,
+    Entry,
+    Location,
+    Need,
+    ObjectInfo,
+    Page,
+)
+from bloomcli.storage.objects.patterns import Match, Pattern
 from bloomcli.storage.objects.source import ObjectSource
 
 EXISTS: Final = "the output exists already"
 
+_REMEMBERED_SECONDS: Final = 60.0
+"""How long what was found in a directory holds: a run's files lie in few directories."""
+
+
+def source_of(source: Source, client: Client) -> ObjectSource | None:
+    """The source, where it is an object that this client reads; None for others."""
+    return source if isinstance(source, ObjectSource) and source._client is client else None
+
 
 class ObjectStore(Store):
     """Objects by their URIs. A directory is what keys have in common up to a slash."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[float, Collection[str]]] = {}
+        """What `existing` found in directories, and when."""
+
+    def forget(self) -> None:
+        """Forget what was found in directories: another run begins."""
+        self._found.clear()
 
     @property
     @abstractmethod
@@ -26,41 +52,43 @@ class ObjectStore(Store):
 
     def open(self, path: str) -> Source:
         """Open an object: one request. Raises UnreadableError, UnsupportedError, UsageError."""
-        return ObjectSource(self.client, self.client.locate(path), path)
+        at = self.client.locate(path)
+        if not at.key or at.key.endswith("/"):
+            raise UnreadableError("can't be read: is a directory", path=path, hint="name an object in it")
+        return ObjectSource(self.client, at, path)
 
     def status(self, path: str) -> Status | None:
         """An object's, or that of a directory. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
-        if at.key and not at.key.endswith("/"):
-            found = self.client.head(at)
-            if found is not None:
-                return Status(Kind.FILE, found.size, found.mtime_ns)
+        found = self._named(at)
+        if found is not None:
+            return Status(Kind.FILE, found.size, found.mtime_ns)
         return Status(Kind.DIRECTORY, 0, 0) if self._has_below(at) else None
 
     def list(self, path: str) -> Iterator[Listed]:
         """The object itself, those below a directory, those that match a pattern. Raises UnreadableError."""
-        if has_wildcard(path):
-            yield from self._matching(path)
-            return
         at = self.client.locate(path)
-        if at.key and not at.key.endswith("/"):
-            found = self.client.head(at)
-            if found is not None or not self._has_below(at):
-                size = -1 if found is None else found.size
-                yield Listed(path=path, size=size, relative=at.key.rpartition("/")[2], walked=False)
-                return
-        prefix = _directory_key(at.key)
-        for key, size in self._keys(at.root, prefix):
-            relative = key[len(prefix) :]
-            if relative and not key.endswith("/") and not any(map(is_hidden, relative.split("/"))):
-                yield Listed(path=f"{at.root}/{key}", size=size, relative=relative, walked=True)
+        found = self._named(at)
+        if found is not None:
+            yield _listed_by_name(path, at, found.size)
+        elif has_wildcard(path):
+            yield from self._matching(at, path)
+        elif at.key and not at.key.endswith("/") and not self._has_below(at):
+            yield _listed_by_name(path, at, -1)
+        else:
+            prefix = _directory_key(at.key)
+            base = len(_above_partitions(prefix))
+            for key, size in self._keys(at.root, prefix):
+                names = key[len(prefix) :].split("/")
+                if names[-1] and not any(map(is_hidden, names)):
+                    yield Listed(f"{at.root}/{key}", size, key[base:], walked=True)
 
     def is_dataset(self, path: str) -> bool:
         """Whether a URI has wildcards or ends with a slash, or there is no such object but a directory."""
-        if has_wildcard(path) or path.endswith("/"):
+        if path.endswith("/"):
             return True
-        status = self.status(path)
-        return status is not None and status.kind is Kind.DIRECTORY
+        at = self.client.locate(path)
+        return self._named(at) is None and (has_wildcard(path) or self._has_below(at))
 
     def spelling(self) -> Callable[[str], str]:
         """A key has one spelling, a bucket may have several (`Client.identity`)."""
@@ -98,6 +126,45 @@ class ObjectStore(Store):
             found += [key[len(prefix) :].rstrip("/") for key in (*(e.key for e in page.entries), *page.prefixes)]
         return [name for name in found if name]
 
+    def existing(self, directory: str, wanted: Mapping[str, Kind]) -> Collection[str]:
+        """Those of some names in a directory that something has: mostly one request, and none for some time after it.
+
+        Raises:
+            UnreadableError: the directory can't be listed. One above a directory that could be is taken for empty, as
+                credentials are often limited to what begins with a key.
+        """
+        at = self.client.locate(directory)
+        uri = f"{self.client.identity(at).rstrip('/')}/"
+        when, found = self._found.get(uri, (-_REMEMBERED_SECONDS, ()))
+        if time.monotonic() - when < _REMEMBERED_SECONDS:
+            return found
+        try:
+            found = self._existing(at.root, _directory_key(at.key), wanted)
+        except AccessDenied:
+            if not any(known.startswith(uri) for known in self._found):
+                raise
+            found = ()
+        self._found[uri] = (time.monotonic(), found)
+        return found
+
+    def _existing(self, root: str, prefix: str, wanted: Mapping[str, Kind]) -> Collection[str]:
+        keys = {name: f"{prefix}{name}{'/' if kind is Kind.DIRECTORY else ''}" for name, kind in wanted.items()}
+        page = next(iter(self.client.pages(Location(root, prefix), delimiter=True)), Page((), (), last=True))
+        listed = {*page.prefixes, *(entry.key for entry in page.entries)}
+        if page.last:
+            return {name for name, key in keys.items() if key in listed}
+        # there are many names: look for each of these
+        return {
+            name
+            for name, key in keys.items()
+            if key in listed or any(entry.key.startswith(key) for entry in self._first(root, key, wanted[name]))
+        }
+
+    def _first(self, root: str, key: str, kind: Kind) -> Sequence[Entry]:
+        """The first object whose key begins with a key, which for a file is the key itself."""
+        page = next(iter(self.client.pages(Location(root, key), limit=1)), Page((), ()))
+        return [entry for entry in page.entries if kind is Kind.DIRECTORY or entry.key == key]
+
     def may_search(self, directory: str) -> bool:
         """Nothing tells that the user may not."""
         del directory
@@ -121,21 +188,22 @@ class ObjectStore(Store):
         except Conflict:
             raise UsageError(EXISTS, path=path, hint="--overwrite replaces it") from None
 
-    def _matching(self, pattern: str) -> Iterator[Listed]:
-        at = self.client.locate(pattern)
-        parts = at.key.split("/")
-        fixed = next(number for number, part in enumerate(parts) if has_wildcard(part))
-        beginning = parts[fixed][: min(i for i, c in enumerate(parts[fixed]) if c in "*?[")]
-        prefix = "/".join([*parts[:fixed], beginning])
+    def _matching(self, at: Location, path: str) -> Iterator[Listed]:
+        pattern = Pattern(at.key)
+        base = len(_above_partitions(pattern.directory))
         found = False
-        for key, size in self._keys(at.root, prefix):
-            names = key.split("/")
-            if len(names) == len(parts) and _matches(names[fixed:], parts[fixed:]):
+        for key, size in self._keys(at.root, pattern.prefix):
+            match = pattern.match(key)
+            if match is not None and not key.endswith("/"):
                 found = True
-                relative = "/".join(names[fixed:])
-                yield Listed(f"{at.root}/{key}", size, relative, walked=False, matched=True)
+                named = match is Match.NAME
+                yield Listed(f"{at.root}/{key}", size, key[base:], walked=not named, matched=named)
         if not found:
-            raise UnreadableError("no object matches the pattern", path=pattern, hint="check the path")
+            raise UnreadableError("the pattern matches no object", path=path, hint="check it, and quote it")
+
+    def _named(self, at: Location) -> ObjectInfo | None:
+        """The object that a location names, if there is one."""
+        return self.client.head(at) if at.key and not at.key.endswith("/") else None
 
     def _is_same(self, output: str, path: str) -> bool:
         """Whether a path, which may be one of another store, is that of the output."""
@@ -157,9 +225,14 @@ def _directory_key(key: str) -> str:
     return key if not key or key.endswith("/") else f"{key}/"
 
 
-def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
-    """Whether each name matches its pattern; a pattern that doesn't begin with a dot leaves hidden names out."""
-    return all(
-        fnmatch.fnmatchcase(name, pattern) and (not is_hidden(name) or is_hidden(pattern))
-        for name, pattern in zip(names, patterns, strict=True)
-    )
+def _listed_by_name(path: str, at: Location, size: int) -> Listed:
+    directory = at.key.rpartition("/")[0]
+    return Listed(path, size, at.key[len(_above_partitions(f"{directory}/" if directory else "")) :], walked=False)
+
+
+def _above_partitions(directory: str) -> str:
+    """The directory that the Hive partitions which lead to this one are in. Both end with a slash, or are empty."""
+    while "=" in directory.rstrip("/").rpartition("/")[2]:
+        directory = directory.rstrip("/").rpartition("/")[0]
+        directory += "/" if directory else ""
+    return directory

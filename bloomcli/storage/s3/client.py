@@ -1,0 +1,237 @@
+"""The requests that all object stores answer, made by boto3's client."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+from bloomcli.errors import BloomError, UnreadableError, UsageError
+from bloomcli.storage import traffic
+from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
+from bloomcli.storage.s3 import session
+from bloomcli.storage.s3.errors import broken_bodies, broken_settings, sdk_errors, status_of, translated
+from bloomcli.storage.s3.session import ATTEMPTS
+
+_PAUSE_SECONDS: Final = 0.05
+_LONGEST_PAUSE_SECONDS: Final = 5.0
+
+
+_METHODS: Final = {
+    "HeadObject": "head_object",
+    "ListObjectsV2": "list_objects_v2",
+    "GetObjectTagging": "get_object_tagging",
+    "PutObject": "put_object",
+    "DeleteObject": "delete_object",
+    "CreateMultipartUpload": "create_multipart_upload",
+    "UploadPart": "upload_part",
+    "UploadPartCopy": "upload_part_copy",
+    "CompleteMultipartUpload": "complete_multipart_upload",
+    "AbortMultipartUpload": "abort_multipart_upload",
+    "ListMultipartUploads": "list_multipart_uploads",
+}
+
+T = TypeVar("T")
+
+
+class S3Client(Client):
+    """Requests to S3. The configuration is read when the first one is made."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Any] = {}
+        self.is_minio = False
+        """The last answer came from MinIO."""
+
+    def sdk(self, at: Location) -> Any:
+        """boto3's client of this process. Raises UnsupportedError, UnreadableError."""
+        made = self._made.get(os.getpid())
+        if made is None:
+            try:
+                made = session.make()
+            except BloomError as error:
+                error.path = at.uri
+                raise
+            except broken_settings() as error:
+                raise translated(error, "", at, writes=False) from None
+            self._made = {os.getpid(): made}
+        return made
+
+    def locate(self, uri: str) -> Location:
+        """Parse s3://, s3a:// and s3n:// URIs. Raises UsageError."""
+        scheme, separator, rest = uri.partition("://")
+        bucket, _, key = rest.partition("/")
+        if "@" in bucket:
+            raise UsageError(
+                "the URI has credentials in it",
+                path=f"{scheme}://***@{bucket.rpartition('@')[2]}/{key}",
+                hint="remove them, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+            )
+        if scheme not in {"s3", "s3a", "s3n"} or not separator or not bucket:
+            raise UsageError("the URI names no bucket", path=uri, hint="s3://BUCKET/KEY")
+        return Location(f"{scheme}://{bucket}", key)
+
+    def identity(self, at: Location) -> str:
+        """The URI with the scheme s3."""
+        return f"s3://{bucket_of(at)}/{at.key}"
+
+    def head(self, at: Location) -> ObjectInfo | None:
+        """An object's size, tag and properties; None where there is none."""
+        try:
+            return info_of(self.request("HeadObject", at))
+        except Absent:
+            return None
+
+    def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
+        """The last bytes of an object, and what it is. Raises Absent."""
+
+        def once() -> tuple[bytes, ObjectInfo]:
+            try:
+                answer = self.sdk(at).get_object(**named(at), Range=f"bytes=-{length}")
+            except sdk_errors() as error:
+                if status_of(error) != 416:
+                    raise
+                # an object without bytes has no range
+                answer = self.sdk(at).get_object(**named(at))
+            return self._body(answer), info_of(answer)
+
+        return self._again("GetObject", at, once)
+
+    def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
+        """A range of the object that has this tag. Raises Absent, Conflict."""
+
+        def once() -> bytes:
+            try:
+                answer = self.sdk(at).get_object(
+                    **named(at), Range=f"bytes={offset}-{offset + length - 1}", IfMatch=tag
+                )
+            except sdk_errors() as error:
+                if status_of(error) == 416:
+                    raise Conflict from None
+                raise
+            if answer.get("ETag") != tag:  # the endpoint ignores the condition
+                answer["Body"].close()
+                raise Conflict
+            return self._body(answer)
+
+        return self._again("GetObject", at, once)
+
+    def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
+        """The objects whose keys begin with a key, a page for each request."""
+        options: dict[str, Any] = {"Prefix": at.key}
+        if delimiter:
+            options["Delimiter"] = "/"
+        if limit is not None:
+            options["MaxKeys"] = limit
+        while True:
+            try:
+                answer = self.request("ListObjectsV2", at, whole=False, **options)
+            except Absent:
+                raise UnreadableError("can't be listed: there is no such bucket", path=at.uri) from None
+            yield Page(
+                [Entry(item["Key"], item["Size"]) for item in answer.get("Contents", ())],
+                [item["Prefix"] for item in answer.get("CommonPrefixes", ())],
+                last=not answer.get("IsTruncated"),
+            )
+            if not answer.get("IsTruncated"):
+                return
+            options["ContinuationToken"] = answer["NextContinuationToken"]
+
+    def put(self, at: Location, data: bytes, need: Need | str, **properties: Any) -> ObjectInfo:
+        """Write an object in one request, with properties as PutObject takes them. Raises Conflict."""
+        answer = self.request(
+            "PutObject", at, writes=True, Body=data, **condition(need), **checked(at, data), **properties
+        )
+        return ObjectInfo(len(data), answer["ETag"], 0, answer)
+
+    def request(
+        self, operation: str, at: Location, *, writes: bool = False, whole: bool = True, **parameters: Any
+    ) -> dict[str, Any]:
+        """Make a request whose answer has no body.
+
+        Args:
+            operation: as S3 calls it: HeadObject.
+            at: the object, or the bucket.
+            writes: it is part of writing an object, so that errors are WriteErrors.
+            whole: it is about the object, not about the bucket.
+            **parameters: what else boto3 takes for it.
+
+        Raises:
+            Absent, Conflict: see `Client`.
+            UnreadableError, WriteError: it failed.
+        """
+        try:
+            call = getattr(self.sdk(at), _METHODS[operation])
+            answer: dict[str, Any] = call(**(named(at) if whole else {"Bucket": bucket_of(at)}), **parameters)
+        except BloomError:
+            raise
+        except sdk_errors() as error:
+            raise translated(error, operation, at, writes=writes) from None
+        self.is_minio = answer["ResponseMetadata"]["HTTPHeaders"].get("server", "").startswith("MinIO")
+        return answer
+
+    def _body(self, answer: dict[str, Any]) -> bytes:
+        try:
+            with answer["Body"] as body:
+                data: bytes = body.read()
+        except broken_bodies() as error:
+            raise _Broken(error) from None
+        traffic.current().count(requests=0, downloaded=len(data))
+        return data
+
+    def _again(self, operation: str, at: Location, once: Callable[[], T]) -> T:
+        """Make a request, again where the connection broke off in the middle of a body: boto3 repeats the others."""
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return once()
+            except (BloomError, Absent, Conflict):
+                raise
+            except _Broken as broken:
+                if attempt == ATTEMPTS:
+                    raise translated(broken.error, operation, at, writes=False) from None
+            except sdk_errors() as error:
+                raise translated(error, operation, at, writes=False) from None
+            time.sleep(min(_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS))
+        raise AssertionError
+
+
+class _Broken(Exception):
+    """The connection broke off in the middle of a body."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+def bucket_of(at: Location) -> str:
+    """The bucket of a location."""
+    return at.root.partition("://")[2]
+
+
+def named(at: Location) -> dict[str, str]:
+    """The parameters of a request that name an object."""
+    return {"Bucket": bucket_of(at), "Key": at.key}
+
+
+def condition(need: Need | str) -> dict[str, Any]:
+    """The parameters of a request that make it conditional."""
+    if isinstance(need, str):
+        return {"IfMatch": need}
+    return {"IfNoneMatch": "*"} if need is Need.ABSENT else {}
+
+
+def checked(at: Location, data: bytes) -> dict[str, Any]:
+    """The parameters of a request that let the store check the bytes it gets."""
+    if bucket_of(at).endswith("--x-s3"):
+        return {"ChecksumAlgorithm": "CRC32"}  # directory buckets don't know Content-MD5
+    return {"ContentMD5": base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()}
+
+
+def info_of(answer: dict[str, Any]) -> ObjectInfo:
+    """What the answer to GetObject or HeadObject tells of an object."""
+    whole = str(answer.get("ContentRange", "")).rpartition("/")[2]
+    size = int(whole) if whole.isdigit() else answer["ContentLength"]
+    details = {name: value for name, value in answer.items() if name not in {"Body", "ResponseMetadata"}}
+    return ObjectInfo(size, answer["ETag"], int(answer["LastModified"].timestamp()) * 10**9, details)

@@ -1,0 +1,106 @@
+"""The last step of writing an object: whatever the store answers, it is known afterwards what the object is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from bloomcli.errors import BloomError, SourceChanged, UnreadableError, UsageError, WriteError
+from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, Need, ObjectInfo
+from bloomcli.storage.objects.content import Content
+from bloomcli.storage.objects.store import EXISTS
+from bloomcli.storage.s3.properties import way_back
+
+COMPARED_BYTES: Final = 256 << 10
+"""Bytes at an object's end that are compared: the store has checked each upload by its checksum."""
+
+
+class Target(NamedTuple):
+    """The object to write."""
+
+    at: Location
+    path: str
+    need: Need | str
+    """The condition on which it is written."""
+    former: ObjectInfo | None
+    """What is replaced."""
+
+
+def completed(client: Client, target: Target, content: Content, act: Callable[[], str]) -> None:
+    """Write an object by its last request, and compare its tail.
+
+    Args:
+        client: looks at the object.
+        target: the object.
+        content: what it is to be.
+        act: makes the request, and returns the new object's tag.
+
+    Raises:
+        SourceChanged: the object that was to be replaced is another one.
+        UsageError: there is an object that may not be replaced.
+        WriteError: the store refused to write, or the object isn't what was written. The reason says what is there.
+    """
+    tail = content.read(max(content.size - COMPARED_BYTES, 0), min(content.size, COMPARED_BYTES))
+    try:
+        tag = act()
+    except (Absent, Conflict, BloomError) as error:
+        _settle(client, target, content, tail, error)
+        return
+    try:
+        data, info = client.read_tail(target.at, COMPARED_BYTES)
+    except Absent:
+        return  # removed by another program, after it was written
+    except UnreadableError as error:
+        raise WriteError(
+            f"the object was written, but couldn't be read for a comparison: {error.reason}",
+            path=target.path,
+            hint=error.hint,
+        ) from None
+    if info.tag == tag and (data != tail or info.size != content.size):
+        raise WriteError(
+            "the object that the store has now isn't the one that was written",
+            path=target.path,
+            hint=way_back(target.at, target.former),
+        )
+
+
+def _settle(client: Client, target: Target, content: Content, tail: bytes, error: Exception) -> None:
+    """Find out what an object is whose last request failed: the request may have been carried out all the same."""
+    try:
+        data, info = client.read_tail(target.at, COMPARED_BYTES)
+    except Absent:
+        if target.former is not None and not isinstance(target.need, Need):
+            raise _changed(target) from None
+        raise _refused(target, error, "there is no such object") from None
+    except UnreadableError as unknown:
+        reason = error.reason if isinstance(error, BloomError) else "the store refused the request"
+        raise WriteError(
+            f"{reason}; it isn't known whether the object was written, as it can't be read: it is the former one or "
+            f"the new one, and complete ({unknown.reason})",
+            path=target.path,
+            hint="start the command again once the store can be reached: it finds out",
+        ) from None
+    if target.former is not None and info.tag == target.former.tag:
+        raise _refused(target, error, "the object is as it was") from None
+    if data == tail and info.size == content.size:
+        return  # the answer was lost
+    if target.need is Need.ABSENT:
+        raise UsageError(EXISTS, path=target.path, hint="--overwrite replaces it") from None
+    if isinstance(error, BloomError) and target.need is Need.NOTHING:
+        raise error
+    raise _changed(target) from None
+
+
+def _changed(target: Target) -> SourceChanged:
+    return SourceChanged(
+        "the object changed while it was being worked on",
+        path=target.path,
+        hint="something else writes to it; try again when it is done. Nothing was written",
+    )
+
+
+def _refused(target: Target, error: Exception, state: str) -> WriteError:
+    reason, hint = "the store refused to complete it, as another request wrote to it at the same time", "start again"
+    if isinstance(error, BloomError):
+        reason, hint = error.reason, error.hint or hint
+    return WriteError(f"{reason}; {state}", path=target.path, hint=hint)

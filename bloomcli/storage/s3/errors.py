@@ -1,0 +1,207 @@
+"""Errors of boto3 and of S3 as bloomcli's. None of them shows a credential."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+from bloomcli.errors import BloomError, UnreadableError, WriteError
+from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
+
+PERMISSIONS: Final = {
+    "GetObject": "s3:GetObject",
+    "HeadObject": "s3:GetObject",
+    "ListObjectsV2": "s3:ListBucket",
+    "GetObjectTagging": "s3:GetObjectTagging",
+    "PutObject": "s3:PutObject",
+    "DeleteObject": "s3:DeleteObject",
+    "CreateMultipartUpload": "s3:PutObject",
+    "UploadPart": "s3:PutObject",
+    "UploadPartCopy": "s3:PutObject and s3:GetObject",
+    "CompleteMultipartUpload": "s3:PutObject",
+    "AbortMultipartUpload": "s3:AbortMultipartUpload",
+    "ListMultipartUploads": "s3:ListBucketMultipartUploads",
+}
+"""The permission that each request needs."""
+
+_ABSENT: Final = frozenset({"NoSuchKey", "NotFound", "404"})
+_CONFLICT: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "OperationAborted"})
+
+
+class _Said(NamedTuple):
+    reason: str
+    hint: str | None
+    denied: bool = False
+
+
+_LOGIN: Final = (
+    "get new credentials: `aws sso login`, or what gave you these; `aws sts get-caller-identity` tests them"
+)
+_REGION: Final = _Said(
+    "the bucket is in another region",
+    "set AWS_REGION to it: `aws s3api head-bucket --bucket BUCKET` tells the region",
+)
+_EXPIRED: Final = _Said("the credentials have expired", _LOGIN)
+_UNKNOWN: Final = _Said("the store doesn't know these credentials", "`aws sts get-caller-identity` tests them")
+_BUSY: Final = _Said("the store is busy, and refused every attempt", "try again later, with fewer --jobs")
+
+_BY_CODE: Final = {
+    "NoSuchBucket": _Said("there is no such bucket", "check its name, and AWS_ENDPOINT_URL: `aws s3 ls` lists them"),
+    "InvalidBucketName": _Said("no bucket can have such a name", "check its name"),
+    "ExpiredToken": _EXPIRED,
+    "ExpiredTokenException": _EXPIRED,
+    "TokenRefreshRequired": _EXPIRED,
+    "RequestExpired": _EXPIRED,
+    "InvalidAccessKeyId": _UNKNOWN,
+    "InvalidToken": _UNKNOWN,
+    "InvalidSecurity": _UNKNOWN,
+    "UnrecognizedClientException": _UNKNOWN,
+    "SignatureDoesNotMatch": _Said(
+        "the store doesn't accept the request's signature", "check the secret key, and AWS_REGION"
+    ),
+    "RequestTimeTooSkewed": _Said(
+        "this machine's clock differs from the store's by more than the store allows", "set the clock: `timedatectl`"
+    ),
+    "PermanentRedirect": _REGION,
+    "AuthorizationHeaderMalformed": _REGION,
+    "IllegalLocationConstraintException": _REGION,
+    "301": _REGION,
+    "SlowDown": _BUSY,
+    "503": _BUSY,
+    "429": _BUSY,
+    "TooManyRequests": _BUSY,
+    "ServiceUnavailable": _BUSY,
+    "RequestLimitExceeded": _BUSY,
+    "XMinioStorageFull": _Said("the store is full", "free some room in it"),
+    "InvalidObjectState": _Said(
+        "the object is archived", "restore it first: `aws s3api restore-object`; then wait until it is readable"
+    ),
+    "KMS.DisabledException": _Said("the key that encrypts the object is disabled", "enable it in KMS"),
+    "QuotaExceeded": _Said("the bucket's quota is used up", "free some room in it"),
+}
+
+_SECRETS: Final = re.compile(
+    r"(?i)(//)[^/@\s]+@|((?:X-Amz-(?:Signature|Credential|Security-Token)|AWSAccessKeyId|Signature)=)[^&\s\"']+"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b"
+)
+
+
+def sdk_errors() -> tuple[type[Exception], ...]:
+    """The base classes of boto3's exceptions. They are imported when one has been raised."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return BotoCoreError, ClientError
+
+
+def broken_settings() -> tuple[type[Exception], ...]:
+    """What boto3 raises for a configuration that can't be used."""
+    return ValueError, *sdk_errors()
+
+
+def broken_bodies() -> tuple[type[Exception], ...]:
+    """boto3's exceptions for an answer that ends, or stops, in the middle of its body."""
+    from botocore.exceptions import IncompleteReadError, ReadTimeoutError, ResponseStreamingError
+
+    return IncompleteReadError, ReadTimeoutError, ResponseStreamingError
+
+
+def code_of(error: Exception) -> str:
+    """The code of an error that the store answered: AccessDenied; empty for other errors."""
+    answer: Any = getattr(error, "response", None)
+    return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, dict) else ""
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status of an error that the store answered; 0 for other errors."""
+    answer: Any = getattr(error, "response", None)
+    return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) if isinstance(answer, dict) else 0
+
+
+def translated(error: Exception, operation: str, at: Location, *, writes: bool) -> Exception:
+    """An error of boto3 as one of bloomcli's, or as one of those that `Client` leaves to its callers.
+
+    Args:
+        error: what boto3 raised.
+        operation: the request, as S3 calls it.
+        at: the object, or the bucket.
+        writes: it is part of writing an object.
+    """
+    code, status = code_of(error), status_of(error)
+    if code in _CONFLICT or status == 412:
+        return Conflict()
+    if code in _ABSENT or (status == 404 and not code):
+        return Absent()
+    said = _answered(error, operation, code, status) if code or status else _not_answered(error)
+    denied = AccessDenied if said.denied else UnreadableError
+    kind: type[BloomError] = WriteError if writes else denied
+    what = "can't be written" if writes else "can't be read"
+    return kind(f"{what}: {said.reason}", path=at.uri, hint=said.hint)
+
+
+def _answered(error: Exception, operation: str, code: str, status: int) -> _Said:
+    response: Any = error.response  # type: ignore[attr-defined]
+    number = response.get("ResponseMetadata", {}).get("RequestId")
+    request = f" (request {number})" if number else ""
+    if code in _BY_CODE:
+        said = _BY_CODE[code]
+        return _Said(said.reason + request, said.hint)
+    if code in {"AccessDenied", "AllAccessDisabled", "403", "Forbidden"} or status == 403:
+        wanted = PERMISSIONS.get(operation, operation)
+        hint = f"the credentials need {wanted}: `aws sts get-caller-identity` tells whose they are"
+        if operation in {"GetObject", "HeadObject"}:
+            hint = f"{hint}; without s3:ListBucket, an object that isn't there is answered like this too"
+        return _Said(f"access denied: {wanted}{request}", hint, denied=True)
+    if code.startswith("KMS."):
+        return _Said(f"the key that encrypts the object can't be used: {code}{request}", "check its policy in KMS")
+    message = shown(str(response.get("Error", {}).get("Message", "")))
+    return _Said(f"the store answered {status} {code}{': ' if message else ''}{message}{request}", None)
+
+
+def _not_answered(error: Exception) -> _Said:
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    text = shown(str(error))
+    for names, said in _WITHOUT_ANSWER:
+        if kinds & names:
+            return _Said(said.reason.format(text=text), said.hint)
+    return _Said(text or type(error).__name__, None)
+
+
+_WITHOUT_ANSWER: Final = (
+    ({"NoCredentialsError", "PartialCredentialsError"}, _Said("the credentials are incomplete", _LOGIN)),
+    (
+        {"CredentialRetrievalError", "TokenRetrievalError", "SSOError", "LoginError"},
+        _Said("the credentials can't be had", _LOGIN),
+    ),
+    (
+        {"ProfileNotFound", "ConfigParseError", "ConfigNotFound", "InvalidConfigError"},
+        _Said("the configuration can't be used: {text}", "check AWS_PROFILE and ~/.aws/config"),
+    ),
+    (
+        {"SSLError"},
+        _Said(
+            "the server's certificate isn't trusted, or it speaks no TLS",
+            "AWS_CA_BUNDLE names a file with its authority's certificate; http:// in AWS_ENDPOINT_URL is without TLS",
+        ),
+    ),
+    ({"ProxyConnectionError"}, _Said("the proxy can't be reached", "check HTTPS_PROXY and HTTP_PROXY")),
+    (
+        {"ConnectTimeoutError", "ReadTimeoutError"},
+        _Said("the store doesn't answer in time", "check the network, AWS_ENDPOINT_URL and AWS_REGION"),
+    ),
+    (
+        {"EndpointConnectionError", "InvalidEndpointConfigurationError"},
+        _Said("the store can't be reached", "check the network, AWS_ENDPOINT_URL and AWS_REGION"),
+    ),
+    (
+        {"ConnectionClosedError", "IncompleteReadError", "ResponseStreamingError", "HTTPClientError"},
+        _Said("the connection to the store breaks off, every time", "try again"),
+    ),
+    ({"ParamValidationError", "InvalidRegionError"}, _Said("{text}", "check the URI and AWS_REGION")),
+)
+"""boto3's exceptions, by the names of their classes, which need not be imported."""
+
+
+def shown(text: str) -> str:
+    """A message on one line, without what could be a credential."""
+    line = " ".join(text.split())
+    return _SECRETS.sub(lambda m: f"{m[1] or m[2] or ''}***{'@' if m[1] else ''}", line)[:300]

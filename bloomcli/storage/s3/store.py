@@ -1,0 +1,74 @@
+"""S3 as a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from bloomcli.errors import UsageError
+from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Swept, Verify
+from bloomcli.storage.objects.store import EXISTS, ObjectStore
+from bloomcli.storage.s3.client import S3Client
+
+
+class S3Store(ObjectStore):
+    """Objects by s3://, s3a:// and s3n:// URIs.
+
+    Args:
+        put_most: the bytes of the largest object that is written in one request.
+    """
+
+    def __init__(self, put_most: int | None = None) -> None:
+        super().__init__()
+        self._put_most = put_most
+
+    @cached_property
+    def client(self) -> S3Client:
+        """The client. boto3 is imported with its first request."""
+        return S3Client()
+
+    def check_output(
+        self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
+    ) -> None:
+        """Look at the object. Raises UsageError, UnreadableError."""
+        del makes_directories
+        from bloomcli.storage.s3.properties import refuse_loss
+
+        at = self.client.locate(path)
+        found = self.client.head(at)
+        if found is None:
+            return
+        if not overwrite:
+            raise UsageError(EXISTS, path=path, hint="--overwrite replaces it")
+        if not force:
+            refuse_loss(at, found.details or {})
+
+    def replace(
+        self,
+        path: str,
+        pieces: Pieces,
+        *,
+        source: Source,
+        overwrite: bool,
+        verify: Verify | None = None,
+        cancelled: Cancelled | None = None,
+        progress: Progress | None = None,
+        force: bool = False,
+    ) -> int:
+        """Complete a multipart upload, or put the object: see `bloomcli.storage.s3` for the steps."""
+        from bloomcli.storage.s3 import replacing
+
+        most = replacing.PUT_MOST_BYTES if self._put_most is None else self._put_most
+        order = replacing.Order(self.client, path, source, overwrite, force, progress, most)
+        return replacing.replace(order, pieces, verify=verify, cancelled=cancelled)
+
+    def sweep(self, path: str) -> Swept:
+        """Tell of unfinished uploads to the object."""
+        return self.sweep_for([path])
+
+    def sweep_for(self, paths: Sequence[str]) -> Swept:
+        """Tell of unfinished uploads to objects, and forget what was found out about directories."""
+        from bloomcli.storage.s3.unfinished import sweep
+
+        self.forget()
+        return sweep(self.client, [self.client.locate(path) for path in paths])

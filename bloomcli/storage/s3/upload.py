@@ -1,0 +1,163 @@
+"""A multipart upload: its parts are copied and uploaded several at once, and it is completed or aborted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from functools import partial
+from typing import Any, Final
+
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Future, Threads
+from bloomcli.errors import BloomError, WriteError
+from bloomcli.storage import traffic
+from bloomcli.storage.base import STEP_BYTES, Progress
+from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
+from bloomcli.storage.objects.content import Content, within
+from bloomcli.storage.objects.source import ObjectSource
+from bloomcli.storage.s3.client import S3Client, bucket_of, checked, condition
+from bloomcli.storage.s3.parts import MOST_PARTS, Part, Sizes, next_parts
+
+CONCURRENT: Final = 8
+"""Parts at a time, copied or uploaded."""
+UPLOADING: Final = 4
+"""Parts that are uploaded at a time: their bytes are in memory."""
+_ABORTS: Final = 3
+_ABORT_PAUSE_SECONDS: Final = 0.2
+
+
+class Upload:
+    """An upload that was begun.
+
+    Attributes:
+        id: its id.
+        size: bytes of the parts so far.
+    """
+
+    def __init__(
+        self,
+        client: S3Client,
+        at: Location,
+        content: Content,
+        sizes: Sizes,
+        properties: dict[str, Any],
+        progress: Progress | None,
+    ) -> None:
+        self._client, self._at, self._content, self._sizes = client, at, content, sizes
+        self._progress = progress
+        self._meter = traffic.current()
+        self._stop = Stop()
+        self._uploading = threading.BoundedSemaphore(UPLOADING)
+        self._last: Part | None = None
+        self._waiting: deque[Future[None]] = deque()
+        self._tags: dict[int, str] = {}
+        answer = client.request("CreateMultipartUpload", at, writes=True, **properties)
+        self.id: str = answer["UploadId"]
+        self._threads = Threads(CONCURRENT, "bloom-upload")
+
+    def add(self, *, finished: bool = False) -> None:
+        """Begin with the parts that are certain. Raises what an earlier part has raised."""
+        for part in next_parts(self._content.segments, self._last, self._sizes, finished=finished):
+            if part.number > MOST_PARTS:
+                raise WriteError("the object would have more parts than S3 allows (10,000)", path=self._at.uri)
+            self._waiting.append(self._threads.submit(partial(self._make, part)))
+            self._last = part
+            # what waits is bounded, so that new bytes and their threads don't run ahead
+            while len(self._waiting) > 2 * CONCURRENT:
+                self._threads.result(self._waiting.popleft())
+        while self._waiting and self._waiting[0].done():
+            self._waiting.popleft().result()
+
+    def wait(self) -> None:
+        """Wait until all parts are there. Raises what a part has raised."""
+        while self._waiting:
+            self._threads.result(self._waiting.popleft())
+
+    def complete(self, need: Need | str) -> str:
+        """Complete the upload; gives the new object's tag. Raises Conflict, WriteError."""
+        parts = [{"PartNumber": number, "ETag": tag} for number, tag in sorted(self._tags.items())]
+        answer = self._client.request(
+            "CompleteMultipartUpload",
+            self._at,
+            writes=True,
+            UploadId=self.id,
+            MultipartUpload={"Parts": parts},
+            **condition(need),
+        )
+        return str(answer["ETag"])
+
+    def stop(self) -> None:
+        """Wait for the parts that are being made, and make no others."""
+        self._stop.requested = True
+        self._threads.close()
+
+    def abort(self) -> str | None:
+        """Have the store forget the upload; the reason why it can't."""
+        self.stop()
+        reason = None
+        for attempt in range(_ABORTS):
+            try:
+                self._client.request("AbortMultipartUpload", self._at, writes=True, UploadId=self.id)
+            except (Absent, Conflict):
+                return None
+            except BloomError as error:
+                if "NoSuchUpload" in error.reason:
+                    return None
+                reason = error.reason
+                time.sleep(_ABORT_PAUSE_SECONDS * 2**attempt)
+            else:
+                return None
+        return reason
+
+    def _make(self, part: Part) -> None:
+        self._stop.check()
+        with traffic.counted_by(self._meter):
+            if part.copy_from is None:
+                with self._uploading:
+                    self._stop.check()
+                    self._upload(part)
+            else:
+                self._copy(part, part.copy_from)
+
+    def _copy(self, part: Part, offset: int) -> None:
+        source = self._content.source
+        assert isinstance(source, ObjectSource)  # noqa: S101  parts of others are uploaded
+        try:
+            answer = self._client.request(
+                "UploadPartCopy",
+                self._at,
+                writes=True,
+                UploadId=self.id,
+                PartNumber=part.number,
+                CopySource={"Bucket": bucket_of(source.at), "Key": source.at.key},
+                CopySourceRange=f"bytes={offset}-{offset + part.length - 1}",
+                CopySourceIfMatch=source.info.tag,
+            )
+        except (Absent, Conflict):
+            raise source.changed("changed") from None
+        traffic.current().count(requests=0, copied=part.length)
+        self._tags[part.number] = answer["CopyPartResult"]["ETag"]
+        self._report(part.length)
+
+    def _upload(self, part: Part) -> None:
+        data = self._content.read(part.start, part.length)
+        answer = self._client.request(
+            "UploadPart",
+            self._at,
+            writes=True,
+            UploadId=self.id,
+            PartNumber=part.number,
+            Body=data,
+            **checked(self._at, data),
+        )
+        self._tags[part.number] = answer["ETag"]
+        kept = within(self._content.segments, part.start, part.start + part.length)
+        self._report(sum(segment.length for segment in kept if segment.kept))
+
+    def _report(self, count: int) -> None:
+        """Report kept bytes, in steps as other stores do."""
+        while count and self._progress is not None:
+            step = min(count, STEP_BYTES)
+            self._progress(step)
+            count -= step
