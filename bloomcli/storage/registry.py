@@ -16,13 +16,27 @@ _ARROW: Final = ArrowStore()
 
 
 @cache
+def _azure() -> Store:
+    from bloomcli.storage.azure.store import AzureStore
+
+    return AzureStore()
+
+
+@cache
 def _s3() -> Store:
     from bloomcli.storage.s3.store import S3Store
 
     return S3Store()
 
 
-MAKERS: Final[dict[str, Callable[[], Store]]] = {"s3": _s3, "s3a": _s3, "s3n": _s3}
+MAKERS: Final[dict[str, Callable[[], Store]]] = {
+    "abfs": _azure,
+    "abfss": _azure,
+    "az": _azure,
+    "s3": _s3,
+    "s3a": _s3,
+    "s3n": _s3,
+}
 """What makes the stores of URIs with these schemes, each imported when its first URI is used."""
 
 BY_SCHEME: Final[dict[str, Store]] = {}

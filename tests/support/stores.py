@@ -47,6 +47,8 @@ class Place(ABC):
     """A directory in a store. What isn't `store` itself goes by other programs' ways to the same files."""
 
     store: Store
+    unfinished_shows: bool = True
+    """While a replacement's pieces are made, others see in the store that it is under way."""
 
     @abstractmethod
     def path(self, name: str = "") -> str:
@@ -177,12 +179,23 @@ def _without_exchange(root: Path, patched: pytest.MonkeyPatch) -> Place:
     return LocalPlace(root)
 
 
+def _azurite(_: Path, patched: pytest.MonkeyPatch) -> Place:
+    """A container of Azurite."""
+    from support.azure_place import AzurePlace
+    from support.servers import running
+
+    if not running.installed("azurite"):
+        pytest.skip("needs Azurite: python tests/support/servers/install.py azurite")
+    return AzurePlace(running.azurite(), patched)
+
+
 PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
     "local": lambda root, _: LocalPlace(root),
     "local-with-checksums": lambda root, _: PlaceWithChecksums(root),
     "local-without-exchange": _without_exchange,
     "file-uri": lambda root, _: FileUriPlace(root),
     "object-store": lambda _, __: MemoryPlace(),
+    "azurite": _azurite,
     "pyarrow": lambda root, _: ArrowPlace(root),
 }
 """The stores that the suite runs on, made for an empty directory."""

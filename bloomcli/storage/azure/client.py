@@ -1,0 +1,132 @@
+"""Reads and lists blobs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from azure.core import MatchConditions
+
+from bloomcli.errors import UnreadableError
+from bloomcli.storage.azure import connection
+from bloomcli.storage.azure.connection import Container
+from bloomcli.storage.azure.errors import refusals
+from bloomcli.storage.objects.client import Absent, Client, Entry, Location, Need, ObjectInfo, Page
+
+_FOLDER = "hdi_isfolder"
+"""The metadata of an empty blob that stands for a directory."""
+
+
+class AzureClient(Client):
+    """Requests to Azure's blobs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._services: dict[tuple[int, str], Any] = {}
+
+    def locate(self, uri: str) -> Location:
+        """Parse a URI. Raises UsageError."""
+        return connection.locate(uri)
+
+    def identity(self, at: Location) -> str:
+        """The blob's URL without a signature."""
+        return f"{self.blob(at).url.partition('?')[0]}"
+
+    def blob(self, at: Location) -> Any:
+        """The SDK's client of a blob. Raises UsageError."""
+        where = connection.container(at)
+        return self._service(where, at).get_blob_client(where.name, at.key or "/")
+
+    def properties(self, at: Location) -> Any | None:
+        """A blob's properties, as the SDK has them; None where there is no such blob, or it stands for a directory."""
+        try:
+            with refusals(at):
+                found = self.blob(at).get_blob_properties()
+        except Absent:
+            return None
+        return None if _is_folder(found) else found
+
+    def head(self, at: Location) -> ObjectInfo | None:
+        """A blob's size and ETag."""
+        found = self.properties(at)
+        return None if found is None else info_of(found)
+
+    def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
+        """The last bytes of a blob. Azure has no ranges that count from the end: it takes two requests."""
+        found = self.head(at)
+        if found is None:
+            raise Absent
+        wanted = min(length, found.size)
+        return (self.read(at, found.size - wanted, wanted, found.tag) if wanted else b""), found
+
+    def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
+        """A range of a blob. Raises Absent, Conflict."""
+        with refusals(at):
+            data: bytes = (
+                self.blob(at)
+                .download_blob(
+                    offset, length, etag=tag, match_condition=MatchConditions.IfNotModified, max_concurrency=1
+                )
+                .readall()
+            )
+        if len(data) != length:
+            raise UnreadableError(
+                f"can't be read: the store sent {len(data)} of {length} bytes", path=at.uri, hint="try again"
+            )
+        return data
+
+    def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
+        """The blobs whose names begin with a key. Those that stand for directories are left out."""
+        from azure.storage.blob import BlobPrefix
+
+        where = connection.container(at)
+        options: dict[str, Any] = {"name_starts_with": at.key, "include": ["metadata"], "results_per_page": limit}
+        with refusals(at):
+            inside = self._service(where, at).get_container_client(where.name)
+            found = inside.walk_blobs(delimiter="/", **options) if delimiter else inside.list_blobs(**options)
+            for page in found.by_page():
+                items = list(page)
+                yield Page(
+                    [Entry(i.name, i.size) for i in items if not isinstance(i, BlobPrefix) and not _is_folder(i)],
+                    [i.name for i in items if isinstance(i, BlobPrefix)],
+                )
+
+    def put(self, at: Location, data: bytes, need: Need | str) -> ObjectInfo:
+        """Write a blob in one request. Raises Conflict."""
+        with refusals(at, writing=True):
+            done = self.blob(at).upload_blob(
+                data, overwrite=True, max_concurrency=1, validate_content=True, **conditions(need)
+            )
+        return ObjectInfo(len(data), done["etag"], _nanoseconds(done["last_modified"]))
+
+    def _service(self, where: Container, at: Location) -> Any:
+        key = os.getpid(), where.host
+        with self._lock:
+            if key not in self._services:
+                self._services[key] = connection.service(where, at)
+            return self._services[key]
+
+
+def conditions(need: Need | str) -> dict[str, Any]:
+    """The SDK's arguments for a condition."""
+    if need is Need.NOTHING:
+        return {}
+    if need is Need.ABSENT:
+        return {"match_condition": MatchConditions.IfMissing}
+    return {"etag": need, "match_condition": MatchConditions.IfNotModified}
+
+
+def info_of(properties: Any) -> ObjectInfo:
+    """What the SDK's properties say."""
+    return ObjectInfo(properties.size, properties.etag, _nanoseconds(properties.last_modified))
+
+
+def _nanoseconds(time: Any) -> int:
+    return int(time.timestamp()) * 1_000_000_000
+
+
+def _is_folder(found: Any) -> bool:
+    metadata = found.metadata or {}
+    return not found.size and any(key.lower() == _FOLDER and value == "true" for key, value in metadata.items())

@@ -1,0 +1,141 @@
+"""Accounts, endpoints and credentials: what a URI says, and what the variables of Azure's own tools say.
+
+    AZURE_STORAGE_CONNECTION_STRING   endpoint and credentials in one
+    AZURE_STORAGE_ACCOUNT             the account of az:// URIs
+    AZURE_STORAGE_SERVICE_ENDPOINT    its endpoint, where that isn't https://ACCOUNT.blob.core.windows.net
+    AZURE_STORAGE_KEY                 the account's key
+    AZURE_STORAGE_SAS_TOKEN           a shared access signature
+    AZURE_STORAGE_ANON                true: no credentials
+
+Without any of these, azure-identity looks for credentials (environment, workload identity, managed identity, the login
+of `az`). Where it finds none, requests are sent without credentials, which public containers accept.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final, NamedTuple
+
+from bloomcli.errors import UsageError
+from bloomcli.storage.objects.client import Location
+
+SCHEMES: Final = ("az", "abfs", "abfss")
+ATTEMPTS: Final = 6
+"""How often a request is sent, at most."""
+READ_BYTES: Final = 64 << 20
+"""The SDK splits ranges that are larger."""
+_TRUE: Final = frozenset({"1", "true", "yes"})
+
+
+class Container(NamedTuple):
+    """Where a container is."""
+
+    account: str
+    """Empty: the one that the variables name."""
+    host: str
+    """The host of the account's blobs; empty where the URI names none."""
+    name: str
+
+
+def locate(uri: str) -> Location:
+    """Parse a URI. Raises UsageError."""
+    scheme, _, rest = uri.partition("://")
+    authority, _, key = rest.partition("/")
+    at = Location(f"{scheme}://{authority}", key)
+    container(at)
+    return at
+
+
+def container(at: Location) -> Container:
+    """The container of a location. Raises UsageError."""
+    scheme, _, authority = at.root.partition("://")
+    name, at_sign, host = authority.partition("@")
+    if scheme == "az":
+        if not name or at_sign:
+            raise UsageError("the URI names no container", path=at.uri, hint="az://CONTAINER/NAME")
+        return Container("", "", name)
+    if not name or not host:
+        raise UsageError(
+            "the URI names no container and account",
+            path=at.uri,
+            hint="abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME",
+        )
+    return Container(host.partition(".")[0], host.replace(".dfs.", ".blob.", 1), name)
+
+
+def service(where: Container, at: Location) -> Any:
+    """The SDK's client of the account. Raises UsageError."""
+    from azure.core.exceptions import AzureError
+    from azure.storage.blob import BlobServiceClient
+
+    from bloomcli.storage.azure.transport import CountingTransport
+
+    options: dict[str, Any] = {
+        "transport": CountingTransport(),
+        "retry_total": ATTEMPTS - 1,
+        "retry_connect": ATTEMPTS - 1,
+        "retry_read": ATTEMPTS - 1,
+        "retry_status": ATTEMPTS - 1,
+        "initial_backoff": 1,
+        "increment_base": 2,
+        "max_single_get_size": READ_BYTES,
+        "max_chunk_get_size": READ_BYTES,
+    }
+    text = os.environ.get("AZURE_STORAGE_CONNECTION_STRING")
+    try:
+        if text and (not where.account or _account_of(text) in {None, where.account}):
+            return BlobServiceClient.from_connection_string(text, **options)
+        url = _endpoint(where, at)
+        return BlobServiceClient(url, credential=_credential(where), **options)
+    except (ValueError, AzureError):
+        # the SDK's text may have parts of the credentials
+        raise UsageError(
+            "the credentials for Azure can't be used",
+            path=at.uri,
+            hint="check AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN",
+        ) from None
+
+
+def _account_of(connection: str) -> str | None:
+    """The account that a connection string names."""
+    pairs = (part.partition("=") for part in connection.split(";"))
+    return next((value for key, _, value in pairs if key.strip().lower() == "accountname"), None)
+
+
+def _endpoint(where: Container, at: Location) -> str:
+    account = os.environ.get("AZURE_STORAGE_ACCOUNT", "")
+    if where.host and account != where.account:
+        return f"https://{where.host}"
+    if endpoint := os.environ.get("AZURE_STORAGE_SERVICE_ENDPOINT"):
+        return endpoint
+    if where.host:
+        return f"https://{where.host}"
+    if not account:
+        raise UsageError(
+            "the storage account isn't known",
+            path=at.uri,
+            hint="set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, "
+            "or name it: abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME",
+        )
+    return f"https://{account}.blob.core.windows.net"
+
+
+def _credential(where: Container) -> Any:
+    """The credentials of the variables; those that azure-identity finds, else; None where there are none."""
+    account = os.environ.get("AZURE_STORAGE_ACCOUNT", "")
+    if os.environ.get("AZURE_STORAGE_ANON", "").lower() in _TRUE:
+        return None
+    if not where.account or where.account == account or not account:
+        if key := os.environ.get("AZURE_STORAGE_KEY"):
+            return {"account_name": where.account or account, "account_key": key}
+        if token := os.environ.get("AZURE_STORAGE_SAS_TOKEN"):
+            return token.lstrip("?")
+    from azure.core.exceptions import ClientAuthenticationError
+    from azure.identity import DefaultAzureCredential
+
+    found = DefaultAzureCredential()
+    try:
+        found.get_token("https://storage.azure.com/.default")
+    except ClientAuthenticationError:
+        return None
+    return found

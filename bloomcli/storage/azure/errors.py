@@ -1,0 +1,115 @@
+"""The service's error codes, as errors of bloomcli. Nothing of the service's or the SDK's texts is repeated: they may
+hold signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
+
+from bloomcli.errors import BloomError, UnreadableError, WriteError
+from bloomcli.storage.azure.connection import ATTEMPTS
+from bloomcli.storage.objects.client import Absent, Conflict, Location
+from bloomcli.storage.objects.network import trouble
+
+_ABSENT: Final = frozenset({"BlobNotFound", "ResourceNotFound", "CannotVerifyCopySource"})
+_CONFLICT: Final = frozenset(
+    {"ConditionNotMet", "BlobAlreadyExists", "TargetConditionNotMet", "SourceConditionNotMet"}
+)
+
+_LOGIN: Final = "check AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, or the login of `az`; see docs/stores.md"
+_ROLE: Final = "the identity needs {permission} on the container"
+_REASONS: Final = {
+    "ContainerNotFound": ("there is no such container", "check the container's name and the account"),
+    "ContainerBeingDeleted": ("the container is being deleted", "name another container"),
+    "AccountIsDisabled": ("the account is disabled", "ask its owner"),
+    "AuthenticationFailed": ("access denied: the key or the signature is wrong or has expired", _LOGIN),
+    "InvalidAuthenticationInfo": ("access denied: the token has expired, or this machine's clock is wrong", _LOGIN),
+    "NoAuthenticationInformation": (
+        "access denied: the container isn't public, and there are no credentials",
+        _LOGIN,
+    ),
+    "PublicAccessNotPermitted": ("access denied: the account allows no access without credentials", _LOGIN),
+    "AuthorizationPermissionMismatch": ("access denied", _ROLE),
+    "InsufficientAccountPermissions": ("access denied", _ROLE),
+    "AuthorizationFailure": ("access denied", f"{_ROLE}, and the account's firewall must let this machine in"),
+    "AuthorizationSourceIPMismatch": ("access denied: the signature is for another address", _LOGIN),
+    "AuthorizationResourceTypeMismatch": ("access denied: the signature is for other kinds of resources", _LOGIN),
+    "AuthorizationServiceMismatch": ("access denied: the signature is for another service", _LOGIN),
+    "AuthorizationProtocolMismatch": ("access denied: the signature is for another protocol", _LOGIN),
+    "BlobArchived": (
+        "the blob is in the archive tier",
+        "az storage blob set-tier --tier Hot, and wait for some hours",
+    ),
+    "BlobBeingRehydrated": ("the blob is on its way from the archive tier", "wait for some hours"),
+    "BlobImmutableDueToPolicy": (
+        "the blob can't be replaced: it has a legal hold or an immutability policy",
+        "-o writes a copy",
+    ),
+    "LeaseIdMissing": ("the blob has a lease: whoever has it may write", "wait for its end, or -o writes a copy"),
+    "LeaseAlreadyPresent": ("the blob has a lease: whoever has it may write", "wait for its end"),
+    "BlobUsesCustomerSpecifiedEncryption": (
+        "the blob is encrypted with a key of the customer's",
+        "bloom has no keys",
+    ),
+    "ServerBusy": (
+        f"the store has too much to do, {ATTEMPTS} attempts failed",
+        "try again later, or with fewer --jobs",
+    ),
+    "OperationTimedOut": (f"the store took too long, {ATTEMPTS} attempts failed", "try again later"),
+    "InternalError": (f"the store failed, {ATTEMPTS} attempts failed", "try again later"),
+}
+READING: Final = "the role Storage Blob Data Reader (in a signature: rl)"
+WRITING: Final = "the role Storage Blob Data Contributor (in a signature: racwlt)"
+
+
+@contextmanager
+def refusals(at: Location, *, writing: bool = False) -> Iterator[None]:
+    """Turn the SDK's errors of the block into those of bloomcli.
+
+    Raises:
+        Absent: there is no such blob.
+        Conflict: a precondition failed.
+        UnreadableError: the rest; WriteError when `writing`.
+    """
+    try:
+        yield
+    except HttpResponseError as error:
+        answer: Any = error.response
+        if answer is None:
+            raise _made(at, writing, *trouble(error)) from None
+        code = answer.headers.get("x-ms-error-code") or getattr(error, "error_code", None) or ""
+        code = str(getattr(code, "value", code))
+        status = error.status_code or 0
+        if code in _ABSENT or (status == 404 and code not in _REASONS):
+            raise Absent from None
+        if code in _CONFLICT or (status == 412 and code not in _REASONS):
+            raise Conflict from None
+        raise refusal(at, code, status, answer.headers.get("x-ms-request-id"), writing=writing) from None
+    except AzureError as error:
+        if isinstance(error, ClientAuthenticationError):
+            raise _made(at, writing, "access denied: no token could be had", _LOGIN) from None
+        raise _made(at, writing, *trouble(error)) from None
+
+
+def refusal(at: Location, code: str, status: int, request: str | None, *, writing: bool) -> BloomError:
+    """The error of an answer, with the request's id."""
+    permission = WRITING if writing else READING
+    if code in _REASONS:
+        why, hint = _REASONS[code]
+    elif status in {401, 403}:
+        why, hint = "access denied", _ROLE
+    elif status == 429:
+        why, hint = "the store asks for fewer requests", "try again later, or with fewer --jobs"
+    else:
+        why, hint = "the store refuses", "see the service's documentation of this code"
+    details = ", ".join(filter(None, (code or f"status {status}", f"request {request}" if request else "")))
+    return _made(at, writing, f"{why} ({details})", hint.format(permission=permission))
+
+
+def _made(at: Location, writing: bool, why: str, hint: str) -> BloomError:
+    if writing:
+        return WriteError(f"can't be written: {why}", path=at.uri, hint=hint)
+    return UnreadableError(f"can't be read: {why}", path=at.uri, hint=hint)

@@ -1,0 +1,58 @@
+"""Azure's blobs as a store. The SDK is imported with the first URI."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bloomcli.errors import UnsupportedError
+from bloomcli.storage.base import Swept
+from bloomcli.storage.objects.client import Location
+from bloomcli.storage.objects.prepared import Order, PreparedStore
+
+if TYPE_CHECKING:
+    from bloomcli.storage.azure.client import AzureClient
+
+
+class AzureStore(PreparedStore):
+    """Blobs by their URIs."""
+
+    @cached_property
+    def client(self) -> AzureClient:
+        """The client. Raises UnsupportedError where the SDK is missing."""
+        try:
+            from bloomcli.storage.azure.client import AzureClient
+        except ImportError as error:
+            raise UnsupportedError(
+                f"Azure's blobs need packages that aren't installed ({error.name})",
+                hint="pip install 'bloomcli[azure]'",
+            ) from None
+        return AzureClient()
+
+    def check_replaceable(self, at: Location) -> None:
+        """Refuse leases, holds, other kinds of blobs, and the archive tier. Raises UsageError."""
+        from bloomcli.storage.azure.writing import check_replaceable
+
+        check_replaceable(self.client, at)
+
+    def upload(self, order: Order) -> None:
+        """Commit a new list of blocks. Raises Conflict, WriteError."""
+        from bloomcli.storage.azure.writing import Kept, kept, write
+
+        took = Kept()
+        if order.origin is not None:
+            took = kept(self.client, order.origin.at, order.origin.info.tag, whole=order.whole)
+        write(
+            self.client,
+            order.at,
+            order.content,
+            order.need,
+            took,
+            own_blocks=order.in_place,
+            progress=order.progress,
+        )
+
+    def sweep(self, path: str) -> Swept:
+        """Nothing: uploaded blocks that no list names are dropped by the service, and nobody sees them."""
+        del path
+        return Swept()

@@ -1,0 +1,29 @@
+"""Counts the requests of the SDK, retries included."""
+
+from __future__ import annotations
+
+import urllib.parse
+from typing import Any
+
+from azure.core.pipeline.transport import RequestsTransport
+
+from bloomcli.storage import traffic
+
+
+class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loads it by a function without a type
+    """The SDK's transport. Each request that it sends counts, and the bytes of blobs in it and in its answer."""
+
+    def send(self, request: Any, **options: Any) -> Any:
+        """Send a request."""
+        meter = traffic.current()
+        operation = urllib.parse.parse_qs(urllib.parse.urlsplit(request.url).query).get("comp", [""])[0]
+        meter.count(uploaded=_body_bytes(request) if request.method == "PUT" and operation in {"", "block"} else 0)
+        response = super().send(request, **options)
+        if request.method == "GET" and not operation and response.status_code in {200, 206}:
+            meter.count(requests=0, downloaded=int(response.headers.get("Content-Length", 0)))
+        return response
+
+
+def _body_bytes(request: Any) -> int:
+    length = request.headers.get("Content-Length")
+    return int(length) if length else 0

@@ -1,0 +1,116 @@
+"""Replaces an object once the whole content of the new one is known and verified.
+
+Until then nothing is sent to the store, so that nothing has to be taken back where a piece can't be made: kept ranges
+are noted, and new bytes go to a temporary file of this machine. A store of this kind has only to upload the content on
+a condition.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from contextlib import closing
+from typing import NamedTuple
+
+from bloomcli.errors import UsageError
+from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Verify
+from bloomcli.storage.objects.client import Conflict, Location, Need
+from bloomcli.storage.objects.content import Content, PlannedSource
+from bloomcli.storage.objects.source import ObjectSource
+from bloomcli.storage.objects.store import EXISTS, ObjectStore
+
+
+class Order(NamedTuple):
+    """A new object that is to be written."""
+
+    at: Location
+    content: Content
+    need: Need | str
+    """The condition: the tag of the object that is replaced, if that is the source."""
+    origin: ObjectSource | None
+    """The source, if it is an object of this store."""
+    progress: Progress | None
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the source is the object that is replaced."""
+        return isinstance(self.need, str)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the content is exactly the source's."""
+        kept, size = self.content.segments, self.content.source.size
+        return size != 0 and [(s.offset, s.length, s.kept) for s in kept] == [(0, size, True)]
+
+
+class PreparedStore(ObjectStore):
+    """A store that is given the whole content of a new object at once."""
+
+    @abstractmethod
+    def check_replaceable(self, at: Location) -> None:
+        """Refuse an object that can't be replaced, before anything is read. Raises UsageError."""
+
+    @abstractmethod
+    def upload(self, order: Order) -> None:
+        """Write a new object.
+
+        Raises:
+            Conflict: the condition isn't met, or the source isn't the object any more that was opened.
+            WriteError: the store refuses. Nothing is left, unless the error says so.
+        """
+
+    def check_output(
+        self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
+    ) -> None:
+        """Look at what is there. Raises UsageError."""
+        super().check_output(path, overwrite=overwrite, makes_directories=makes_directories, force=force)
+        self.check_replaceable(self.client.locate(path))
+
+    def replace(
+        self,
+        path: str,
+        pieces: Pieces,
+        *,
+        source: Source,
+        overwrite: bool,
+        verify: Verify | None = None,
+        cancelled: Cancelled | None = None,
+        progress: Progress | None = None,
+        force: bool = False,
+    ) -> int:
+        """Take all pieces, verify the content, and upload it on its condition."""
+        del cancelled, force  # nothing is copied before the last piece; no condition can be left out
+        at = self.client.locate(path)
+        with closing(pieces), closing(Content(source)) as content:
+            origin = source if isinstance(source, ObjectSource) and self._is_same_store(source.at) else None
+            need = self._need(at, origin, overwrite=overwrite, path=path)
+            for piece in pieces:
+                content.add(piece)
+                del piece  # a filter may be large, and the next one is built where it was
+            content.finish()
+            if verify is not None:
+                verify(PlannedSource(path, content))
+            source.check_unchanged()
+            try:
+                self.upload(Order(at, content, need, origin, progress))
+            except Conflict:
+                if need is Need.ABSENT and self.client.head(at) is not None:
+                    raise UsageError(EXISTS, path=path, hint="--overwrite replaces it") from None
+                raise source.changed("changed") from None
+            return content.size
+
+    def _need(self, at: Location, origin: ObjectSource | None, *, overwrite: bool, path: str) -> Need | str:
+        if not overwrite:
+            if self.client.head(at) is not None:
+                raise UsageError(EXISTS, path=path, hint="--overwrite replaces it")
+            return Need.ABSENT
+        self.check_replaceable(at)
+        if origin is not None and self.client.identity(origin.at) == self.client.identity(at):
+            return origin.info.tag
+        return Need.NOTHING
+
+    def _is_same_store(self, at: Location) -> bool:
+        """Whether this store's client can read a location."""
+        try:
+            return self.client.locate(at.uri) == at
+        except UsageError:
+            return False
