@@ -64,13 +64,8 @@ class AzureClient(Client):
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
         """A range of a blob. Raises Absent, Conflict."""
         with refusals(at):
-            data: bytes = (
-                self.blob(at)
-                .download_blob(
-                    offset, length, etag=tag, match_condition=MatchConditions.IfNotModified, max_concurrency=1
-                )
-                .readall()
-            )
+            found = self.blob(at).download_blob(offset, length, max_concurrency=1, **conditions(tag))
+            data: bytes = found.readall()
         if len(data) != length:
             raise UnreadableError(
                 f"can't be read: the store sent {len(data)} of {length} bytes", path=at.uri, hint="try again"

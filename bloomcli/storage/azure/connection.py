@@ -7,8 +7,8 @@
     AZURE_STORAGE_SAS_TOKEN           a shared access signature
     AZURE_STORAGE_ANON                true: no credentials
 
-Without any of these, azure-identity looks for credentials (environment, workload identity, managed identity, the login
-of `az`). Where it finds none, requests are sent without credentials, which public containers accept.
+Without any of these, azure-identity looks for credentials (environment, workload identity, managed identity, the
+login of `az`). Where it finds none, requests are sent without credentials, which public containers accept.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def _committed(client: AzureClient, at: Location, size: int) -> list[Block]:
     """The blob's blocks; none where it has none, or has some whose names the SDK can't give back."""
     seen: list[Any] = []
 
-    def keep(_: object, answer: Any, headers: object) -> Any:
+    def keep(_: object, answer: Any, __: object) -> Any:
         seen.append(answer)
         return answer
 

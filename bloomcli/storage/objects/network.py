@@ -1,7 +1,7 @@
 """What to say of a server that can't be reached, whichever SDK reports it.
 
-The SDKs wrap the system's error in several of their own, whose texts hold URLs, and with them signatures. The chain of
-causes tells what happened; nothing of the texts is repeated.
+The SDKs wrap the system's error in several of their own, whose texts hold URLs, and with them signatures. The chain
+of causes tells what happened; nothing of the texts is repeated.
 """
 
 from __future__ import annotations

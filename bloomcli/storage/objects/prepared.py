@@ -1,8 +1,8 @@
 """Replaces an object once the whole content of the new one is known and verified.
 
 Until then nothing is sent to the store, so that nothing has to be taken back where a piece can't be made: kept ranges
-are noted, and new bytes go to a temporary file of this machine. A store of this kind has only to upload the content on
-a condition.
+are noted, and new bytes go to a temporary file of this machine. A store of this kind has only to upload the content
+on a condition.
 """
 
 from __future__ import annotations
