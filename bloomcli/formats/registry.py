@@ -1,4 +1,8 @@
-"""Opens a file with the code of its format, which its magic bytes decide."""
+"""Opens a file with the code of its format, which its magic bytes decide.
+
+The file's end is looked at first, and its start only where the end doesn't decide: an object's end is read with the
+request that opens it, and its start takes another one.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +52,7 @@ def open_file(source: Source) -> FilterFile:
         found = _by_magic(source, records())
         if found is not None:
             record, magic = found
-            if not magic.alone:
-                raise _cut_off(source, record)
-            return _open(record, source)
+            return _open_by(source, record, magic, records())
         for record in records():
             if record.detector is not None and _load(record.detector)(source):
                 return _open(record, source)
@@ -69,6 +71,19 @@ def has_magic(source: Source) -> bool:
     return any(_by_magic(source, records()) is not None for records in (own_formats, installed_formats))
 
 
+def _open_by(source: Source, record: Format, magic: Magic, records: Iterable[Format]) -> FilterFile:
+    """Open a file by a magic. Where that fails, a longer one at the file's start decides."""
+    if not magic.alone:
+        raise _cut_off(source, record)
+    try:
+        return _open(record, source)
+    except CorruptFile:
+        first = _at(source, records, at_end=False) if magic.at < 0 else None
+        if first is None or len(first[1].data) <= len(magic.data):
+            raise
+    return _open_by(source, *first, records)
+
+
 def _open(record: Format, source: Source) -> FilterFile:
     file: FilterFile = _load(record.opener)(source)
     return file
@@ -80,27 +95,22 @@ def _load(path: str) -> Any:
 
 
 def _by_magic(source: Source, records: Iterable[Format]) -> tuple[Format, Magic] | None:
-    """The format that a file's bytes show: the longest magic decides; of those as long, one at the file's end."""
-    pairs = [(record, magic) for record in records for magic in record.magics]
-    pairs.sort(key=lambda pair: (-len(pair[1].data), pair[1].at >= 0))
-    head, tail = _window(pairs, at_end=False), _window(pairs, at_end=True)
-    read: dict[bool, bytes] = {}
-    for record, magic in pairs:
-        at_end = magic.at < 0
-        if at_end not in read:
-            length = min(tail if at_end else head, source.size)
-            read[at_end] = source.read_at(source.size - length if at_end else 0, length)
-        window = read[at_end]
-        start = len(window) + magic.at if at_end else magic.at
+    """The format that a file's bytes show: one whose magic is at the file's end, else one whose is at its start."""
+    records = tuple(records)
+    return _at(source, records, at_end=True) or _at(source, records, at_end=False)
+
+
+def _at(source: Source, records: Iterable[Format], *, at_end: bool) -> tuple[Format, Magic] | None:
+    """The format with the longest magic that is at a file's end, or at its start."""
+    pairs = [(record, m) for record in records for m in record.magics if (m.at < 0) == at_end]
+    most = max((-magic.at if at_end else magic.at + len(magic.data) for _, magic in pairs), default=0)
+    length = min(most, source.size)
+    window = source.read_at(source.size - length if at_end else 0, length)
+    for record, magic in sorted(pairs, key=lambda pair: -len(pair[1].data)):
+        start = length + magic.at if at_end else magic.at
         if start >= 0 and window.startswith(magic.data, start):
             return record, magic
     return None
-
-
-def _window(pairs: Iterable[tuple[Format, Magic]], *, at_end: bool) -> int:
-    """Bytes from a file's start, or at its end, in which all magics lie."""
-    sizes = (-magic.at if at_end else magic.at + len(magic.data) for _, magic in pairs if (magic.at < 0) == at_end)
-    return max(sizes, default=0)
 
 
 def _cut_off(source: Source, record: Format) -> CorruptFile:

@@ -19,13 +19,14 @@ A store's own tests are those of ``tests/storage/suite``, which run on every sto
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from pathlib import PurePosixPath
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from bloomcli.errors import BloomError, CorruptFile, SourceChanged, UsageError
+from bloomcli.model.traffic import Traffic
 
 STEP_BYTES: Final = 16 << 20
 """Bytes of a kept range that are copied at a time, at most: between steps a store reports progress and may stop."""
@@ -50,11 +51,13 @@ class Source(ABC):
         size: bytes, when it was opened.
         read_ahead_bytes: how many bytes of a stream to read at a time: so many that they stay in the processor's
             cache until they are decompressed; more where each read is a request to a server.
+        streams: how many long ranges may be read at a time; None where it doesn't matter.
     """
 
     path: str
     size: int
     read_ahead_bytes: int = 512 << 10
+    streams: int | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -88,12 +91,18 @@ class Source(ABC):
                 hint="the file is cut off or damaged; get it from its source again",
             )
 
-    def will_read(self, ranges: Sequence[tuple[int, int]]) -> None:  # noqa: B027  most sources have nothing to do
+    def will_read(self, ranges: Iterable[tuple[int, int]]) -> None:  # noqa: B027  most sources have nothing to do
         """Announce ranges, each an offset and a length, that are about to be read.
 
-        Where each read is a request, the source may read near ones together, and several at once. It keeps a
-        bounded number of bytes, and `read_at` checks each range when it is read. Does nothing by default.
+        Where each read is a request, the source reads near ones together and several at once, and keeps a bounded
+        number of bytes. Ranges may lie outside the file: `read_at` checks each when it is read. Other sources do
+        nothing, and don't look at the ranges.
         """
+
+    def estimate(self, ranges: Iterable[tuple[int, int]]) -> Traffic:
+        """The requests that reading announced ranges takes, and their bytes; none by default."""
+        del ranges
+        return Traffic()
 
     def check_unchanged(self) -> None:
         """Raise SourceChanged if the file's fingerprint isn't what it was when the file was opened."""
@@ -345,6 +354,17 @@ class Store(ABC):
             UnreadableError: the source, or its checksums, can't be read.
             WriteError: the store refused to write. Nothing is left, unless the error says so.
         """
+
+    def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
+        """The requests and bytes that `replace` takes, about; reading what the new bytes are made of isn't included.
+
+        Args:
+            path: the file to write.
+            outline: the kept ranges of the source and, between and behind them, numbers of new bytes.
+            source: the file that kept ranges are taken from.
+        """
+        del path
+        return source.estimate(piece for piece in outline if isinstance(piece, KeptRange))
 
     @abstractmethod
     def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:

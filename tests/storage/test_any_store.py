@@ -66,9 +66,11 @@ def test_a_source_says_nothing_of_where_it_lies() -> None:
         "check_range",
         "check_unchanged",
         "close",
+        "estimate",
         "fingerprint",
         "read_ahead_bytes",
         "read_at",
+        "streams",
         "will_read",
     }
 

@@ -1,28 +1,34 @@
 """An object that is open for reading.
 
 Opening it is one request, which reads its tail: footers lie there, and the answer has the size and the tag. Each
-later range is read on the condition that the object still has this tag.
+later range is read on the condition that the object still has this tag. Announced ranges are read ahead
+(`read_ahead.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from bloomcli.errors import UnreadableError
+from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Fingerprint, Source
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, ObjectInfo
+from bloomcli.storage.objects.read_ahead import STREAMS, Range, ReadAhead, merged
 
 TAIL_BYTES: Final = 256 << 10
-"""How much of an object is read when it is opened: at 100 MB/s it takes an eighth of a request's 20 ms."""
+"""How much of an object is read when it is opened: at 100 MB/s it takes an eighth of a request's 20 ms, and footers of
+a few hundred columns and row groups fit in."""
 _READ_AHEAD_BYTES: Final = 4 << 20
-"""Each read is a request, which takes its time."""
+"""Bytes of a stream that wasn't announced, at a time: each read is a request."""
 
 
 class ObjectSource(Source):
     """An object that is open for reading."""
 
     read_ahead_bytes = _READ_AHEAD_BYTES
+    streams = STREAMS
 
     def __init__(self, client: Client, at: Location, path: str) -> None:
         self.path, self.at, self._client = path, at, client
@@ -33,11 +39,26 @@ class ObjectSource(Source):
             raise UnreadableError("can't be read: no such file", path=path, hint="check the path") from None
         self.size = self.info.size
         self._tail_at = self.size - len(self._tail)
+        self._ahead = ReadAhead(self._fetch)
 
     @property
     def fingerprint(self) -> Fingerprint:
         """The object's size, time and tag when it was opened."""
         return _fingerprint(self.info)
+
+    def will_read(self, ranges: Iterable[Range]) -> None:
+        """Announce ranges: they are read ahead, near ones together."""
+        self._ahead.announce(self._before_tail(ranges))
+
+    def estimate(self, ranges: Iterable[Range]) -> Traffic:
+        """The requests that reading announced ranges takes."""
+        lengths = [length for _, length in merged(self._before_tail(ranges))]
+        return Traffic(requests=len(lengths), bytes_downloaded=sum(lengths))
+
+    def _before_tail(self, ranges: Iterable[Range]) -> list[Range]:
+        """The parts of ranges that the tail doesn't have; ranges that no file has are left out."""
+        inside = ((at, min(at + length, self._tail_at)) for at, length in ranges if at >= 0)
+        return [(at, end - at) for at, end in inside if at < end]
 
     def _current(self) -> Fingerprint | None:
         with traffic.counted_by(self._meter):
@@ -45,9 +66,15 @@ class ObjectSource(Source):
         return None if found is None else _fingerprint(found)
 
     def _read(self, offset: int, length: int) -> bytes:
-        if offset >= self._tail_at:
-            start = offset - self._tail_at
-            return self._tail[start : start + length]
+        start = max(offset - self._tail_at, 0)
+        before = min(max(self._tail_at - offset, 0), length)
+        behind = self._tail[start : start + length - before]
+        if not before:
+            return behind
+        data = self._ahead.read(offset, before)
+        return data + behind if behind else data
+
+    def _fetch(self, offset: int, length: int) -> bytes:
         try:
             with traffic.counted_by(self._meter):
                 return self._client.read(self.at, offset, length, self.info.tag)
@@ -55,9 +82,10 @@ class ObjectSource(Source):
             raise self.changed("changed") from None
 
     def close(self) -> None:
-        """Let go of the tail."""
+        """Let go of what was read."""
         self._tail = b""
         self._tail_at = self.size
+        self._ahead.close()
 
 
 def _fingerprint(info: ObjectInfo) -> Fingerprint:

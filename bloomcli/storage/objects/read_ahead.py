@@ -1,0 +1,244 @@
+"""Reads announced ranges of an object ahead of their use, with few requests and in bounded memory.
+
+    announced ranges  ->  parts: near ranges together, long ones split  ->  requested, several at once  ->  read
+
+A part is requested in the background while there is room for it, in the order of the file; `read` requests a part
+itself that nobody has requested yet.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final
+
+from bloomcli.concurrency.threads import Future, Threads
+
+LATENCY_SECONDS: Final = 0.020
+"""The time until the first byte of an answer comes: what S3, GCS and Azure take within a region."""
+BYTES_PER_SECOND: Final = 100_000_000
+"""What one connection to an object store transfers, and what a small instance gets in all."""
+GAP_BYTES: Final = int(LATENCY_SECONDS * BYTES_PER_SECOND)
+"""The largest gap between two ranges that are read together: to read the gap takes no longer than another request."""
+PART_BYTES: Final = 16 << 20
+"""The largest part. A column chunk of a million 64-bit values, a usual row group, fits in one; its 160 ms are eight
+times a request's latency."""
+CONCURRENT: Final = 8
+"""Requests at a time: the latency of small ones goes by together, and stores don't throttle so few."""
+AHEAD_BYTES: Final = 2 * PART_BYTES
+"""Bytes of parts that are requested, or there, and not read yet."""
+STREAMS: Final = 4
+"""Column chunks that may be read at a time: each has a part in use."""
+IN_USE_BYTES: Final = STREAMS * PART_BYTES
+"""Bytes of parts that are being read."""
+FINISHED_BYTES: Final = PART_BYTES
+"""Bytes of parts that were read to their end: some ranges are read twice."""
+HELD_BYTES: Final = AHEAD_BYTES + IN_USE_BYTES + FINISHED_BYTES
+"""Bytes of an object that are held in memory, at most, whatever its size."""
+
+Range = tuple[int, int]
+"""An offset and a length."""
+
+
+class _Part:
+    """A range of the object that one request reads."""
+
+    __slots__ = ("data", "end", "future", "offset", "pooled")
+
+    def __init__(self, offset: int, end: int) -> None:
+        self.offset = offset
+        self.end = end
+        self.data: bytes | None = None
+        self.future: Future[bytes] | None = None
+        self.pooled = False
+        """A thread of the pool requests it, or has to."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.end - self.offset
+
+
+def merged(ranges: Iterable[Range]) -> Iterator[Range]:
+    """The ranges as requests read them: near ones together, and none longer than a part. Sorted by offset."""
+    start = end = 0
+    for offset, length in sorted(ranges):
+        if end and offset <= end + GAP_BYTES:
+            end = max(end, offset + length)
+            continue
+        yield from _split(start, end)
+        start, end = offset, offset + length
+    yield from _split(start, end)
+
+
+def _split(start: int, end: int) -> Iterator[Range]:
+    count = -(-(end - start) // PART_BYTES)
+    size = -(-(end - start) // max(count, 1))
+    for at in range(start, end, max(size, 1)):
+        yield at, min(size, end - at)
+
+
+class ReadAhead:
+    """The announced ranges of one object. Threads may read at once.
+
+    Args:
+        fetch: requests a range, in any thread.
+    """
+
+    def __init__(self, fetch: Callable[[int, int], bytes]) -> None:
+        self._fetch = fetch
+        self._lock = threading.RLock()
+        self._threads: Threads | None = None
+        self._parts: list[_Part] = []
+        self._offsets: list[int] = []
+        self._queue: deque[_Part] = deque()
+        self._requested = 0
+        self._ahead = 0
+        self._in_use: OrderedDict[_Part, None] = OrderedDict()
+        self._finished: OrderedDict[_Part, None] = OrderedDict()
+        self.peak = 0
+        """The most bytes that were held, or requested, at once."""
+
+    def announce(self, ranges: Iterable[Range]) -> None:
+        """Have ranges within the object read ahead; what is held already isn't requested again."""
+        asked = list(ranges)  # making them may read
+        with self._lock:
+            held = [p for p in self._parts if p.data is not None or p.future is not None]
+            wanted = [*asked, *((p.offset, p.size) for p in self._queue if p.future is None and p.data is None)]
+            new = [_Part(at, at + n) for at, n in merged(_without(wanted, held))]
+            self._queue = deque(new)
+            self._parts = sorted([*held, *new], key=lambda part: part.offset)
+            self._offsets = [part.offset for part in self._parts]
+            if len(new) > 1:  # a single one is requested by its reader: no thread has to start
+                self._start()
+
+    def read(self, offset: int, length: int) -> bytes:
+        """A range within the object; of parts that are announced, and by requests of its own where none is."""
+        pieces: list[bytes] = []
+        while length > 0:
+            part, stop = self._at(offset)
+            if part is None:
+                count = length if stop is None else min(length, stop - offset)
+                pieces.append(self._fetch(offset, count))
+            else:
+                count = min(length, part.end - offset)
+                start = offset - part.offset
+                pieces.append(self._load(part)[start : start + count])
+                self._use(part, finished=offset + count == part.end)
+            offset += count
+            length -= count
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def close(self) -> None:
+        """Let go of everything, once requests that were sent are answered."""
+        with self._lock:
+            threads, self._threads = self._threads, None
+            self._queue.clear()
+            self._parts, self._offsets = [], []
+            self._in_use.clear()
+            self._finished.clear()
+        if threads is not None:
+            threads.close()
+
+    def _at(self, offset: int) -> tuple[_Part | None, int | None]:
+        """The part that an offset is in; else where the next part starts."""
+        with self._lock:
+            index = bisect_right(self._offsets, offset)
+            if index and offset < self._parts[index - 1].end:
+                return self._parts[index - 1], None
+            return None, self._offsets[index] if index < len(self._offsets) else None
+
+    def _load(self, part: _Part) -> bytes:
+        with self._lock:
+            if part.data is not None:
+                return part.data
+            future, threads, mine = part.future, self._threads, part.future is None
+            if future is None:
+                future = part.future = Future()
+                self._count(part)
+        if mine:
+            future.run(partial(self._request, part))
+        return threads.result(future) if part.pooled and threads is not None else future.result()
+
+    def _request(self, part: _Part) -> bytes:
+        """Request a part, and then others that there is room for."""
+        try:
+            data = self._fetch(part.offset, part.size)
+        except BaseException:
+            with self._lock:  # the part's future holds the error, for every reader
+                self._requested -= part.pooled
+                self._ahead -= part.size
+            raise
+        with self._lock:
+            part.data, part.future = data, None
+            self._requested -= part.pooled
+            part.pooled = False
+            if self._threads is not None:
+                self._start()
+        return data
+
+    def _start(self) -> None:
+        """Request queued parts, as many as there is room for."""
+        while self._queue and self._requested < CONCURRENT:
+            part = self._queue[0]
+            if part.data is not None or part.future is not None:
+                self._queue.popleft()
+                continue
+            if self._ahead and self._ahead + part.size > AHEAD_BYTES:
+                return
+            self._queue.popleft()
+            if self._threads is None:
+                self._threads = Threads(CONCURRENT, "bloom-read")
+            part.pooled = True
+            self._requested += 1
+            self._count(part)
+            part.future = self._threads.submit(partial(self._request, part))
+
+    def _count(self, part: _Part) -> None:
+        self._ahead += part.size
+        used = sum(p.size for p in (*self._in_use, *self._finished))
+        self.peak = max(self.peak, self._ahead + used)
+
+    def _use(self, part: _Part, *, finished: bool) -> None:
+        """Note that a part was read, forget parts that were read long ago, and request others."""
+        with self._lock:
+            if part.data is None:
+                return  # forgotten meanwhile
+            if part not in self._in_use and part not in self._finished:
+                self._ahead -= part.size
+            where = self._finished if finished or part in self._finished else self._in_use
+            self._in_use.pop(part, None)
+            where[part] = None
+            where.move_to_end(part)
+            _forget(self._finished, FINISHED_BYTES)
+            _forget(self._in_use, IN_USE_BYTES)
+            self._start()
+
+
+def _forget(parts: OrderedDict[_Part, None], most: int) -> None:
+    """Let go of the parts that weren't read for the longest time; not of the last one."""
+    held = sum(part.size for part in parts)
+    while held > most and len(parts) > 1:
+        part, _ = parts.popitem(last=False)
+        part.data = None
+        held -= part.size
+
+
+def _without(ranges: Iterable[Range], held: list[_Part]) -> Iterator[Range]:
+    """What of the ranges isn't in a part that is held. The parts are in order, and don't overlap."""
+    starts = [part.offset for part in held]
+    for offset, length in ranges:
+        end = offset + length
+        index = max(bisect_right(starts, offset) - 1, 0)
+        while offset < end:
+            part = held[index] if index < len(held) else None
+            if part is None or part.offset >= end:
+                yield offset, end - offset
+                break
+            if part.offset > offset:
+                yield offset, part.offset - offset
+            offset = max(offset, part.end)
+            index += 1
