@@ -23,6 +23,7 @@ large and folded to its final size.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Self
 
 from bloomcli import kernels
@@ -100,9 +101,14 @@ class SplitBlockFilter:
         """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
         return kernels.sbbf_check(self.bitset, hashes, count, out)
 
+    @staticmethod
+    def block_of(value: int, blocks: int) -> int:
+        """Return the index of the block that a hash selects in a filter of so many blocks."""
+        return ((value >> 32) * blocks) >> 32
+
     def trail(self, value: int) -> tuple[int, tuple[int, ...], tuple[bool, ...]]:
         """Return the block that a hash selects, the bit in each of its 8 words, and whether each is set."""
-        block = ((value >> 32) * self.blocks) >> 32
+        block = SplitBlockFilter.block_of(value, self.blocks)
         bits = tuple(((value & _LOW) * salt & _LOW) >> 27 for salt in SALT)
         start = block * _BLOCK_BYTES
         words = memoryview(self.bitset)[start : start + _BLOCK_BYTES].cast("I")
@@ -174,9 +180,14 @@ class MaskedSplitBlockFilter(SplitBlockFilter):
         if self.blocks & (self.blocks - 1):
             raise ValueError(f"a mask needs a power of two of blocks, not {self.blocks}")
 
+    @staticmethod
+    def block_of(value: int, blocks: int) -> int:
+        """Return the index of the block that a hash selects in a filter of so many blocks, a power of two."""
+        return (value >> 32) % blocks
+
     def _moved(self, value: int) -> int:
         shift = 64 - (self.blocks.bit_length() - 1)
-        return ((value >> 32) % self.blocks) << shift | (value & _LOW)
+        return self.block_of(value, self.blocks) << shift | (value & _LOW)
 
     def _moved_all(self, hashes: bytes | bytearray | memoryview, count: int) -> array[int]:
         return array("Q", map(self._moved, memoryview(hashes).cast("B")[: count * 8].cast("Q")))
@@ -208,3 +219,50 @@ class MaskedSplitBlockFilter(SplitBlockFilter):
         half = self.nbytes // 2
         low, high = (int.from_bytes(part, "little") for part in (self.bitset[:half], self.bitset[half:]))
         return type(self)(bytearray((low | high).to_bytes(half, "little")))
+
+
+SPARSE_BYTES: Final = 32 << 10
+"""Bytes of a filter that take as long to read, from a disk's cache, as a block on its own."""
+
+
+def is_sparse(hashes: int, nbytes: int) -> bool:
+    """Whether so many hashes are looked up faster in blocks that are read one by one than in the whole filter."""
+    return hashes * SPARSE_BYTES < nbytes
+
+
+class UnreadFilter:
+    """A filter whose blocks are read when a hash is looked up in them.
+
+    Args:
+        kind: the class of the whole filter, which says how hashes select blocks.
+        nbytes: bytes of the bitset.
+        read: reads a range of the bitset: (offset, length).
+    """
+
+    __slots__ = ("_blocks", "_kind", "_read")
+
+    def __init__(self, kind: type[SplitBlockFilter], nbytes: int, read: Callable[[int, int], bytes]) -> None:
+        self._kind = kind
+        self._blocks = nbytes // _BLOCK_BYTES
+        self._read = read
+
+    def _block(self, value: int) -> tuple[int, SplitBlockFilter]:
+        index = self._kind.block_of(value, self._blocks)
+        return index, SplitBlockFilter(self._read(index * _BLOCK_BYTES, _BLOCK_BYTES))
+
+    def check(self, value: int) -> bool:
+        """Return False if the hash was never inserted, True if it may have been."""
+        return self._block(value)[1].check(value)
+
+    def trail(self, value: int) -> tuple[int, tuple[int, ...], tuple[bool, ...]]:
+        """Return the block that a hash selects, the bit in each of its 8 words, and whether each is set."""
+        index, block = self._block(value)
+        return index, *block.trail(value)[1:]
+
+
+def block_ranges(
+    kind: type[SplitBlockFilter], nbytes: int, hashes: Iterable[int], start: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of each hash's block, in a filter whose bitset starts at the offset `start`."""
+    for value in hashes:
+        yield start + kind.block_of(value, nbytes // _BLOCK_BYTES) * _BLOCK_BYTES, _BLOCK_BYTES

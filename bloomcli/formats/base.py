@@ -7,7 +7,7 @@ The registry opens files. What formats share beyond this interface is in `locate
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
 from bloomcli import limits
@@ -16,7 +16,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
 from bloomcli.model.file import Column, FilterFacts
-from bloomcli.storage.base import Pieces, Source
+from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:
     from bloomcli.model.change import FilterChange
@@ -126,6 +126,12 @@ class Plan(Protocol):
     remarks: tuple[str, ...]
     """Remarks for the user about the file."""
 
+    def reads(self) -> Iterable[tuple[int, int]]:
+        """The offset and length of what `pieces` reads of the columns' values."""
+
+    def outline(self) -> Iterable[KeptRange | int]:
+        """The new file, about: kept ranges and, between and behind them, numbers of new bytes."""
+
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The new file, in order. Columns are read meanwhile, where the change needs it, by `threads` threads."""
 
@@ -147,6 +153,8 @@ class Carried:
     """The base of the formats' plans: the columns that globs skip, and the result after all pieces are consumed."""
 
     estimate: tuple[FilterChange, ...]
+    bytes_to_copy: int
+    new_bytes_bound: int
     remarks: tuple[str, ...] = ()
     _built: Built | None = None
     _left_out: tuple[FilterChange, ...] = ()
@@ -169,6 +177,15 @@ class Carried:
             )
             self.estimate += self._left_out
         return self
+
+    def reads(self) -> Iterable[tuple[int, int]]:
+        """Nothing: no column is read."""
+        return ()
+
+    def outline(self) -> Iterable[KeptRange | int]:
+        """The kept bytes, and the new ones behind them."""
+        yield KeptRange(0, self.bytes_to_copy)
+        yield self.new_bytes_bound
 
     def failed(self) -> bool:
         """No: no column is read while the body is copied."""

@@ -28,6 +28,9 @@ class Filters(Protocol):
     def locations(self, columns: set[int] | None) -> Iterator[Any]:
         """Yield the locations of the filters of these columns (None: of all), in row-group then schema order."""
 
+    def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of what `load` reads for the filters of these columns (None: of all)."""
+
     def location(self, column: int, row_group: int, stripe: int) -> Any | None:
         """Return the location of the filter that readers use; None if there is none."""
 
@@ -108,6 +111,7 @@ class LocatedFile(FilterFile):
 
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
         """Every filter of these columns (None: of all), in row-group then schema order."""
+        self.source.will_read(self.filters.ranges(columns))
         for location in self.filters.locations(columns):
             try:
                 loaded = self.filters.load(location)
@@ -157,9 +161,14 @@ class LocatedFile(FilterFile):
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
         """Yield every filter, and the faults of filters and their locations. Reads each filter once, no column."""
         check = self.check()
+        self.source.will_read(self.ranges_to_examine(columns))
         for location in self.filters.locations(columns):
             yield from self.examine_one(check, location)
         yield from check.overlaps(self.filters, columns)
+
+    def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of what `examine` reads."""
+        return self.filters.ranges(columns)
 
     def examine_one(self, check: Check, location: Any) -> Iterator[FilterFacts | Finding]:
         """Yield the filters of one location, and their faults."""

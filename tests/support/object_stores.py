@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from bloomcli.errors import UsageError
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
-from bloomcli.storage.base import Cancelled, KeptRange, PlacedBytes, Pieces, Progress, Source, Swept, Verify
+from bloomcli.storage.base import Cancelled, KeptRange, Pieces, PlacedBytes, Progress, Source, Swept, Verify
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import ObjectStore
@@ -102,7 +102,9 @@ class MemoryClient(Client):
         """One page."""
         self._count(Request("LIST", at.key))
         keys = sorted(self.locate(uri).key for uri in self.objects if uri.startswith(at.uri))
-        inner = {at.key + k.removeprefix(at.key).partition("/")[0] + "/" for k in keys if "/" in k.removeprefix(at.key)}
+        inner = {
+            at.key + k.removeprefix(at.key).partition("/")[0] + "/" for k in keys if "/" in k.removeprefix(at.key)
+        }
         shown = [k for k in keys if not (delimiter and "/" in k.removeprefix(at.key))]
         entries = [Entry(key, self.objects[f"{at.root}/{key}"].info.size) for key in shown[:limit]]
         yield Page(entries, sorted(inner) if delimiter else ())

@@ -108,6 +108,7 @@ def deep(
     del threads
     reader: values.ColumnReader | None = None
     before: list[int] = []
+    filters.source.will_read(_ranges(filters, columns, units))
     try:
         for group in filters.footer.row_groups:
             if units is not None and group.ordinal not in units:
@@ -129,6 +130,15 @@ def deep(
     finally:
         if reader is not None:
             reader.close()
+
+
+def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
+    """The filters, and the buckets that they are compared with."""
+    yield from filters.ranges(columns)
+    for group in filters.footer.row_groups:
+        if units is None or group.ordinal in units:
+            found = {p.column for p in group.filters if p.column < len(filters.footer.columns)}
+            yield from filters.value_ranges(group, found if columns is None else found & columns)
 
 
 def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> list[LoadedFilter]:

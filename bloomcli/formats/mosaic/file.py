@@ -13,7 +13,7 @@ from bloomcli.formats.answer import Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterProblem, Plan, SizeRule, Spread
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.mosaic import describe, schema, statistics, values
-from bloomcli.formats.mosaic.filter_header import LoadedFilter
+from bloomcli.formats.mosaic.filter_header import ProbedFilter
 from bloomcli.formats.mosaic.filterable import unfilterable
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
@@ -82,27 +82,29 @@ class MosaicFile(LocatedFile):
         mosaic = self.footer.columns[column.index]
         typed = schema.literal_column(mosaic)
         lookups = [self._lookup(literal, mosaic) for literal in literals]
+        hashed = [value for lookup in lookups for value in lookup.hashes]
+        self.source.will_read(self.filters.ranges_to_look_up(column.index, hashed))
         for group in self.footer.row_groups:
-            loaded, problem = self._usable(group, column.index)
+            found, problem = self._usable(group, column.index, len(hashed))
             yield UnitFacts(
                 row_group=group.ordinal,
                 rows=group.rows,
                 chunk_bytes=group.bucket_bytes(mosaic.bucket),
                 row_group_bytes=group.data_bytes,
                 contents=_contents(group, column.index),
-                bits=None if loaded is None else loaded.bits,
+                bits=None if found is None else found.bits,
                 problem=problem,
                 lookups=lookups,
                 stats_skip=[statistics.skips(group, literal, mosaic, typed) for literal in literals],
             )
 
-    def _usable(self, group: RowGroup, column: int) -> tuple[LoadedFilter | None, str | None]:
-        """The filter that readers use in a row group, or why it can't be used; neither where there is none."""
+    def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[ProbedFilter | None, str | None]:
+        """The filter that readers use in a row group, for so many hashes; or why it can't be used. Neither without one."""
         location = self.filters.used(group, column)
         if location is None:
             return None, None
         try:
-            return self.filters.load(location), None
+            return self.filters.load_for(location, hashes), None
         except FilterProblem as problem:
             return None, problem.reason
 

@@ -8,12 +8,14 @@ The algorithm is Parquet's split-block filter, the hash XXH64. The number of blo
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
-from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.filters.split_block import SplitBlockFilter, UnreadFilter, block_ranges, is_sparse
+from bloomcli.formats.answer import Bits
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic import spec
@@ -24,6 +26,7 @@ from bloomcli.formats.mosaic.spec import Cursor
 HINT_REPLACE: Final = "`bloom add --replace --mosaic-draft` writes a sound filter in its place"
 
 _HEAD: Final = bytes((1, 1, 1, 0))
+_HEADER_MIN: Final = 5
 _HEADER_MAX: Final = 9
 HEADER_BOUND: Final = _HEADER_MAX
 
@@ -76,6 +79,38 @@ def load(footer: Footer, location: FilterLocation) -> LoadedFilter:
     return LoadedFilter(
         location=location, header_raw=data[:start], bits=SplitBlockFilter.from_bytes(data[start : start + size])
     )
+
+
+class ProbedFilter(NamedTuple):
+    """A filter in which a few hashes are looked up."""
+
+    bits: Bits
+    """Read, or yet to be read."""
+
+
+def load_for(footer: Footer, location: FilterLocation, hashes: int) -> ProbedFilter:
+    """A filter, to look so many hashes up: its blocks are read one by one where that is less.
+
+    Everything that `load` checks is checked here too: it is all in the header. Raises FilterProblem.
+    """
+    if not is_sparse(hashes, location.length):
+        return ProbedFilter(load(footer, location).bits)
+    _, start, size = _start(footer, location, bits=False)
+    at = location.offset + start
+    return ProbedFilter(
+        UnreadFilter(SplitBlockFilter, size, lambda offset, length: footer.source.read_at(at + offset, length))
+    )
+
+
+def ranges_for(location: FilterLocation, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of what `load_for` reads."""
+    # a header has 5 to 9 bytes, and a bitset a multiple of 32: the length of both tells each
+    size = (location.length - _HEADER_MIN) // limits.FILTER_MIN_BYTES * limits.FILTER_MIN_BYTES
+    if not is_sparse(len(hashes), location.length) or size > mosaic_limits.FILTER_MAX_BYTES:
+        yield location.offset, min(location.length, mosaic_limits.FILTER_MAX_BYTES)
+        return
+    yield location.offset, _HEADER_MAX
+    yield from block_ranges(SplitBlockFilter, size, hashes, location.end - size)
 
 
 def bitset_bytes(footer: Footer, location: FilterLocation) -> int:

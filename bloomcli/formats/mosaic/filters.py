@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.mosaic.filter_header import LoadedFilter, bitset_bytes, load
+from bloomcli.formats.mosaic.filter_header import (
+    HEADER_BOUND,
+    LoadedFilter,
+    ProbedFilter,
+    bitset_bytes,
+    load,
+    load_for,
+    ranges_for,
+)
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
+from bloomcli.formats.mosaic.limits import FILTER_MAX_BYTES
 from bloomcli.storage.base import Source
 
 
@@ -30,6 +39,15 @@ class Filters:
             chosen = (p for p in group.filters if columns is None or p.column in columns)
             yield from sorted(chosen, key=lambda p: (p.column, p.position))
 
+    def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of the filters of these columns (None: of all), to be read ahead."""
+        return ((p.offset, p.length) for p in self.locations(columns) if p.length <= FILTER_MAX_BYTES + HEADER_BOUND)
+
+    def value_ranges(self, group: RowGroup, columns: set[int]) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of a row group's buckets that hold any of these columns."""
+        wanted = {self.footer.columns[c].bucket for c in columns}
+        return ((b.offset, b.size) for b in group.buckets if b.id in wanted)
+
     def used(self, group: RowGroup, column: int) -> FilterLocation | None:
         """The filter of a column that readers use, which is the first; None where it has none."""
         return next((p for p in group.filters if p.column == column), None)
@@ -42,6 +60,17 @@ class Filters:
     def load(self, location: FilterLocation) -> LoadedFilter:
         """Read a filter. Raises FilterProblem."""
         return load(self.footer, location)
+
+    def load_for(self, location: FilterLocation, hashes: int) -> ProbedFilter:
+        """Read as much of a filter as looking so many hashes up takes. Raises FilterProblem."""
+        return load_for(self.footer, location, hashes)
+
+    def ranges_to_look_up(self, column: int, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of what `load_for` reads of a column's filters, for these hashes."""
+        for group in self.footer.row_groups:
+            location = self.used(group, column)
+            if location is not None:
+                yield from ranges_for(location, hashes)
 
     @cached_property
     def _first(self) -> set[FilterLocation]:

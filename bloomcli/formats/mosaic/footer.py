@@ -163,6 +163,7 @@ class Footer:
                 field="footer",
                 hint=f"bloom reads up to {limits.FOOTER_MAX_BYTES} bytes of it; write smaller files",
             )
+        source.will_read([(self.schema_at, self.footer_at - self.schema_at)])
         self.schema = self._read_schema()
         self.row_groups = self._read_index()
 

@@ -8,7 +8,7 @@ columns of a row group at once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from bloomcli.errors import FilterExists, UnsupportedError, UsageError
@@ -95,8 +95,14 @@ class AddPlan(Change):
             source="buckets",
         )
 
+    def reads(self) -> Iterator[tuple[int, int]]:
+        """The buckets of the chosen columns."""
+        for group in self.footer.row_groups:
+            yield from self.filters.value_ranges(group, {c.index for c in self._todo[group.ordinal]})
+
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """Row group by row group: what was there, then its filters."""
+        self.filters.source.will_read(self.reads())
         layout = Layout(self.footer, self.gone)
         changes: dict[int, list[FilterChange]] = {}
         jobs = (Job(self._memory(group), partial(self._build, group, tick)) for _, group in layout.steps)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.formats.base import Built, Carried
@@ -10,7 +11,7 @@ from bloomcli.formats.mosaic.filter_header import HEADER_BOUND
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterLocation
 from bloomcli.formats.mosaic.splice import Layout
-from bloomcli.storage.base import Pieces
+from bloomcli.storage.base import KeptRange, Pieces
 
 if TYPE_CHECKING:
     from bloomcli.model.change import FilterChange
@@ -30,6 +31,15 @@ class Change(Carried):
         self.gone = gone
         self.bytes_to_copy = Layout(self.footer, gone).bytes_to_copy
         self.bytes_to_decode = 0
+
+    def outline(self) -> Iterator[KeptRange | int]:
+        """The body up to each row group's filters, and their share of what is new."""
+        points = [point for point, _ in Layout(self.footer, self.gone).steps]
+        share = self.new_bytes_bound // (len(points) + 1)
+        for start, end in itertools.pairwise([0, *points, self.footer.index_at]):
+            if start < end:
+                yield KeptRange(start, end - start)
+            yield share
 
     def bound(self, bitsets: Sequence[int]) -> int:
         footer = self.footer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bloomcli.formats.base import SizeRule, Tick
 from bloomcli.formats.folding import Folding
 from bloomcli.formats.mosaic.describe import column_name
+from bloomcli.formats.mosaic.filter_header import HEADER_BOUND
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterLocation
 from bloomcli.formats.mosaic.plan_base import Change
@@ -18,6 +19,7 @@ class RemovePlan(Change):
 
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters, set(filters.locations(columns)))
+        filters.source.will_read((p.offset, HEADER_BOUND) for p in filters.locations(columns))
         self.estimate = tuple(
             FilterChange(
                 row_group=location.row_group,
@@ -45,6 +47,7 @@ class FoldPlan(Change):
 
     def __init__(self, filters: Filters, columns: set[int] | None, rule: SizeRule) -> None:
         self._folding = Folding[FilterLocation](rule, lambda location: filters.load(location).bits)
+        filters.source.will_read(filters.ranges(columns))
         changes = [
             self._folding.fold(
                 location, filters.load(location).bits, location.row_group, column_name(filters.footer, location)

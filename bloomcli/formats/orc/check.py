@@ -168,6 +168,8 @@ def deep(
     from bloomcli.formats.filters_in_flight import Ahead
 
     stop = Stop()
+    filters.footer.will_read_stripes()
+    filters.source.will_read(_ranges(filters, columns, units))
     stripes = (s for s in filters.footer.stripes if units is None or s.ordinal in units)
     jobs = (job for s in stripes for job in _jobs(filters, filters.footer.stripe_footer(s), columns, stop))
     with Ahead(jobs, threads, lambda _: 0, most=threads + 1) as ahead:
@@ -180,6 +182,15 @@ def deep(
         except BaseException:
             stop.requested = True
             raise
+
+
+def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
+    """The filters, and the values that they are compared with."""
+    for streams, stream in filters.locations(columns):
+        if units is None or streams.stripe.ordinal in units:
+            yield stream.offset, stream.length
+            if filters.checkable(stream, columns) and stream.column not in filters.unread:
+                yield from filters.value_ranges(streams, stream.column)
 
 
 def _jobs(

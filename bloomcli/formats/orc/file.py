@@ -84,6 +84,8 @@ class OrcFile(LocatedFile):
         encrypted = orc.id in self.footer.encrypted_columns
         blind = encrypted or orc.fault is not None
         lookups = _lookups(literals, orc, typed, hashed=orc.kind in _PROBED and not blind)
+        self.footer.will_read_stripes()
+        self.source.will_read(self._ranges_to_probe(orc.id))
         indexed = bool(self.footer.stride)  # without a row index a stripe is one unit
         for stripe in self.footer.stripes:
             streams = self.footer.stripe_footer(stripe)
@@ -110,6 +112,19 @@ class OrcFile(LocatedFile):
                     stats_skip=[None if blind else statistics.skips(stats, v, orc, typed) for v in literals],
                 )
 
+    def _ranges_to_probe(self, column: int) -> Iterator[tuple[int, int]]:
+        """The filters that readers use and the row indexes, in all stripes. A filter's bits lie anywhere in its
+        stream, which is compressed as a rule: it is read whole."""
+        for stripe in self.footer.stripes:
+            streams = self.footer.stripe_footer(stripe)
+            for stream in (self.filters.preferred(streams, column), streams.find("ROW_INDEX", column)):
+                if stream is not None:
+                    yield stream.offset, stream.length
+
+    def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
+        """The filters, and the row indexes that they are compared with."""
+        return self.filters.ranges_with_index(columns)
+
     def _usable(self, stripe: Stripe, orc: OrcType) -> tuple[LoadedStream | None, str | None]:
         """Return the filters that readers use in a stripe, or why they can't be used; neither without filters."""
         location = self.filters.location(orc.id, 0, stripe.ordinal)
@@ -133,6 +148,7 @@ class OrcFile(LocatedFile):
 
     def without_filter(self, column: Column) -> list[int]:
         """Stripes with rows in which a column has no filters."""
+        self.footer.will_read_stripes()
         return [
             s.ordinal
             for s in self.footer.stripes

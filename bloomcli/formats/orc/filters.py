@@ -36,12 +36,35 @@ class Filters:
 
     def locations(self, columns: set[int] | None) -> Iterator[Location]:
         """Every filter stream of these columns (None: of all), stripe by stripe, in the order of the file."""
+        self.footer.will_read_stripes()
         for stripe in self.footer.stripes:
             streams = self.footer.stripe_footer(stripe)
             chosen = streams.streams
             if columns is not None:
                 chosen = tuple(sorted((s for c in columns for s in streams.of_column(c)), key=lambda s: s.position))
             yield from (Location(streams, stream) for stream in chosen if stream.kind in KINDS)
+
+    def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of these columns' filter streams (None: of all), to be read ahead."""
+        return ((stream.offset, stream.length) for _, stream in self.locations(columns))
+
+    def ranges_with_index(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
+        """Yield the same, and those of the columns' row indexes."""
+        for streams, stream in self.locations(columns):
+            yield stream.offset, stream.length
+            index = streams.find("ROW_INDEX", stream.column)
+            if index is not None:
+                yield index.offset, index.length
+
+    def value_ranges(self, streams: StripeFooter, column: int) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of what reading a column's values in a stripe reads, and of its row index."""
+        above = self.footer.above(self.footer.types[column])
+        for stream in streams.of_column(column):
+            if stream.kind not in KINDS:
+                yield stream.offset, stream.length
+        for kind in ("PRESENT", "LENGTH"):
+            found = (streams.find(kind, orc.id) for orc in above)
+            yield from ((s.offset, s.length) for s in found if s is not None)
 
     def preferred(self, streams: StripeFooter, column: int) -> Stream | None:
         """The filter stream of a column that readers use; None where it has none in the stripe."""
@@ -129,6 +152,7 @@ class Filters:
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of all values of these columns that are compared with filters in the stripes `units`."""
         total = 0
+        self.footer.will_read_stripes()
         for stripe in self.footer.stripes:
             if units is None or stripe.ordinal in units:
                 streams = self.footer.stripe_footer(stripe)

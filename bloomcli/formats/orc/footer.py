@@ -47,9 +47,14 @@ class Stripe(NamedTuple):
     rows: int
 
     @property
+    def footer_at(self) -> int:
+        """Offset of its footer."""
+        return self.offset + self.index_length + self.data_length
+
+    @property
     def end(self) -> int:
         """The first byte after the stripe."""
-        return self.offset + self.index_length + self.data_length + self.footer_length
+        return self.footer_at + self.footer_length
 
     @property
     def field(self) -> str:
@@ -208,6 +213,11 @@ class Footer:
         roots = {v.root for v in encryption.variants}
         return frozenset(i for t in self.types if t.id in roots for i in range(t.id, t.last + 1))
 
+    def will_read_stripes(self) -> None:
+        """Announce that the footers of all stripes are about to be read."""
+        read = self._stripe_footers
+        self._source.will_read((s.footer_at, s.footer_length) for s in self.stripes if s.ordinal not in read)
+
     def stripe_footer(self, stripe: Stripe) -> StripeFooter:
         """A stripe's footer; read once, but for files with very many streams.
 
@@ -224,7 +234,7 @@ class Footer:
         return found
 
     def _read_stripe_footer(self, stripe: Stripe) -> StripeFooter:
-        at = stripe.offset + stripe.index_length + stripe.data_length
+        at = stripe.footer_at
         field = f"{stripe.field}.footer"
         data = self.codec.metadata(self._source.read_at(at, stripe.footer_length), at, field)
         message = spec.parse("StripeFooter", data, self.path, at, field)

@@ -6,7 +6,7 @@ ones, as many at a time as memory allows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -197,12 +197,19 @@ class AddPlan(Change):
                 dropped.append(removal(self.filters, Location(streams, stream)))
         return dropped
 
+    def reads(self) -> Iterator[tuple[int, int]]:
+        """The chosen columns' streams, and their row indexes."""
+        for stripe in self.footer.stripes:
+            for column in self._todo.get(stripe.ordinal, ()):
+                yield from self.filters.value_ranges(self.footer.stripe_footer(stripe), column.id)
+
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """Stripe by stripe: what was there, the new filters, the new stripe footer."""
         layout = Layout(self.footer, self.mended)
         changes: list[FilterChange] = list(self._dropped)
         filters: dict[tuple[int, str, int], int] = {}
         stop = Stop()
+        self.filters.source.will_read(self.reads())
         todo = ((s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ()))
         jobs = (Job(self._memory(s, c), partial(self._build, s, c, stop)) for s, c in todo)
         with Ahead(jobs, threads, _held, most=threads + 1) as ahead:

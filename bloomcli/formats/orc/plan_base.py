@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Final
 
 from bloomcli.errors import CorruptFile, UnsupportedError, WriteError
@@ -12,7 +13,7 @@ from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.splice import Layout, kept_bytes
 from bloomcli.model.change import FilterChange
-from bloomcli.storage.base import Source
+from bloomcli.storage.base import KeptRange, Source
 
 FOOTER_GROWTH: Final = 64
 """Bytes by which a footer may grow for each entry that changes, at most."""
@@ -41,8 +42,17 @@ class Change(Carried):
                 )
         self.filters = filters
         self.footer = footer
+        footer.will_read_stripes()
         self.gone: dict[int, set[int]] = {}
         self.bytes_to_decode = 0
+
+    def outline(self) -> Iterator[KeptRange | int]:
+        """Each stripe, which is kept but for its footer and removed filters, and its share of what is new."""
+        share = self.new_bytes_bound // (len(self.footer.stripes) + 1)
+        for stripe in self.footer.stripes:
+            yield KeptRange(stripe.offset, stripe.index_length + stripe.data_length)
+            yield share
+        yield share
 
     def _count(self) -> None:
         streams = [
@@ -59,6 +69,7 @@ class Change(Carried):
         `filters` has the digest of each.
         """
         again = Footer(written)
+        again.will_read_stripes()
         if len(again.stripes) != len(self.footer.stripes) or again.rows != self.footer.rows:
             raise WriteError("the footer that was written isn't the one that was planned")
         for old, stripe, (offset, new) in zip(self.footer.stripes, again.stripes, layout.stripes, strict=True):

@@ -6,15 +6,27 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli import kernels
-from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.answer import Bits
 from bloomcli.formats.deep_check import has_two_forms
 from bloomcli.model.file import ColumnChunk
 
+MOST: Final = 2
+"""Hashes that `lost` looks up, at most."""
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
-def lost(chunk: ColumnChunk, bits: SplitBlockFilter) -> Iterator[tuple[str, bytes]]:
-    """("minimum" or "maximum", its PLAIN bytes) for each bound that is a value of the chunk and not in its filter.
+def lost(chunk: ColumnChunk, bits: Bits) -> Iterator[tuple[str, bytes]]:
+    """("minimum" or "maximum", its PLAIN bytes) for each bound that is a value of the chunk and not in its filter."""
+    return ((which, bound) for which, bound in certain(chunk) if not bits.check(kernels.xxh64(bound)))
+
+
+def hashes(chunk: ColumnChunk) -> list[int]:
+    """The hashes that `lost` looks up."""
+    return [kernels.xxh64(bound) for _, bound in certain(chunk)]
+
+
+def certain(chunk: ColumnChunk) -> Iterator[tuple[str, bytes]]:
+    """("minimum" or "maximum", its PLAIN bytes) for each bound that is a value of the chunk.
 
     Source: the Apache Parquet format, parquet.thrift, Statistics: writers may shorten bounds of byte arrays, and
     say so in is_max_value_exact and is_min_value_exact.
@@ -23,7 +35,7 @@ def lost(chunk: ColumnChunk, bits: SplitBlockFilter) -> Iterator[tuple[str, byte
         ("minimum", chunk.min_value, chunk.min_exact),
         ("maximum", chunk.max_value, chunk.max_exact),
     ):
-        if bound is not None and _is_value(chunk, bound, exact) and not bits.check(kernels.xxh64(bound)):
+        if bound is not None and _is_value(chunk, bound, exact):
             yield which, bound
 
 

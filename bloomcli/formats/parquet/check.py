@@ -26,6 +26,7 @@ from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, LoadedFilter
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.page_check import BAD_CHECKSUM, bad_checksum, first_headers
+from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.variants import is_usual
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
@@ -164,6 +165,7 @@ def _finding(
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Filters of these columns (None: of all) that share bytes with pages, page indexes or other filters."""
+    filters.source.will_read(filters.headers(None, unwritten=True))
     claims = layout.regions(filters.footer, filters.length)
     reach: layout.Region | None = None
     for region in claims:
@@ -190,11 +192,20 @@ def deep(
 ) -> Iterator[DeepCheck]:
     """Every value of every chunk that has a readable filter, looked up in it; `threads` chunks at a time."""
     stop = Stop()
+    filters.source.will_read(_ranges(filters, columns, units))
     work = (
         (partial(_deep_one, _Chunk(filters, chunk, loaded, stop)), chunk.compressed_bytes)
         for chunk, loaded in _readable(filters, columns, units)
     )
     yield from side_by_side(work, threads, tick, stop)
+
+
+def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
+    """The filters, and the chunks that they are compared with."""
+    yield from filters.ranges(columns)
+    for chunk in filters.locations(columns, units):
+        if chunk.column.physical != "BOOLEAN":
+            yield chunk_range(chunk)
 
 
 def _readable(

@@ -13,7 +13,7 @@ from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import Plan, SizeRule, Spread
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.parquet import bounds, describe, extension, values
-from bloomcli.formats.parquet.filter_header import FilterProblem, LoadedFilter
+from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import Footer, read_footer
@@ -81,9 +81,12 @@ class ParquetFile(LocatedFile):
         from bloomcli.values.literals import excluded_by
 
         lookups = _lookups(literals, column, draft=False)
-        for chunk in self.filters.chunks_of(column.index):
-            loaded, problem = self._usable(chunk)
-            draft = loaded is not None and loaded.header.draft
+        hashed = [value for lookup in lookups for value in lookup.hashes]
+        chunks = self.filters.chunks_of
+        self.filters.will_look_up(lambda: ((c, [*hashed, *bounds.hashes(c)]) for c in chunks(column.index)))
+        for chunk in chunks(column.index):
+            found, problem = self._usable(chunk, len(hashed))
+            draft = found is not None and found.header.draft
             yield UnitFacts(
                 row_group=chunk.row_group,
                 rows=self.footer.row_group(chunk.row_group).rows,
@@ -91,23 +94,23 @@ class ParquetFile(LocatedFile):
                 row_group_bytes=self.footer.row_group_bytes(chunk.row_group),
                 contents=_contents(chunk),
                 encrypted=chunk.encrypted and not chunk.num_values,  # its metadata are encrypted too
-                bits=None if loaded is None else loaded.bits,
+                bits=None if found is None else found.bits,
                 problem=problem,
                 lookups=_lookups(literals, column, draft=True) if draft else lookups,
                 stats_skip=[excluded_by(v, chunk.min_value, chunk.max_value, chunk.column) for v in literals],
             )
 
-    def _usable(self, chunk: ColumnChunk) -> tuple[LoadedFilter | None, str | None]:
-        """A chunk's filter, or why it can't be used; neither where it has none."""
+    def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
+        """A chunk's filter for so many hashes, or why it can't be used; neither where it has none."""
         if chunk.bloom_filter_offset is None:
             return None, None
         try:
-            loaded = self.filters.load(chunk)
+            found = self.filters.load_for(chunk, hashes + bounds.MOST)
         except FilterProblem as problem:
             return None, problem.reason
-        if not loaded.header.draft and any(bounds.lost(chunk, loaded.bits)):
+        if not found.header.draft and any(bounds.lost(chunk, found.bits)):
             return None, WRONG
-        return loaded, None
+        return found, None
 
     def total_bytes(self) -> int:
         """Compressed bytes of all row groups."""
@@ -117,6 +120,7 @@ class ParquetFile(LocatedFile):
         """The filters, findings about them, and about metadata and pages of chunks that have or had one."""
         from bloomcli.formats.parquet import check
 
+        self.source.will_read(self.ranges_to_examine(columns))
         for claim in self.footer.filter_claims(columns):
             chunk = self.footer.chunk(claim.key, claim.walked)
             if claim.is_filter:
@@ -127,6 +131,14 @@ class ParquetFile(LocatedFile):
             else:
                 yield from check.nowhere(chunk, claim.offset, claim.length)
         yield from check.overlaps(self.filters, columns)
+
+    def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
+        """The filters, and the first page headers of their chunks."""
+        from bloomcli.formats.parquet.page_check import header_ranges
+
+        yield from self.filters.ranges(columns)
+        for chunk in self.filters.locations(columns):
+            yield from header_ranges(chunk)
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups with values in which a column has no filter."""

@@ -8,12 +8,14 @@ Whether a filter can be used is decided here and nowhere else: `load` gives a fi
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
-from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.filters.split_block import SplitBlockFilter, UnreadFilter, block_ranges, is_sparse
 from bloomcli.formats import base
+from bloomcli.formats.answer import Bits
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location
@@ -21,6 +23,7 @@ from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
+_HEADER_MIN: Final = 12
 _ONE_READ_BYTES: Final = 8 << 20
 """Larger filters are read in two reads, so that their bits aren't copied."""
 
@@ -137,6 +140,56 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
         ) from None
     _check_header(header, chunk, room, problem)
     return header, data
+
+
+class ProbedFilter(NamedTuple):
+    """A filter in which a few hashes are looked up: its header, and its bits, read or yet to be read."""
+
+    header: FilterHeader
+    bits: Bits
+
+
+def load_for(source: Source, chunk: ColumnChunk, data_end: int, hashes: int) -> ProbedFilter:
+    """A chunk's filter, to look so many hashes up: its blocks are read one by one where that is less.
+
+    Everything that `load` checks is checked here too: it is all in the header. Raises FilterProblem.
+    """
+    claimed = chunk.bloom_filter_length
+    if claimed is not None and not is_sparse(hashes, claimed):
+        loaded = load(source, chunk, data_end)
+        return ProbedFilter(loaded.header, loaded.bits)
+    header = load_header(source, chunk, data_end)
+    kind, size = filter_class(header.variant), header.num_bytes
+    start = (chunk.bloom_filter_offset or 0) + header.header_bytes
+    if is_sparse(hashes, size):
+        bits: Bits = UnreadFilter(kind, size, lambda at, length: source.read_at(start + at, length))
+    else:
+        bits = kind.from_bytes(source.read_at(start, size))
+    return ProbedFilter(header, bits)
+
+
+def ranges_for(chunk: ColumnChunk, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of what `load_for` reads; of a filter of unknown length its header."""
+    offset, claimed = chunk.bloom_filter_offset, chunk.bloom_filter_length
+    if offset is None:
+        return
+    if claimed is not None and not is_sparse(len(hashes), claimed):
+        yield offset, claimed
+        return
+    yield offset, parquet_limits.FILTER_HEADER_MAX_BYTES
+    # a header has 12 to 43 bytes, and a bitset a multiple of 32: the length of both tells each
+    size = 0 if claimed is None else (claimed - _HEADER_MIN) // limits.FILTER_MIN_BYTES * limits.FILTER_MIN_BYTES
+    if 0 < size <= limits.FILTER_MAX_BYTES and claimed is not None:
+        yield from block_ranges(SplitBlockFilter, size, hashes, offset + claimed - size)
+
+
+def blocks_for(header: FilterHeader, offset: int, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of the blocks that `load_for` has read later; none where it reads the filter."""
+    start = offset + header.header_bytes
+    if is_sparse(len(hashes), header.num_bytes):
+        yield from block_ranges(filter_class(header.variant), header.num_bytes, hashes, start)
+    else:
+        yield start, header.num_bytes
 
 
 def unknown_kind(header: FilterHeader) -> tuple[str, str] | None:

@@ -7,6 +7,7 @@ reads, of a header and the first bytes of its page, find most such faults before
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
@@ -48,6 +49,14 @@ def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> Lie | No
     except CorruptFile as error:
         return Lie(error.reason, chunk.data_offset if error.offset is None else error.offset)
     return lie
+
+
+def header_ranges(chunk: ColumnChunk) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of what `first_headers` reads, as far as the metadata tell."""
+    if chunk.num_values and not chunk.encrypted:
+        yield chunk.data_offset, 2 * HEADER_WINDOW
+        if chunk.dictionary_bytes is not None:
+            yield chunk.data_offset + chunk.dictionary_bytes, 2 * HEADER_WINDOW
 
 
 def dictionary_entries(source: Source, chunk: ColumnChunk, data_end: int) -> int | None:

@@ -48,6 +48,11 @@ class Page(NamedTuple):
     """File offset behind the page."""
 
 
+def chunk_range(chunk: ColumnChunk) -> tuple[int, int]:
+    """The offset and length of what a `ChunkReader` reads: the window of the last page's header may go beyond."""
+    return chunk.data_offset, chunk.compressed_bytes + HEADER_WINDOW if chunk.num_values else 0
+
+
 class ChunkReader:
     """Reads one column chunk sequentially, in windows; never past the end of the file's data."""
 

@@ -21,6 +21,7 @@ from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damaged
+from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
 from bloomcli.formats.parquet.variants import CURRENT, filter_class
 from bloomcli.model.change import FilterChange
@@ -125,6 +126,10 @@ class AddPlan(Change):
             source="dictionary" if chunk.only_dictionary_encoded else "pages",
         )
 
+    def reads(self) -> Iterator[tuple[int, int]]:
+        """The chosen columns' chunks."""
+        return map(chunk_range, self.chunks.values())
+
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """Hash the columns' values and build their filters, `threads` chunks at a time, while the body is copied.
 
@@ -133,6 +138,8 @@ class AddPlan(Change):
         """
         changes: list[FilterChange] = []
         decoded = 0
+        source, gone = self.filters.source, self.gone
+        source.will_read(itertools.chain(self.reads(), (self.filters.header(key) for key in gone)))
         chunks = iter(self.chunks.items())
 
         def following(*, early: bool = False) -> Pieces:

@@ -7,7 +7,8 @@ only size and digest are kept, so that memory doesn't grow with the number of fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import kernels
@@ -19,7 +20,7 @@ from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, write_header
-from bloomcli.storage.base import Pieces, PlacedBytes, Source
+from bloomcli.storage.base import KeptRange, Pieces, PlacedBytes, Source
 
 if TYPE_CHECKING:
     from bloomcli.model.change import FilterChange
@@ -61,11 +62,17 @@ class Change(Carried):
         self.filters = filters
         self.gone = gone
         self.lengths = filters.unwritten_lengths if gone else {}
+        filters.source.will_read(filters.headers(None, unwritten=True))
         self.keep = splice.plan(filters.footer, {}, gone, self.lengths).keep
         self.bytes_to_copy = sum(length for _, length in self.keep)
         self.variant = CURRENT
         self._new: dict[ChunkKey, _Written] = {}
         self._filter_bytes = 0
+
+    def outline(self) -> Iterator[KeptRange | int]:
+        """What is kept, then filters and footer."""
+        yield from itertools.starmap(KeptRange, self.keep)
+        yield self.new_bytes_bound
 
     def put(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
         """The next filter. With `early`, the body isn't complete yet, and the filter is placed behind it."""
@@ -94,6 +101,7 @@ class Change(Carried):
             again = read_footer(written)
             if again.raw != plan.footer:
                 raise WriteError("the footer that was written isn't the one that was planned")
+            written.will_read((offset, new[key].bytes) for key, offset in plan.offsets.items())
             keys = again.chunk_keys({key.column for key in plan.offsets})
             chunks = {(key.row_group, key.column): key for key in keys}
             for key, offset in plan.offsets.items():

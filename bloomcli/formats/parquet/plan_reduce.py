@@ -18,6 +18,7 @@ class RemovePlan(Change):
 
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters, set(filters.filter_keys(columns)), puts=False)
+        filters.source.will_read(filters.headers(columns))
         chunks = (filters.footer.chunk(key) for key in sorted(self.gone))
         self.estimate = tuple(
             FilterChange(
@@ -46,6 +47,7 @@ class FoldPlan(Change):
         footer = filters.footer
         folding = self._folding = Folding[ChunkKey](rule, lambda key: filters.load(footer.chunk(key)).bits)
         changes: list[FilterChange] = []
+        filters.source.will_read(filters.ranges(columns))
         for key in filters.filter_keys(columns):
             chunk = footer.chunk(key)
             loaded = filters.load(chunk)

@@ -18,8 +18,8 @@ from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, 
 from bloomcli.storage.objects.read_ahead import STREAMS, Range, ReadAhead, merged
 
 TAIL_BYTES: Final = 256 << 10
-"""How much of an object is read when it is opened: at 100 MB/s it takes an eighth of a request's 20 ms, and footers of
-a few hundred columns and row groups fit in."""
+"""How much of an object is read when it is opened: at 100 MB/s it takes an eighth of a request's 20 ms. Footers
+of a few hundred columns and row groups fit in."""
 _READ_AHEAD_BYTES: Final = 4 << 20
 """Bytes of a stream that wasn't announced, at a time: each read is a request."""
 
