@@ -116,12 +116,16 @@ Tick = Callable[[int], None]
 class Plan(Protocol):
     """A change to a file, planned from its metadata alone. It is executed once, by reading its pieces."""
 
-    estimate: tuple[FilterChange, ...]
-    """The planned changes; sizes are upper bounds."""
     bytes_to_copy: int
     bytes_to_decode: int
-    new_bytes_bound: int
-    """Upper bound of the bytes of the new file that aren't copied."""
+
+    @property
+    def new_bytes_bound(self) -> int:
+        """Upper bound of the bytes of the new file that aren't copied."""
+
+    @property
+    def estimate(self) -> tuple[FilterChange, ...]:
+        """The planned changes; sizes are upper bounds."""
 
     remarks: tuple[str, ...]
     """Remarks for the user about the file."""
@@ -152,10 +156,10 @@ class Chosen(list[Column]):
 class Carried:
     """The base of the formats' plans: the columns that globs skip, and the result after all pieces are consumed."""
 
-    estimate: tuple[FilterChange, ...]
     bytes_to_copy: int
     new_bytes_bound: int
     remarks: tuple[str, ...] = ()
+    _estimated: tuple[FilterChange, ...]
     _built: Built | None = None
     _left_out: tuple[FilterChange, ...] = ()
 
@@ -175,8 +179,12 @@ class Carried:
                 )
                 for column in columns.left_out
             )
-            self.estimate += self._left_out
         return self
+
+    @property
+    def estimate(self) -> tuple[FilterChange, ...]:
+        """The planned changes; sizes are upper bounds."""
+        return self._estimated + self._left_out
 
     def reads(self) -> Iterable[tuple[int, int]]:
         """Nothing: no column is read."""

@@ -68,7 +68,7 @@ class AddPlan(Change):
         self._todo = {
             g.ordinal: [c for c in self.chosen if (g.ordinal, c.index) not in there] for g in self.footer.row_groups
         }
-        self.estimate = tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self._todo[g.ordinal])
+        self._estimated = tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self._todo[g.ordinal])
         self.bytes_to_decode = sum(map(self._bytes_of, self.footer.row_groups))
         self.new_bytes_bound = self.bound([c.bitset_bytes or 0 for c in self.estimate])
 

@@ -23,8 +23,6 @@ _ENTRY_BOUND: Final = 18
 class Change(Carried):
     """A change to a file: removes the filters `gone`, and bounds the size of what isn't copied."""
 
-    estimate: tuple[FilterChange, ...]
-
     def __init__(self, filters: Filters, gone: set[FilterLocation]) -> None:
         self.filters = filters
         self.footer = filters.footer

@@ -20,7 +20,7 @@ class RemovePlan(Change):
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters, set(filters.locations(columns)))
         filters.source.will_read((p.offset, HEADER_BOUND) for p in filters.locations(columns))
-        self.estimate = tuple(
+        self._estimated = tuple(
             FilterChange(
                 row_group=location.row_group,
                 column=column_name(filters.footer, location),
@@ -55,7 +55,7 @@ class FoldPlan(Change):
             for location in filters.locations(columns)
         ]
         super().__init__(filters, set(self._folding.sizes))
-        self.estimate = tuple(changes)
+        self._estimated = tuple(changes)
         self.new_bytes_bound = self.bound(list(self._folding.sizes.values()))
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:

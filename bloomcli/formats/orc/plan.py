@@ -71,7 +71,7 @@ class AddPlan(Change):
         }
         estimate = [self._estimate(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
         self._dropped = self._drop_from_empty_stripes() + (self._drop_untrusted() if bad else [])
-        self.estimate = (*estimate, *self._dropped)
+        self._estimated = (*estimate, *self._dropped)
         self._count()
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
         streams = 2 if rule.choice("kind") == "both" else 1

@@ -22,7 +22,7 @@ class RemovePlan(Change):
             gone = [s for s in streams.streams if s.kind in KINDS and (columns is None or s.column in columns)]
             self.gone[stripe.ordinal] = {s.position for s in gone}
             estimate += [removal(filters, Location(streams, s)) for s in gone]
-        self.estimate = tuple(estimate)
+        self._estimated = tuple(estimate)
         self._count()
         self.new_bytes_bound = (
             self.footer.file_bytes

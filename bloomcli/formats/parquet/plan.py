@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
@@ -21,7 +22,7 @@ from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damaged
-from bloomcli.formats.parquet.pages import chunk_range
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
 from bloomcli.formats.parquet.variants import CURRENT, filter_class
 from bloomcli.model.change import FilterChange
@@ -78,13 +79,26 @@ class AddPlan(Change):
             )
         self.variant = rule.choice("variant") or CURRENT
         self._filters = filter_class(self.variant)
-        self.estimate = tuple(self._estimate(key) for key in self.chunks)
         self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks.values()))
-        self.new_bytes_bound = (
-            sum((c.bitset_bytes or 0) + HEADER_BOUND for c in self.estimate)
-            + len(filters.footer.raw)
-            + 20 * len(self.chunks)
+
+    @cached_property
+    def _estimated(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
+        """Made when it is asked for: it reads the headers of dictionaries."""
+        self.filters.source.will_read(
+            (chunk.data_offset, HEADER_WINDOW) for chunk in self.chunks.values() if self._is_of_dictionary(chunk)
         )
+        return tuple(self._estimate(key) for key in self.chunks)
+
+    @property
+    def new_bytes_bound(self) -> int:  # type: ignore[override]
+        """Upper bound of the bytes of the new file that aren't copied."""
+        filters = sum((c.bitset_bytes or 0) + HEADER_BOUND for c in self._estimated)
+        return filters + len(self.filters.footer.raw) + 20 * len(self.chunks)
+
+    def _is_of_dictionary(self, chunk: ColumnChunk) -> bool:
+        """Whether a filter has no more values than the chunk's dictionary has entries: far fewer than there are rows.
+        The number of entries is in the dictionary's header."""
+        return bool(chunk.only_dictionary_encoded and chunk.num_values and self.rule.ndv is None)
 
     def _has_normal_forms(self, chunk: ColumnChunk) -> bool:
         """Whether the filter has a second hash of each value, that of its normal form."""
@@ -109,8 +123,7 @@ class AddPlan(Change):
         chunk = self.chunks[key]
         size = self._upper_bound(chunk)
         cap = self.rule.largest_split_block
-        if chunk.only_dictionary_encoded and chunk.num_values and self.rule.ndv is None:
-            # the filter has no more values than the dictionary has entries, which is far fewer than there are rows
+        if self._is_of_dictionary(chunk):
             filters = self.filters
             entries = dictionary_entries(filters.source, chunk, filters.footer.start)
             if entries is not None:

@@ -20,7 +20,7 @@ class RemovePlan(Change):
         super().__init__(filters, set(filters.filter_keys(columns)), puts=False)
         filters.source.will_read(filters.headers(columns))
         chunks = (filters.footer.chunk(key) for key in sorted(self.gone))
-        self.estimate = tuple(
+        self._estimated = tuple(
             FilterChange(
                 row_group=chunk.row_group,
                 column=chunk.column.path,
@@ -56,7 +56,7 @@ class FoldPlan(Change):
             changes.append(folding.fold(key, loaded.bits, chunk.row_group, chunk.column.path, foldable=foldable))
             del loaded  # the next one may be as large
         super().__init__(filters, set(folding.sizes), puts=bool(folding.sizes))
-        self.estimate = tuple(changes)
+        self._estimated = tuple(changes)
         self.bytes_to_decode = 0
         self.new_bytes_bound = (
             sum(size + HEADER_BOUND for size in folding.sizes.values())

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Final
 
 from bloomcli.concurrency.threads import Future, Threads
@@ -21,13 +22,17 @@ LATENCY_SECONDS: Final = 0.020
 """The time until the first byte of an answer comes: what S3, GCS and Azure take within a region."""
 BYTES_PER_SECOND: Final = 100_000_000
 """What one connection to an object store transfers, and what a small instance gets in all."""
-GAP_BYTES: Final = int(LATENCY_SECONDS * BYTES_PER_SECOND)
-"""The largest gap between two ranges that are read together: to read the gap takes no longer than another request."""
 PART_BYTES: Final = 16 << 20
 """The largest part. A column chunk of a million 64-bit values, a usual row group, fits in one; its 160 ms are eight
 times a request's latency."""
 CONCURRENT: Final = 8
 """Requests at a time: the latency of small ones goes by together, and stores don't throttle so few."""
+GAP_BYTES: Final = int(LATENCY_SECONDS * BYTES_PER_SECOND)
+"""The largest gap between two ranges that are read together: to read it takes as long as another request."""
+SMALL_GAP_BYTES: Final = GAP_BYTES // CONCURRENT
+"""Gaps that are always read: to read one takes as long as a request among many that are sent at once."""
+GAPS_BYTES: Final = 5 * GAP_BYTES
+"""Bytes of larger gaps that are read for fewer requests, in all: a hundredth of a GiB."""
 AHEAD_BYTES: Final = 2 * PART_BYTES
 """Bytes of parts that are requested, or there, and not read yet."""
 STREAMS: Final = 4
@@ -64,14 +69,30 @@ class _Part:
 
 def merged(ranges: Iterable[Range]) -> Iterator[Range]:
     """The ranges as requests read them: near ones together, and none longer than a part. Sorted by offset."""
-    start = end = 0
+    spans: list[list[int]] = []
     for offset, length in sorted(ranges):
-        if end and offset <= end + GAP_BYTES:
-            end = max(end, offset + length)
-            continue
-        yield from _split(start, end)
-        start, end = offset, offset + length
-    yield from _split(start, end)
+        if spans and offset <= spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], offset + length)
+        else:
+            spans.append([offset, offset + length])
+    closed = _closed([after[0] - before[1] for before, after in pairwise(spans)])
+    start = 0
+    for number, (_, end) in enumerate(spans):
+        if number not in closed:
+            yield from _split(spans[start][0], end)
+            start = number + 1
+
+
+def _closed(gaps: list[int]) -> set[int]:
+    """Which gaps are read: the small ones, and of the others the smallest, up to a number of bytes."""
+    closed = {number for number, gap in enumerate(gaps) if gap <= SMALL_GAP_BYTES}
+    room = GAPS_BYTES
+    for gap, number in sorted((gap, number) for number, gap in enumerate(gaps) if SMALL_GAP_BYTES < gap <= GAP_BYTES):
+        room -= gap
+        if room < 0:
+            break
+        closed.add(number)
+    return closed
 
 
 def _split(start: int, end: int) -> Iterator[Range]:
