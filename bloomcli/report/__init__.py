@@ -1,7 +1,8 @@
 """Writes reports as text, JSON, CSV, JUnit XML, SARIF and GitHub annotations, without any decisions of its own.
 
-``text`` converts the dataclasses of :mod:`bloomcli.model.file` to blocks (:mod:`.layout`), which ``render`` prints:
-with rich on a terminal, as plain text otherwise. ``json`` and ``csv`` are for programs; the documentation of ``json``
-is generated from the dataclasses' docstrings (:mod:`.schema`). ``junit``, ``sarif`` and ``github`` show the findings
-of `validate` in CI services; the sentences that they share with the text are in :mod:`.verdict`.
+``text`` converts the dataclasses of :mod:`bloomcli.model.file` to blocks. :mod:`.layout` fits them to the terminal's
+width, and ``render`` prints them: with colours on a terminal, as plain text otherwise. ``json`` and ``csv`` are for
+programs; the documentation of ``json`` is generated from the dataclasses' docstrings (:mod:`.schema`). ``junit``,
+``sarif`` and ``github`` show the findings of `validate` in CI services; the sentences that they share with the text
+are in :mod:`.verdict`.
 """

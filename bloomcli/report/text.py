@@ -57,11 +57,11 @@ def _verdict_grid(report: ProbeReport) -> Grid:
             *([Head("stripe", figures=True)] if stripes else []),
             Head("row group", figures=True),
             Head("answer"),
-            Head("filter says"),
-            Head("min/max says"),
-            Head("rows", figures=True),
-            Head("bytes", figures=True),
-            *([Head("why")] if reasons else []),
+            Head("filter says", rank=2),
+            Head("min/max says", rank=1),
+            Head("rows", figures=True, rank=4),
+            Head("bytes", figures=True, rank=3),
+            *([Head("why", prose=True)] if reasons else []),
         )
     )
     for verdict in report.verdicts:
@@ -171,14 +171,14 @@ def _change_grid(report: ChangeReport) -> Grid:
     )
     new = report.command != "remove"
     stripes = any(c.stripe is not None for c in changes)
-    heads = [Head("stripe" if stripes else "row group", figures=True), Head("column"), Head("action")]
-    heads += [Head("filters", figures=True)] * stripes
-    heads += [Head("old size", figures=True)] * old
+    heads = [Head("stripe" if stripes else "row group", figures=True), Head("column"), Head("action", rank=1)]
+    heads += [Head("filters", figures=True, rank=3)] * stripes
+    heads += [Head("old size", figures=True, rank=2)] * old
     heads += [Head("size, at most" if report.dry_run and report.command == "add" else "size", figures=True)] * new
-    heads += [Head("values", figures=True)] * values
+    heads += [Head("values", figures=True, rank=4)] * values
     heads += [Head("FPP", figures=True)] * fpp
-    heads += [Head("target", figures=True)] * target
-    heads += [Head("read from")] * source
+    heads += [Head("target", figures=True, rank=5)] * target
+    heads += [Head("read from", rank=6)] * source
     grid = Grid(tuple(heads))
     for item in changes:
         cells: list[Cell | str] = [str(item.stripe if stripes else item.row_group), item.column, item.action]

@@ -59,20 +59,20 @@ def _grid(report: DatasetReport) -> Grid:
     bound = ", at most" if report.dry_run else ""
     grid = Grid(
         (
-            Head("file"),
+            Head("file", path=True),
             Head("status"),
-            Head("format"),
-            Head("row groups", figures=True),
-            Head("columns", figures=True),
-            Head("filters", figures=True),
-            Head("filter size" + (bound if report.command == "add" else ""), figures=True),
-            Head("worst FPP", figures=True),
+            Head("format", rank=7),
+            Head("row groups", figures=True, rank=5),
+            Head("columns", figures=True, rank=6),
+            Head("filters", figures=True, rank=1),
+            Head("filter size" + (bound if report.command == "add" else ""), figures=True, rank=2),
+            Head("worst FPP", figures=True, rank=3),
             *(
-                [Head("before", figures=True), Head("after" + bound, figures=True)]
+                [Head("before", figures=True, rank=4), Head("after" + bound, figures=True)]
                 if changed
-                else [Head("size", figures=True)]
+                else [Head("size", figures=True, rank=4)]
             ),
-            Head("note"),
+            Head("note", prose=True),
         )
     )
     for row in report.rows:

@@ -98,17 +98,17 @@ def _summaries(report: InspectReport) -> Iterator[Block]:
     grid = Grid(
         (
             Head("column"),
-            Head("type"),
-            Head("encoding"),
-            Head("filters", figures=True),
+            Head("type", rank=4),
+            Head("encoding", rank=6),
+            Head("filters", figures=True, rank=1),
             Head("size", figures=True),
-            Head("bits", figures=True),
-            Head("k", figures=True),
-            Head("NDV", figures=True),
-            Head("fill", figures=True),
+            Head("bits", figures=True, rank=7),
+            Head("k", figures=True, rank=8),
+            Head("NDV", figures=True, rank=3),
+            Head("fill", figures=True, rank=5),
             Head("FPP", figures=True),
             Head("worst", figures=True),
-            Head("requested", figures=True),
+            Head("requested", figures=True, rank=2),
         )
     )
     for item in report.summary:
@@ -150,15 +150,15 @@ def _filter_grid(filters: Iterable[FilterFacts], *, with_header: bool) -> Grid:
             *([Head("stripe", figures=True)] if stripes else []),
             Head("row group", figures=True),
             Head("column"),
-            Head("type"),
-            Head("offset", figures=True),
+            Head("type", rank=2),
+            Head("offset", figures=True, rank=6),
             Head("size", figures=True),
-            *([] if stripes else [Head("blocks", figures=True)]),
-            *([Head("header")] if with_header else []),
-            Head("NDV", figures=True),
-            Head("fill", figures=True),
+            *([] if stripes else [Head("blocks", figures=True, rank=5)]),
+            *([Head("header", rank=7)] if with_header else []),
+            Head("NDV", figures=True, rank=1),
+            Head("fill", figures=True, rank=3),
             Head("FPP", figures=True),
-            Head("bits/value", figures=True),
+            Head("bits/value", figures=True, rank=4),
         )
     )
     for facts in filters:

@@ -14,7 +14,7 @@ _STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severi
 
 def rule_list() -> Iterator[Block]:
     """Yield a table of every rule: id, default severity, when it is checked, and title."""
-    grid = Grid((Head("rule"), Head("severity"), Head("checked with"), Head("what")))
+    grid = Grid((Head("rule"), Head("severity"), Head("checked with"), Head("what", prose=True)))
     for rule in RULES.values():
         grid.add(rule.id, Cell(rule.severity.value, _STYLE[rule.severity]), rule.when.value, rule.title)
     yield grid
@@ -28,4 +28,4 @@ def rule_page(name: str) -> Iterator[Block]:
         elif text.startswith("#"):
             yield Line(Cell(text, Style.TITLE))
         else:
-            yield Line(Cell(text))
+            yield Line(Cell(text), whole=text.startswith(("    ", "|")))

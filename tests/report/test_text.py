@@ -11,7 +11,7 @@ from bloomcli import model
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Presence
 from bloomcli.report import csv, json, render, schema, text
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Pairs, Style, line
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 
 FILTER = model.FilterFacts(
     row_group=0,
@@ -272,15 +272,12 @@ def test_plain_text_is_aligned_by_terminal_cells() -> None:
     ]
 
 
-def test_rich_is_used_on_terminals_and_long_tables_stay_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    stream = Terminal()
-    render.write(everything(), stream)
-    assert "\x1b[31mbad" in stream.getvalue()
-    assert "the end" in stream.getvalue()
-    long = Grid((Head("n", figures=True),), [(Cell(str(i)),) for i in range(render.RICH_ROWS_MAX + 1)])
-    stream = Terminal()
-    render.write([long], stream)
-    assert "\x1b" not in stream.getvalue()
-    assert isinstance(line("x"), Line)
+def test_terminals_get_colours_unless_the_user_or_the_terminal_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for term, no_color, coloured in (("xterm", "", True), ("xterm", "1", False), ("dumb", "", False)):
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.setenv("NO_COLOR", no_color)
+        stream = Terminal()
+        render.write(everything(), stream)
+        assert ("\x1b[31mbad" in stream.getvalue()) == coloured
+        assert ("\x1b" in stream.getvalue()) == coloured
+        assert "the end" in stream.getvalue()
