@@ -8,11 +8,12 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent)]
 
-from support import command_reports, golden  # noqa: E402
+from support import command_reports, golden, screens  # noqa: E402
 
 
 def main() -> None:
-    """Two golden files a fixture, its inspection and its commands' reports, and none that is left over."""
+    """Two golden files a fixture, its inspection and its commands' reports; the screens of each command; and none
+    that is left over."""
     golden.DATA.mkdir(exist_ok=True)
     for stale in golden.DATA.glob("*.json"):
         stale.unlink()
@@ -25,7 +26,17 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             lines = command_reports.lines(path, Path(scratch))
             command_reports.kept(path).write_text("".join(f"{line}\n" for line in lines))
+    write_screens()
+
+
+def write_screens() -> None:
+    """Two files a command, one for each width: ``python tests/golden/update.py screens`` writes only these."""
+    screens.DATA.mkdir(exist_ok=True)
+    for stale in screens.DATA.glob("*.txt"):
+        stale.unlink()
+    for path, text in screens.texts():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    write_screens() if sys.argv[1:] == ["screens"] else main()

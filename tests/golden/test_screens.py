@@ -1,0 +1,24 @@
+"""Each command shows on terminals of 80 and 120 columns what is kept in ``screens``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import screens
+
+CASES = [(command, columns) for command in screens.SESSIONS for columns in screens.WIDTHS]
+
+
+def test_every_command_has_its_screens_and_none_is_left_over() -> None:
+    from bloomcli.cli import COMMANDS
+
+    assert set(screens.SESSIONS) == set(COMMANDS)
+    assert sorted(screens.DATA.iterdir()) == sorted(screens.kept(*case) for case in CASES)
+
+
+@pytest.mark.parametrize(("command", "columns"), CASES)
+def test_screens_are_what_is_kept(command: str, columns: int, tmp_path: Path) -> None:
+    screens.make(tmp_path)
+    found = screens.session(command, columns, tmp_path)
+    assert found == screens.kept(command, columns).read_text(encoding="utf-8")

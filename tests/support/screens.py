@@ -1,0 +1,144 @@
+"""What each command shows on terminals of 80 and 120 columns, in the form that is kept: a file a command and width."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from support import golden
+from support.terminal import on_terminal, still_clock
+
+DATA: Final = golden.ROOT / "tests" / "golden" / "screens"
+WIDTHS: Final = (80, 120)
+_DAYS: Final = 3
+_FILES_OF_A_DAY: Final = 20
+
+SESSIONS: Final = {
+    "inspect": (
+        "inspect orders.parquet",
+        "inspect filtered.parquet",
+        "inspect filtered.parquet --all",
+        "inspect filtered.parquet -c id",
+        "inspect filtered.parquet -c status",
+        "inspect spark_types.parquet",
+        "inspect java_types.orc",
+        "inspect java_types.orc --all -c text",
+        "inspect draft_types.mosaic",
+        "inspect damaged.parquet",
+        "inspect few",
+        "inspect lake",
+        "inspect lake --all",
+        "inspect missing.parquet",
+    ),
+    "probe": (
+        "probe filtered.parquet -c id 7",
+        "probe filtered.parquet -c id 7 8 9",
+        "probe filtered.parquet -c id 7 --explain",
+        "probe filtered.parquet -c user.email nobody@example.org",
+        "probe orders.parquet -c id 7",
+        "probe java_types.orc -c text a",
+        "probe draft_types.mosaic -c big 1",
+        "probe few -c id -v 7",
+        "probe lake -c id -v 7 -v -1",
+        "probe lake -c id -v 7 --files-with-matches",
+        "probe filtered.parquet -c nothing 7",
+    ),
+    "add": (
+        "add orders.parquet -c id,user.email --dry-run",
+        "add orders.parquet -c id,user.email -o out.parquet",
+        "add orders.parquet -c * -o all.parquet",
+        "add filtered.parquet -c id -o again.parquet",
+        "add few -c id --dry-run",
+        "add few -c id --jobs 1 -o out",
+        "add lake -c id --jobs 1 --dry-run",
+        "add orders.parquet -c id",
+    ),
+    "fold": (
+        "fold wide.parquet --dry-run",
+        "fold wide.parquet -o folded.parquet",
+        "fold few --jobs 1 --dry-run",
+        "fold java_types.orc -o folded.orc",
+    ),
+    "remove": (
+        "remove filtered.parquet --dry-run",
+        "remove filtered.parquet -o plain.parquet",
+        "remove few --jobs 1 --dry-run",
+    ),
+    "validate": (
+        "validate filtered.parquet",
+        "validate filtered.parquet --deep",
+        "validate filtered.parquet --require status --max-fpp 0.0001",
+        "validate stray.parquet",
+        "validate few --jobs 1",
+        "validate few --jobs 1 --require id",
+        "validate lake --jobs 1 --sample 10%",
+        "validate orders.parquet",
+        "validate --explain",
+        "validate --explain filter-stray-bits",
+    ),
+    "dump": ("dump filtered.parquet -c id --row-group 2", "dump java_types.orc -c text"),
+}
+"""The command lines of each file, run in a folder that `make` has made."""
+
+
+def kept(command: str, columns: int) -> Path:
+    """The file with a command's screens at a width."""
+    return DATA / f"{command}.{columns}.txt"
+
+
+def make(folder: Path) -> None:
+    """Write the files that the commands read."""
+    from bloomcli import add
+
+    for path in (
+        golden.FIXTURES / "orders.parquet",
+        golden.FIXTURES / "spark_types.parquet",
+        golden.ORC / "java_types.orc",
+        golden.MOSAIC / "draft_types.mosaic",
+    ):
+        shutil.copy(path, folder)
+    orders, filtered = folder / "orders.parquet", folder / "filtered.parquet"
+    add(orders, ["id", "user.email"], output=filtered)
+    add(orders, ["id"], ndv=100_000, output=folder / "wide.parquet")
+    bad = golden.RULE_PAIRS / "filter-stray-bits" / "broken.parquet"
+    shutil.copy(bad, folder / "stray.parquet")
+    (folder / "damaged.parquet").write_bytes(filtered.read_bytes()[:-9])
+    few = folder / "few"
+    few.mkdir()
+    for name, source in (("plain", orders), ("filtered", filtered), ("damaged", folder / "damaged.parquet")):
+        shutil.copy(source, few / f"{name}.parquet")
+    shutil.copy(folder / "java_types.orc", few)
+    for day in range(_DAYS):
+        where = folder / "lake" / "region=eu-central-1" / f"day=2026-03-{day + 1:02}"
+        where.mkdir(parents=True)
+        for part in range(_FILES_OF_A_DAY):
+            shutil.copy(filtered if part else orders, where / f"part-{part:05}-c000.snappy.parquet")
+
+
+def session(command: str, columns: int, folder: Path) -> str:
+    """What a command's lines show at a width, in a folder that `make` has filled."""
+    return "\n".join(_shown(line, columns, folder) for line in SESSIONS[command])
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    """Each file that is kept, and its text."""
+    for columns in WIDTHS:
+        for command in SESSIONS:
+            with tempfile.TemporaryDirectory() as scratch:
+                make(Path(scratch))
+                yield kept(command, columns), session(command, columns, Path(scratch))
+
+
+def _shown(line: str, columns: int, folder: Path) -> str:
+    with still_clock():
+        done = on_terminal(shlex.split(line), columns, folder=folder)
+    shown = [f"$ bloom {line}", *done.out.splitlines(), *done.err.splitlines()]
+    if done.code:
+        shown.append(f"[exit code {done.code}]")
+    text = "\n".join(shown) + "\n"
+    return text.replace(str(folder) + os.sep, "")

@@ -1,0 +1,82 @@
+"""Runs bloom with its standard output on a real terminal of a given width."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+from unittest import mock
+
+from bloomcli.cli import run
+from support.cli import Result
+
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def without_colours(text: str) -> str:
+    """What a terminal shows of a text, apart from its colours."""
+    return _COLOURS.sub("", text)
+
+
+def on_terminal(args: Sequence[object], columns: int, *, folder: Path | None = None) -> Result:
+    """Run bloom in this process. Its standard output is a terminal of this width, and shows no colours.
+
+    Standard error is no terminal: progress bars come and go with the machine's speed.
+
+    Args:
+        args: the command line.
+        columns: the terminal's width, in cells.
+        folder: the working directory.
+    """
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    shown = bytearray()
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the other side has closed
+            while chunk := os.read(ours, 65536):
+                shown.extend(chunk)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    errors = io.StringIO()
+    out = io.TextIOWrapper(io.FileIO(theirs, "w"), encoding="utf-8", write_through=True)  # type: ignore[type-var]
+    try:
+        with (
+            _environment(),
+            contextlib.chdir(folder or Path()),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(errors),
+        ):
+            code = run([str(a) for a in args])
+            sys.stdout.flush()
+    finally:
+        out.close()
+        reader.join()
+        os.close(ours)
+    return Result(code, without_colours(shown.decode().replace("\r\n", "\n")), errors.getvalue())
+
+
+@contextlib.contextmanager
+def _environment() -> Iterator[None]:
+    with mock.patch.dict(os.environ, {"TERM": "xterm"}):
+        for name in ("COLUMNS", "NO_COLOR"):
+            os.environ.pop(name, None)
+        yield
+
+
+@contextlib.contextmanager
+def still_clock() -> Iterator[None]:
+    """While it lasts, commands take no time: what they say of it is the same on every machine."""
+    with mock.patch("time.perf_counter", return_value=0.0):
+        yield
