@@ -16,6 +16,7 @@ from bloomcli.hints import folding
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import FilePolicy, matches
+from bloomcli.words import counted
 
 _SHOWN: Final = 8
 """Row groups that a message lists."""
@@ -56,7 +57,7 @@ def _without(file: FilterFile, column: Column, without: Sequence[int], *, in_par
     return Finding(
         id="filter-required",
         severity=Severity.ERROR,
-        message=f"no filter in {len(without)} of {in_all} {unit}s: {listed}",
+        message=f"no filter in {len(without)} of {counted(in_all, unit)}: {listed}",
         row_group=without[0] if file.stripes is None else None,
         stripe=None if file.stripes is None else without[0],
         column=column.path,

@@ -13,6 +13,7 @@ from bloomcli.model.file import Column, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.rules.readers import reader
 from bloomcli.values.literals import decode_bound
+from bloomcli.words import counted
 
 _ENOUGH: Final = 3
 """The fewest row groups whose disjoint ranges show a sorted column; fewer may be disjoint by chance."""
@@ -42,7 +43,7 @@ def _of_column(file: FilterFile, column: Column, spreads: list[Spread], *, dicti
             spreads,
             column,
             "profit-constant",
-            f"each of the {len(ranges)} row groups with a filter holds one value: min/max says as much",
+            f"each of the {counted(len(ranges), 'row group')} with a filter holds one value: min/max says as much",
         )
     elif len(ranges) >= _ENOUGH and _disjoint(ranges):
         yield _finding(

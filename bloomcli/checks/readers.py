@@ -22,6 +22,7 @@ from bloomcli.rules.readers import evidence_text
 from bloomcli.rules.readers import named as known
 from bloomcli.values.column_types import kind_of
 from bloomcli.values.literals import Literal
+from bloomcli.words import counted
 
 if TYPE_CHECKING:
     from bloomcli.policy.table_schema import TableSchema
@@ -251,4 +252,4 @@ def _adding(file: FilterFile, column: Column) -> str:
 
 
 def _groups(count: int) -> str:
-    return "1 row group" if count == 1 else f"{count} row groups"
+    return counted(count, "row group")

@@ -15,6 +15,7 @@ from bloomcli.cli import output
 from bloomcli.cli.options import bundle
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.os_errors import hint, read_file, reason
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.commands.options import Options
@@ -169,7 +170,6 @@ def _how_far(engine: Engine, tasks: Sequence[Task], done: int) -> str:
     reported; Spark reports all files at the end."""
     from bloomcli.commands.options import AddOptions, WriteOptions
     from bloomcli.datasets.engine import LocalEngine
-    from bloomcli.report.human import plural
 
     here = isinstance(engine, LocalEngine)
     far = f"{done:,} of {plural(len(tasks), 'file')} done" if here else "files that are done stay done"
@@ -239,7 +239,7 @@ def meter(
     def on_row(row: FileRow) -> None:
         done[0] += 1
         done[1] += sizes.get(row.path, 0)
-        bars.describe(phase, f"{before}{done[0]:,} of {files:,} files")
+        bars.describe(phase, f"{before}{done[0]:,} of {plural(files, 'file')}")
         bars(phase, done[1], total)
 
     return on_row

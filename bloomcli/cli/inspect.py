@@ -37,7 +37,9 @@ def command(dataset: Dataset, columns: tuple[str, ...], exclude: tuple[str, ...]
 
     For each filter: row group, column, type, offset, size, number of blocks, number of distinct
     values (NDV, estimated from its bits), share of set bits (fill), measured false-positive rate
-    (FPP), and bits per distinct value. Only the footer and the filters are read.
+    (FPP), and bits per distinct value. Only the footer and the filters are read. The size is that of
+    a filter's bits, without its header, as in `bloom add` and for --max-bytes; in JSON and CSV,
+    bitset_bytes is this size, and length includes the header.
 
     An ORC file has a filter for every few thousand rows. The output has one line per column, with
     the requested and the measured rate, and marks filters that readers must not use.

@@ -18,6 +18,7 @@ from bloomcli.errors import FilterExists
 from bloomcli.formats.add_options import recorded_choices, refuse_foreign
 from bloomcli.formats.base import FilterFile, SizeRule
 from bloomcli.model.file import Column, FilterFacts
+from bloomcli.words import counted
 
 ChunkKey = tuple[int, int | None, int]
 """Column ordinal, stripe, row group."""
@@ -78,7 +79,8 @@ def shortfall(
         if size is not None and found.bitset_bytes is not None and found.bitset_bytes >= size:
             return None
         if rule.ndv is not None:
-            return f"it has {found.bitset_bytes} bytes, {rule.ndv} values take {size}"
+            take = "takes" if rule.ndv == 1 else "take"
+            return f"it has {found.bitset_bytes} bytes, {counted(rule.ndv, 'value')} {take} {size}"
         return f"its false-positive rate is {found.fpp:.3g}, {rule.fpp:g} is requested"
 
     by_index = {c.index: c for c in columns}

@@ -34,6 +34,7 @@ from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.base import Listed
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import sweep_for
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -187,7 +188,7 @@ def run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False
 def _described(tasks: Sequence[Task], started: int) -> str:
     """A job's description in Spark's UI."""
     doing = " --dry-run" if tasks[0].dry_run else ""
-    return f"bloom {tasks[0].command}{doing}: {started:,} files"
+    return f"bloom {tasks[0].command}{doing}: {plural(started, 'file')}"
 
 
 def _size(numbered: Numbered) -> int:

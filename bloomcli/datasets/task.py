@@ -257,7 +257,7 @@ def _inspected(report: InspectReport) -> FileRow:
         row_groups=report.row_groups,
         columns=len({f.column for f in report.filters}),
         filters=len(report.filters),
-        filter_bytes=report.filter_bytes,
+        filter_bytes=sum(f.bitset_bytes or 0 for f in report.filters),
         bytes_before=report.file_bytes,
         max_fpp=_worst(report.filters),
         reason=f"{len(broken)} unreadable: {broken[0].problem}" if broken else None,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.base import DeepCheck, Tick
+from bloomcli.words import are, counted
 
 if TYPE_CHECKING:
     from bloomcli.concurrency.threads import Future
@@ -147,7 +148,8 @@ def add_missing(missing: list[str], flags: bytearray, text_of: Callable[[int], s
 
 def lost_values(lost: int, checked: int) -> str:
     """The finding's message."""
-    return f"{lost} of {checked} values are not in their filter: readers lose their rows"
+    its = "its" if lost == 1 else "their"
+    return f"{lost} of {counted(checked, 'value')} {are(lost)} not in {its} filter: readers lose {its} rows"
 
 
 def lost_bound(which: str) -> str:
@@ -157,7 +159,7 @@ def lost_bound(which: str) -> str:
 
 def stray_bits(stray: int) -> str:
     """The finding's message."""
-    bits = "1 bit is" if stray == 1 else f"{stray} bits are"
+    bits = f"{counted(stray, 'bit')} {are(stray)}"
     return f"{bits} set that no value of the column sets: flipped, or of other data"
 
 

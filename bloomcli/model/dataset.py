@@ -67,6 +67,7 @@ class FileRow:
     filters: int | None = None
     """Filters that the file has, or that the command changed or checked."""
     filter_bytes: int | None = None
+    """Bytes of these filters' bitsets, without headers; 0 for filters that were removed."""
     bytes_before: int | None = None
     bytes_after: int | None = None
     max_fpp: float | None = None

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final, TextIO
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
-from bloomcli.report.human import plural, printable
+from bloomcli.report.human import printable
 from bloomcli.report.locations import finding_location
 from bloomcli.report.paths import relative_path
 from bloomcli.report.verdict import baseline, excluded, sentence, unchecked, verdict
 from bloomcli.rules import rule
 from bloomcli.storage.names import is_uri
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding

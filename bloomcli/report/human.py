@@ -6,10 +6,12 @@ import re
 import unicodedata
 from typing import Final
 
+from bloomcli.words import noun
+
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 SMALLEST_PERCENT: Final = 1e-4
-"""Rates of at least this are formatted in percent (0.01 %), lower ones in scientific notation."""
+"""Percentages of lower rates are in scientific notation: ``9.7e-03 %``."""
 
 _MANY: Final = 10
 """From this factor on, growth is formatted as a factor instead of in percent."""
@@ -38,13 +40,13 @@ def size(count: int) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Format a probability in [0, 1]: ``0.98 %``, ``100 %``, ``1.2e-05``; ``-`` if it is unknown."""
+    """Format a probability in [0, 1]: ``0.98 %``, ``100 %``, ``1.2e-03 %``; ``-`` if it is unknown."""
     if value is None:
         return "-"
     if value == 0:
         return "0 %"
     if value < SMALLEST_PERCENT:
-        return f"{value:.1e}"
+        return f"{value * 100:.1e} %"
     percent = value * 100
     if percent >= 99.95:
         # "100 %" means that the filter rules out nothing, so a rate just below 1 isn't rounded to it.
@@ -75,16 +77,11 @@ def count(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
-def plural(number: int, noun: str) -> str:
-    """Format a count with its noun: ``1 filter``, ``2 filters``, ``1,000 row groups``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def speed(files: int, taken: float) -> str:
     """Format files per second: ``1,200 files/s``, ``2.5 files/s``, ``1 file/s``, ``0.5 files/s``."""
     value = files / taken if taken else 0.0
     figure = f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
-    return f"{figure} {'file' if figure == '1' else 'files'}/s"
+    return f"{figure} {noun(1 if figure == '1' else 0, 'file')}/s"
 
 
 def seconds(value: float) -> str:

@@ -19,10 +19,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.gate import GateReport
-from bloomcli.report.human import plural, printable
+from bloomcli.report.human import printable
 from bloomcli.report.locations import finding_location
 from bloomcli.report.verdict import NOT_DEEP, excluded, run_facts, sentence, unchecked, verdict
 from bloomcli.rules import Group, rule
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding

@@ -14,7 +14,6 @@ Without a width, as in pipes and files, every block is whole. `render` writes th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,6 +21,7 @@ from typing import Final, NamedTuple
 
 from bloomcli.model.file import Presence
 from bloomcli.report.human import is_plain, printable, width
+from bloomcli.report.wrapping import filled, wrapped
 
 
 class Style(StrEnum):
@@ -57,11 +57,17 @@ class Cell:
 
 
 class Line(NamedTuple):
-    """One line of text. It wraps on a terminal only, unless it is `whole`: a command line, a path."""
+    """One line of text. It wraps on a terminal only, unless it is `whole`: code, a path."""
 
     cell: Cell
     indent: int = 0
     whole: bool = False
+
+
+class Paragraph(NamedTuple):
+    """Lines of one paragraph, which are filled again on a terminal. An item of a list starts with a mark."""
+
+    lines: tuple[Cell, ...]
 
 
 class Pairs(NamedTuple):
@@ -108,7 +114,7 @@ class Gap:
     """An empty line."""
 
 
-Block = Line | Pairs | Grid | Gap
+Block = Line | Paragraph | Pairs | Grid | Gap
 
 
 def line(text: str, style: Style = Style.PLAIN, *, indent: int = 0, whole: bool = False) -> Line:
@@ -121,19 +127,14 @@ Piece = tuple[str, Style]
 
 _SPACE: Final = "  "
 _INDENT: Final = "  "
+_HANGING: Final = 2
+"""Blanks before the further lines of a text that wraps."""
+_UNKNOWN: Final = ("", "-")
+"""Cells without a value."""
 _LEAST_PROSE: Final = 24
 """Cells that prose needs within its column; narrower prose goes below its row."""
 _LEAST_WIDTH: Final = 20
 """Narrower terminals get lines of this width, which they break themselves."""
-_BREAK: Final = re.compile(
-    r"""(?<!^)(?<!\ )                                   # not within leading or double blanks
-    (?!(?<=\d)\ (?:B|[KMGTPE]iB|ms|s|min|%)(?!\w))    # 1.5 KiB, 12 %
-    (?!(?<=[A-Z0-9_])\ \([A-Z])                        # INT64 (DATE)
-    (?!(?<=->)\ \d)                                    # 1.0 KiB -> 2.0 KiB
-    \ (?!\ )""",
-    re.VERBOSE,
-)
-"""A blank where a line can be broken."""
 
 
 def laid_out(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piece]]:
@@ -147,6 +148,8 @@ def laid_out(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piec
     for block in blocks:
         if isinstance(block, Line):
             yield from _line(block, columns)
+        elif isinstance(block, Paragraph):
+            yield from _paragraph(block, columns)
         elif isinstance(block, Pairs):
             yield from _pairs(block, columns)
         elif isinstance(block, Grid):
@@ -155,43 +158,22 @@ def laid_out(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piec
             yield []
 
 
-def wrapped(text: str, columns: int) -> list[str]:
-    """Break text into lines of at most `columns` cells, at blanks only; longer words stay whole."""
-    if width(text) <= columns:
-        return [text]
-    words, start = [], 0
-    for found in _BREAK.finditer(text):
-        words.append(text[start : found.start()])
-        start = found.end()
-    words.append(text[start:])
-    words = list(_whole_commands(words))
-    lines = [words[0]]
-    for word in words[1:]:
-        if width(lines[-1]) + 1 + width(word) <= columns:
-            lines[-1] += " " + word
-        else:
-            lines.append(word)
-    return lines
-
-
-def _whole_commands(words: Iterable[str]) -> Iterator[str]:
-    """Join the words of a command between backticks: a line break within it would be part of what a user copies."""
-    waiting: list[str] = []
-    for word in words:
-        waiting.append(word)
-        if sum(w.count("`") for w in waiting) % 2 == 0:
-            yield " ".join(waiting)
-            waiting = []
-    yield from waiting  # a backtick without its pair is no command
-
-
 def _line(block: Line, columns: int | None) -> Iterator[list[Piece]]:
-    indent = " " * block.indent
     text, style = block.cell.text, block.cell.style
-    lines = [text] if columns is None or block.whole else wrapped(text, columns - block.indent)
+    whole = columns is None or block.whole
+    lines = [text] if whole else wrapped(text, (columns or 0) - block.indent, _HANGING)
     for number, part in enumerate(lines):
-        hanging = _INDENT if number else ""
-        yield [(indent + hanging + part, style)]
+        yield [(" " * (block.indent + _HANGING * (number > 0)) + part, style)]
+
+
+def _paragraph(block: Paragraph, columns: int | None) -> Iterator[list[Piece]]:
+    texts = [cell.text for cell in block.lines]
+    hanging = 0
+    if columns is not None:
+        hanging = _HANGING if texts[0].startswith(("- ", "* ")) else 0
+        texts = wrapped(" ".join(text.strip() for text in texts), columns, hanging)
+    for number, text in enumerate(texts):
+        yield [(" " * (hanging * (number > 0)) + text, block.lines[0].style)]
 
 
 def _pairs(block: Pairs, columns: int | None) -> Iterator[list[Piece]]:
@@ -260,28 +242,42 @@ def _fitted(grid: Grid, columns: int) -> Iterator[list[Piece]]:
     grid, above = _without_repetition(grid)
     if _total(_widths(grid)) > columns:
         grid, directory = _without_directory(grid)
-        above += [f"in {directory}:"] if directory else []
-    for text in above:
-        yield from _line(Line(Cell(text, Style.DIM)), columns)
+        above += [[f"in {directory}:"]] if directory else []
+    for parts in above:
+        yield from _dim(parts, columns)
     smaller, left_out = _narrowed(grid, columns)
     if smaller is None:
         yield from _stacked(grid, columns)
         return
     yield from _grid(smaller, _prose_width(smaller, columns))
     if left_out:
-        text = f"not shown: {', '.join(left_out)} (a wider terminal or {grid.complete} shows all columns)"
-        yield from _line(Line(Cell(text, Style.DIM)), columns)
+        (parts,) = _listed("not shown:", left_out)
+        yield from _dim([*parts, *f"(a wider terminal or {grid.complete} shows all columns)".split()], columns)
 
 
-def _without_repetition(grid: Grid) -> tuple[Grid, list[str]]:
-    """The grid without the columns that are the same in every row, and the line that says so."""
+def _dim(parts: Sequence[str], columns: int) -> Iterator[list[Piece]]:
+    for number, text in enumerate(filled(parts, columns, _HANGING)):
+        yield [(" " * (_HANGING * (number > 0)) + text, Style.DIM)]
+
+
+def _without_repetition(grid: Grid) -> tuple[Grid, list[list[str]]]:
+    """The grid without the columns that are the same in every row, and the parts of the lines that say so."""
     if len(grid.rows) < 2:
         return grid, []
     same = {i for i in range(len(grid.heads)) if len({row[i].text for row in grid.rows}) == 1}
     if len(same) == len(grid.heads):
         same -= {0}
-    said = [f"{grid.heads[i].title} {grid.rows[0][i].text}" for i in sorted(same) if grid.rows[0][i].text]
-    return _only(grid, set(range(len(grid.heads))) - same), [f"in every row: {', '.join(said)}"] if said else []
+    kept = _only(grid, set(range(len(grid.heads))) - same)
+    texts = {grid.heads[i].title: grid.rows[0][i].text for i in sorted(same)}
+    same_text = [f"{title} {text}" for title, text in texts.items() if text not in _UNKNOWN]
+    nothing = [title for title, text in texts.items() if text in _UNKNOWN]
+    return kept, [*_listed("in every row:", same_text), *_listed("in no row:", nothing)]
+
+
+def _listed(before: str, items: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the parts of a sentence that lists items, if there are any. Only between parts a line is broken."""
+    if items:
+        yield [before, *(f"{item}," for item in items[:-1]), items[-1]]
 
 
 def _only(grid: Grid, kept: set[int]) -> Grid:

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
-from bloomcli.report.human import plural, printable
+from bloomcli.report.human import printable
 from bloomcli.report.locations import finding_location
 from bloomcli.report.paths import uri_reference
 from bloomcli.report.verdict import NOT_DEEP, excluded, run_facts, sentence, unchecked, verdict
 from bloomcli.rules import RULES, Rule, When, page
 from bloomcli.version import __version__
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import Presence
-from bloomcli.report.human import alone, count, growth, plural, rate, seconds, size
+from bloomcli.report.human import alone, count, growth, rate, seconds, size
 from bloomcli.report.layout import PRESENCE_STYLE, Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
 from bloomcli.report.text_filters import hex_dump, inspect
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.change import ChangeReport, FilterChange
@@ -106,7 +107,8 @@ def _summary(column: str, totals: ValueTotals) -> str:
     groups = plural(totals.row_groups, "row group")
     absent = plural(totals.absent_row_groups, "row group")
     if totals.answer is Presence.ABSENT:
-        text = f"{name}: absent everywhere; a reader may skip all {groups}, {size(totals.absent_bytes)}"
+        skipped = groups if totals.row_groups == 1 else f"all {groups}"
+        text = f"{name}: absent everywhere; a reader may skip {skipped}, {size(totals.absent_bytes)}"
     elif totals.absent_row_groups:
         text = (
             f"{name}: absent in {totals.absent_row_groups:,} of {groups};"
@@ -114,11 +116,12 @@ def _summary(column: str, totals: ValueTotals) -> str:
         )
     else:
         answer = {
-            Presence.MAYBE: "maybe present in every one of",
-            Presence.NO_FILTER: "no filter to ask in",
+            Presence.MAYBE: "maybe in",
+            Presence.NO_FILTER: "no filter in",
             Presence.UNKNOWN: "the filters can't tell in",
         }.get(totals.answer, "not ruled out in")
-        text = f"{name}: {answer} {groups}; a reader can't skip any"
+        where = groups if totals.row_groups == 1 else f"all {groups}"
+        text = f"{name}: {answer} {where}; a reader can't skip {'it' if totals.row_groups == 1 else 'any'}"
     text += f" ({alone(totals.absent_row_groups, totals.skipped_row_groups, totals.stats_skipped_row_groups)})"
     if totals.gain_row_groups:
         text += f"; gain {plural(totals.gain_row_groups, 'row group')}, {size(totals.gain_bytes)}"
@@ -221,7 +224,7 @@ def _tally(changes: Iterable[FilterChange], *, dry_run: bool) -> str:
 def _outcome(report: ChangeReport) -> str:
     tally = _tally(report.changes, dry_run=report.dry_run) or "no filters to change"
     before, after = report.bytes_before, report.bytes_after
-    sizes = f"{size(before)} -> {'at most ' if report.dry_run and after > before else ''}{size(after)}"
+    sizes = f"{size(before)} -> {'at most ' if report.dry_run and after != before else ''}{size(after)}"
     if before and after != before:
         sizes += f" ({growth(before, after)})"
     if report.dry_run:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Presence
 from bloomcli.model.probe import ValueTotals
-from bloomcli.report.human import alone, plural, size
+from bloomcli.report.human import alone, size
 from bloomcli.report.layout import PRESENCE_STYLE, Block, line
+from bloomcli.words import plural
 
 
 def answers(rows: Sequence[FileRow], *, listed: bool) -> Iterator[Block]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.report.human import count, growth, plural, rate, seconds, size, speed
+from bloomcli.report.human import count, growth, rate, seconds, size, speed
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
 from bloomcli.report.text_answers import answers
+from bloomcli.words import plural
 
 ROWS_SHOWN: Final = 50
 """Reports on at most this many files list every file."""
@@ -57,38 +58,31 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
 def _grid(report: DatasetReport) -> Grid:
     changed = any(r.bytes_after is not None for r in report.rows)
     bound = ", at most" if report.dry_run else ""
-    grid = Grid(
-        (
-            Head("file", path=True),
-            Head("status"),
-            Head("format", rank=7),
-            Head("row groups", figures=True, rank=5),
-            Head("columns", figures=True, rank=6),
-            Head("filters", figures=True, rank=1),
-            Head("filter size" + (bound if report.command == "add" else ""), figures=True, rank=2),
-            Head("worst FPP", figures=True, rank=3),
-            *(
-                [Head("before", figures=True, rank=4), Head("after" + bound, figures=True)]
-                if changed
-                else [Head("size", figures=True, rank=4)]
-            ),
-            Head("note", prose=True),
-        )
-    )
+    # figures that the command never sets have no column
+    filters, sized = report.command != "probe", report.command not in {"probe", "remove"}
+    rates = any(r.max_fpp is not None for r in report.rows)
+    heads = [
+        Head("file", path=True),
+        Head("status"),
+        Head("format", rank=7),
+        Head("row groups", figures=True, rank=5),
+        Head("columns", figures=True, rank=6),
+    ]
+    heads += [Head("filters", figures=True, rank=1)] * filters
+    heads += [Head("filter size" + (bound if report.command == "add" else ""), figures=True, rank=2)] * sized
+    heads += [Head("worst FPP", figures=True, rank=3)] * rates
+    heads += [Head("before" if changed else "size" if filters else "row-group size", figures=True, rank=4)]
+    heads += [Head("after" + bound, figures=True)] * changed
+    grid = Grid((*heads, Head("note", prose=True)))
     for row in report.rows:
-        sizes = [_size(row.bytes_before)] + ([_size(row.bytes_after)] if changed else [])
-        grid.add(
-            row.path,
-            Cell(_status(report, row.status), _STYLE[row.status]),
-            row.format or "-",
-            count(row.row_groups),
-            count(row.columns),
-            count(row.filters),
-            _size(row.filter_bytes),
-            rate(row.max_fpp),
-            *sizes,
-            _note(row),
-        )
+        cells: list[Cell | str] = [row.path, Cell(_status(report, row.status), _STYLE[row.status])]
+        cells += [row.format or "-", count(row.row_groups), count(row.columns)]
+        cells += [count(row.filters)] * filters
+        cells += [_size(row.filter_bytes)] * sized
+        cells += [rate(row.max_fpp)] * rates
+        cells += [_size(row.bytes_before)]
+        cells += [_size(row.bytes_after)] * changed
+        grid.add(*cells, _note(row))
     return grid
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bloomcli.model.file import SIGNATURE, FilterFacts
-from bloomcli.report.human import count, plural, rate, share, size
+from bloomcli.report.human import count, rate, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterDump, InspectReport
@@ -80,9 +81,10 @@ def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str,
     if len(report.details) > _DETAILS_SHOWN:
         yield "…", Cell(f"{count(len(report.details) - _DETAILS_SHOWN)} more lines in the JSON report")
     if report.filters:
-        text = f"{count(len(report.filters))}, {size(report.filter_bytes)}"
+        bits = sum(f.bitset_bytes or 0 for f in report.filters)  # without headers, as every size of a filter
+        text = f"{count(len(report.filters))}, {size(bits)}"
         # ORC compresses filters, so the uncompressed size of many empty filters may exceed the file's
-        ratio = f"({share(report.filter_bytes, report.file_bytes)} of the file)"
+        ratio = f"({share(bits, report.file_bytes)} of the file)"
         text += f" {ratio}" if report.stripes is None else " of bits"
         if report.unreadable:
             text += f", {count(report.unreadable)} unreadable"
@@ -175,7 +177,7 @@ def _filter_grid(filters: Iterable[FilterFacts], *, with_header: bool) -> Grid:
             column,
             type_text(facts.physical, facts.logical),
             str(facts.offset),
-            "-" if facts.length is None else size(facts.length),
+            "-" if facts.bitset_bytes is None else size(facts.bitset_bytes),
             *([] if stripes else [count(facts.blocks)]),
             *([header] if with_header else []),
             "-" if facts.ndv_estimate is None else "~" + count(facts.ndv_estimate),

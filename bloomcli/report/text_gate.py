@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
-from bloomcli.report.human import plural, seconds, speed
+from bloomcli.report.human import seconds, speed
 from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
 from bloomcli.report.locations import finding_location
 from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file, sampling, unique, verdict
 from bloomcli.rules import rule
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli.model.file import Severity
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Style
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Paragraph, Style
 from bloomcli.rules import RULES, page
 
 _STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severity.NOTE: Style.DIM}
@@ -22,10 +22,20 @@ def rule_list() -> Iterator[Block]:
 
 def rule_page(name: str) -> Iterator[Block]:
     """Yield a rule's page. Raises UsageError for an unknown rule."""
+    paragraph: list[Cell] = []
+    code = False
     for text in page(name).splitlines():
+        code ^= text.startswith("```")
+        heading = text.startswith("#") and not code
+        whole = code or heading or text.startswith(("```", "|"))
+        if paragraph and (not text or whole or text.startswith("- ")):
+            yield Paragraph(tuple(paragraph))
+            paragraph = []
         if not text:
             yield Gap()
-        elif text.startswith("#"):
-            yield Line(Cell(text, Style.TITLE))
+        elif whole:
+            yield Line(Cell(text, Style.TITLE if heading else Style.PLAIN), whole=True)
         else:
-            yield Line(Cell(text), whole=text.startswith(("    ", "|")))
+            paragraph.append(Cell(text))
+    if paragraph:
+        yield Paragraph(tuple(paragraph))

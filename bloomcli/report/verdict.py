@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.gate import GateReport
-from bloomcli.report.human import plural
+from bloomcli.words import are, plural
 
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
@@ -95,7 +95,7 @@ def baseline(report: GateReport) -> str:
         return ""
     text = f"{plural(report.known, 'known finding')} in the baseline {report.baseline}"
     if report.gone:
-        entries = "1 entry of it is" if report.gone == 1 else f"{report.gone:,} entries of it are"
+        entries = f"{plural(report.gone, 'entry')} of it {are(report.gone)}"
         text += f"; {entries} gone, --update-baseline drops {'it' if report.gone == 1 else 'them'}"
     return text
 

@@ -25,6 +25,7 @@ from bloomcli.policy.policy import Policy
 from bloomcli.storage.base import Listed
 from bloomcli.storage.os_errors import is_there
 from bloomcli.storage.registry import open_source
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.validation import baseline as known
@@ -190,9 +191,8 @@ def request(options: GateOptions) -> GateRequest:
 def results(request: GateRequest, chosen: ChosenFiles, done: DatasetReport) -> GateResults:
     """Return a gate's findings. Raises UsageError if no file has a known format, because nothing was checked."""
     if done.rows and all(row.status is Status.SKIPPED for row in done.rows):
-        noun = "file" if len(done.rows) == 1 else "files"
         raise UsageError(
-            f"nothing was checked: none of {len(done.rows):,} {noun} is of a known format",
+            f"nothing was checked: none of {plural(len(done.rows), 'file')} is of a known format",
             hint="bloom reads Parquet, ORC and Mosaic files; check the paths",
         )
     return GateResults(request=request, chosen=chosen, done=done)

@@ -19,6 +19,7 @@ from bloomcli.errors import LiteralError
 from bloomcli.model.file import Column
 from bloomcli.values import calendar
 from bloomcli.values.column_types import kind_of, type_name
+from bloomcli.words import counted
 
 _PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
 _JULIAN_EPOCH: Final = 2440588
@@ -236,7 +237,7 @@ def _hex(text: str, column: Column, length: int | None) -> bytes:
     except ValueError:
         raise _Malformed("0x" + "0f" * min(length or 4, 16)) from None
     if length is not None and len(value) != length:
-        raise _Impossible(f"{type_name(column)} holds {length} bytes, not {len(value)}")
+        raise _Impossible(f"{type_name(column)} holds {counted(length, 'byte')}, not {len(value)}")
     return value
 
 
@@ -259,8 +260,8 @@ def _text(text: str, column: Column) -> bytes:
     except UnicodeEncodeError:  # a lone surrogate, which JSON can express, is no character
         raise _Malformed("text") from None
     if column.type_length is not None and len(value) != column.type_length:
-        given = "1 byte" if len(value) == 1 else f"{len(value)} bytes"
-        raise _Impossible(f"{type_name(column)} of {column.type_length} bytes can't hold {given}")
+        given = counted(len(value), "byte")
+        raise _Impossible(f"{type_name(column)} of {counted(column.type_length, 'byte')} can't hold {given}")
     return value
 
 

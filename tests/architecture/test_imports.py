@@ -24,6 +24,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     "version",
     "limits",
+    "words",
     "model",
     "errors",
     "hints",

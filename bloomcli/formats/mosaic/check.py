@@ -14,6 +14,7 @@ from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
+from bloomcli.words import are, counted
 
 _HINT_REMOVE: Final = "`bloom remove` takes it out"
 _NOT_OURS: Final = ("filter-column", "filter-type")
@@ -60,7 +61,8 @@ def sound(
             location,
             "filter-trailing-bytes",
             Severity.WARNING,
-            f"the index counts {loaded.trailing} bytes to the filter that are not part of it",
+            f"the index counts {counted(loaded.trailing, 'byte')} to the filter that {are(loaded.trailing)} not part"
+            " of it",
         )
     group = filters.footer.row_groups[location.row_group]
     count = group.non_null(location.column)
@@ -70,7 +72,7 @@ def sound(
             location,
             "filter-all-zero",
             Severity.ERROR,
-            f"no bit is set, though the row group has {count} values: a reader loses all of them",
+            f"no bit is set, though the row group has {counted(count, 'value')}: a reader loses all of them",
         )
 
 

@@ -10,6 +10,7 @@ from bloomcli.formats.mosaic.filter_header import LoadedFilter, column_of
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import Bucket, FilterLocation, Footer, RowGroup
 from bloomcli.model.file import FilterFacts
+from bloomcli.words import counted
 
 ALGORITHM = "BLOCK"
 HASH = "XXHASH"
@@ -72,7 +73,7 @@ def details(footer: Footer) -> tuple[tuple[str, str], ...]:
     """Footer, schema in name-sorted order, and each row group's buckets."""
     schema = footer.schema
     version = "2, the draft with filters" if footer.version == spec.DRAFT else str(footer.version)
-    names = "plain" if schema.rules is None else f"byte-pair encoded, {schema.rules} rules"
+    names = "plain" if schema.rules is None else f"byte-pair encoded, {counted(schema.rules, 'rule')}"
     written = ", ".join(schema.columns[index].name for index in schema.order)
     head = (
         ("version", version),
@@ -92,7 +93,7 @@ def details(footer: Footer) -> tuple[tuple[str, str], ...]:
 
 
 def _row_group(footer: Footer, group: RowGroup) -> str:
-    parts = [f"{group.rows} rows", *(_bucket(bucket) for bucket in group.buckets)]
+    parts = [counted(group.rows, "row"), *(_bucket(bucket) for bucket in group.buckets)]
     if group.statistics:
         parts.append("statistics of " + ", ".join(footer.columns[c].name for c in group.statistics))
     return "; ".join(parts)

@@ -28,6 +28,7 @@ from bloomcli.hints import removing
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
+from bloomcli.words import counted
 
 if TYPE_CHECKING:
     from bloomcli.formats.filters_in_flight import Job
@@ -138,7 +139,8 @@ def _lacking(filters: Filters, location: Location, loaded: LoadedStream) -> Iter
                 location,
                 "filter-all-zero",
                 Severity.NOTE if unasked else Severity.ERROR,
-                f"no bit is set, though the row group has {count} values: {_UNASKED if unasked else _ALL_LOST}",
+                f"no bit is set, though the row group has {counted(count, 'value')}:"
+                f" {_UNASKED if unasked else _ALL_LOST}",
                 row_group=group,
                 hint=_hint(filters, orc.id),
             )

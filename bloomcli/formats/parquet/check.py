@@ -32,6 +32,7 @@ from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
+from bloomcli.words import counted
 
 _NO_FILTER: Final = -1
 """The lowest bloom_filter_offset that writers have written for chunks without a filter."""
@@ -138,7 +139,7 @@ def _empty(chunk: ColumnChunk, loaded: LoadedFilter) -> Finding:
         loaded,
         "filter-boolean" if boolean else "filter-all-zero",
         Severity.ERROR,
-        f"no bit is set, though the chunk has {non_null_values(chunk)} values: a reader loses all of them",
+        f"no bit is set, though the chunk has {counted(non_null_values(chunk), 'value')}: a reader loses all of them",
         hint=f"{removing(chunk.column.path)} takes it out" if boolean else HINT_REPLACE,
     )
 

@@ -18,6 +18,7 @@ from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.page_windows import AnyBody, Feed
 from bloomcli.formats.parquet.pages import Page
 from bloomcli.model.file import Column
+from bloomcli.words import are, counted
 
 _WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _HOLDS: Final = {
@@ -134,7 +135,7 @@ def _plain(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
     while left:
         if feed.left < width:
             if feed.final:
-                raise kernels.PageError(f"the last {left} values are missing")
+                raise kernels.PageError(f"the last {counted(left, 'value')} {are(left)} missing")
             feed.more(width - feed.left)
             continue
         count = min(left, feed.left // width, _batch(page))
