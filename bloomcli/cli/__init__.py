@@ -114,7 +114,7 @@ def run(args: Sequence[str] | None = None) -> int:
         return _fail(error)
     except click.ClickException as error:
         with contextlib.suppress(OSError):
-            error.show()
+            error.show(sys.stderr)  # Click would write UTF-8 to it, whatever the locale
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         if isinstance(error.__cause__, EOFError):  # Click takes it for the end of what a user types
@@ -157,7 +157,8 @@ def _drop_output() -> None:
 def _say(text: str) -> None:
     """Write to standard error. If that fails, the exit code is the only report."""
     with contextlib.suppress(OSError):
-        click.echo(text, err=True)
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
 
 def _fail(error: BloomError) -> int:

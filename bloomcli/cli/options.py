@@ -82,9 +82,22 @@ class Rate(click.ParamType):  # type: ignore[type-arg]  # generic in new version
         return rate
 
 
+def as_text(argument: str) -> str:
+    """The name of a column, as the command line has it: UTF-8, whatever the locale; other bytes stay as they are."""
+    try:
+        return os.fsencode(argument).decode("utf-8")
+    except UnicodeError:
+        return argument
+
+
+def _one_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    del ctx, param
+    return None if value is None else as_text(value)
+
+
 def split_names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     r"""Names from options that repeat and take commas; ``\,`` is a comma within a name."""
-    parts = (part.replace("\\,", ",").strip() for value in values for part in re.split(r"(?<!\\),", value))
+    parts = (part.replace("\\,", ",").strip() for value in values for part in re.split(r"(?<!\\),", as_text(value)))
     names = tuple(part for part in parts if part)
     if values and not names:  # an empty shell variable must not mean the default
         raise click.BadParameter("it names nothing: give a name, or leave the option out", ctx, param)
@@ -158,7 +171,15 @@ def exclude_option(text: str) -> Callable[[F], F]:
 
 def column_option(text: str) -> Callable[[F], F]:
     """``--column`` (``-c``): one leaf column."""
-    return click.option("-c", "--column", "column", metavar="NAME", shell_complete=complete_columns, help=text)
+    return click.option(
+        "-c",
+        "--column",
+        "column",
+        metavar="NAME",
+        callback=_one_name,
+        shell_complete=complete_columns,
+        help=text,
+    )
 
 
 def format_option(*choices: str) -> Callable[[F], F]:

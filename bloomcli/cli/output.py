@@ -35,7 +35,8 @@ def take_any_text() -> None:
             errors=sys.stdout.errors,
             line_buffering=sys.stdout.isatty(),
         )
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+    # "surrogateescape" is what Python chooses in the C locale
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in {"strict", "surrogateescape"}:
         codecs.register_error(_ERRORS, _encode_anything)
         sys.stdout.reconfigure(errors=_ERRORS)
 
@@ -48,6 +49,15 @@ def _encode_anything(error: UnicodeError) -> tuple[str | bytes, int]:
     one = UnicodeEncodeError(error.encoding, error.object, at, at + 1, error.reason)
     stands_for_a_byte = "\udc80" <= error.object[at] <= "\udcff"
     return codecs.lookup_error("surrogateescape" if stands_for_a_byte else "backslashreplace")(one)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print one line. Click's `echo` writes UTF-8 in the C locale, which such a terminal can't show."""
+    from bloomcli.report.human import printable
+
+    stream = sys.stderr if err else sys.stdout
+    stream.write(printable(text) + "\n")
+    stream.flush()
 
 
 def write(command: str, report: object, form: str, text: Callable[[Any], Iterable[Block]]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from bloomcli.cli import output
 from bloomcli.cli.dataset import Dataset, engine_of, named_paths, run_tasks
 from bloomcli.cli.options import was_given
 from bloomcli.commands.options import GateOptions, SurveyOptions
@@ -18,7 +19,6 @@ from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.policy.policy_file import NAME, PYPROJECT, find
 from bloomcli.policy.starter import starter
-from bloomcli.report.human import printable
 from bloomcli.storage.os_errors import is_there, refused
 from bloomcli.storage.registry import write_file
 from bloomcli.validation import gate
@@ -66,10 +66,10 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
     fails = Counter(finding.id for row in report.rows for finding in row.findings)
     if fails:
         listed = ", ".join(f"{rule} ({count:,})" for rule, count in fails.items())
-        click.echo(f"these files fail with any limits: {listed}; {target} lists where", err=True)
+        output.say(f"these files fail with any limits: {listed}; {target} lists where", err=True)
     if above is not None:
-        click.echo(f"{target} replaces {os.path.relpath(above)} as the policy of its directory", err=True)
-    click.echo(f"wrote {target}; now: {_next(dataset, target)}")
+        output.say(f"{target} replaces {os.path.relpath(above)} as the policy of its directory", err=True)
+    output.say(f"wrote {target}; now: {_next(dataset, target)}")
     return 0
 
 
@@ -106,7 +106,7 @@ def _tell_failed(rows: tuple[FileRow, ...]) -> None:
     """Report the files that were left out. Raises UsageError or UnreadableError if no file is left."""
     failed = [row for row in rows if row.status is Status.FAILED]
     for row in failed:
-        click.echo(printable(f"left out: {row.error}" + (f"; {row.hint}" if row.hint else "")), err=True)
+        output.say(f"left out: {row.error}" + (f"; {row.hint}" if row.hint else ""), err=True)
     if any(row.status not in (Status.FAILED, Status.SKIPPED) for row in rows):
         return
     nothing = "no policy can be written without files"

@@ -5,12 +5,13 @@ Plain text is never wrapped or truncated, regardless of COLUMNS, so that scripts
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
 from bloomcli.report import human
-from bloomcli.report.layout import Block, Piece, Style, laid_out
+from bloomcli.report.layout import Block, Cell, Grid, Line, Pairs, Paragraph, Piece, Style, laid_out
 
 _CODES: Final = {Style.TITLE: "1", Style.DIM: "2", Style.GOOD: "32", Style.WARN: "33", Style.BAD: "31"}
 """Parameters of the escape sequence SGR. Source: ECMA-48, 8.3.117."""
@@ -21,11 +22,32 @@ _USUAL_WIDTH: Final = 80
 
 def write(blocks: Iterable[Block], stream: TextIO) -> None:
     """Write the blocks: fitted and in colours on a terminal, as plain text otherwise."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    if codecs.lookup(encoding).name != "utf-8":
+        blocks = (_encodable(block, encoding) for block in blocks)
     if not stream.isatty():
         stream.writelines(text + "\n" for text in plain(blocks))
         return
     text = _coloured if _has_colours() else _text
     stream.writelines(text(pieces) + "\n" for pieces in laid_out(blocks, _columns(stream)))
+
+
+def _encodable(block: Block, encoding: str) -> Block:
+    r"""Escape, as ``\u540d``, the characters that an encoding doesn't have: before anything is aligned."""
+
+    def shown(cell: Cell) -> Cell:
+        return Cell(cell.text.encode(encoding, "backslashreplace").decode(encoding), cell.style)
+
+    match block:
+        case Line(cell=cell):
+            return block._replace(cell=shown(cell))
+        case Paragraph(lines):
+            return Paragraph(tuple(map(shown, lines)))
+        case Pairs(items):
+            return Pairs(tuple((name, shown(cell)) for name, cell in items))
+        case Grid():
+            return Grid(block.heads, [tuple(map(shown, row)) for row in block.rows], complete=block.complete)
+    return block
 
 
 def plain(blocks: Iterable[Block]) -> Iterator[str]:
