@@ -1,14 +1,32 @@
-"""Command lines that hints name: as a shell takes them, without the file's name.
+"""Command lines that hints name, as a shell takes them.
+
+A hint is made where the fault is found, with `FILE` for the file and, where the column isn't known, `NAME` for the
+column. `completed` writes the real ones in their places.
 
 What `bloom add` needs besides for files of one format, `bloomcli.formats.format.Format.adding` knows.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from typing import Final
+
+FILE: Final = "FILE"
+NAME: Final = "NAME"
+
+_COMMAND: Final = re.compile(f"`bloom (add|fold|remove) {FILE} ")
+_COLUMN: Final = f" --columns {NAME} --in-place`"
+
 
 def adding(column: str, *options: str) -> str:
     """`bloom add` for a column."""
     return _quoted("add", column, *options)
+
+
+def replacing(*options: str) -> str:
+    """`bloom add` that builds a column's filters again; the column isn't known yet."""
+    return f"{_quoted('add', NAME, '--replace', *options)} writes a sound filter in its place"
 
 
 def folding(column: str, fpp: float) -> str:
@@ -26,8 +44,34 @@ def listed(column: str) -> str:
     return column.replace(",", "\\,")
 
 
+def completed(
+    hint: str | None, path: str | None, column: str | None = None, readers: Sequence[str] = ()
+) -> str | None:
+    """A hint whose command lines run as they are.
+
+    Args:
+        hint: a hint; None stays None.
+        path: the file's path; None if it isn't known.
+        column: the column of the finding; None if it isn't known.
+        readers: the engines that read the file, where a policy or an option names them: `bloom add` needs them too.
+    """
+    import shlex
+
+    if hint is None or path is None:
+        return hint
+    name = f"./{path}" if path.startswith("-") else path
+
+    def command(found: re.Match[str]) -> str:
+        engines = f"--readers {shlex.quote(','.join(readers))} " if readers and found[1] == "add" else ""
+        return f"`bloom {found[1]} {shlex.quote(name)} {engines}"
+
+    if column is not None:
+        hint = hint.replace(_COLUMN, f" --columns {shlex.quote(listed(column))} --in-place`")
+    return _COMMAND.sub(command, hint)
+
+
 def _quoted(command: str, column: str, *options: str) -> str:
     """As a shell takes it."""
     import shlex
 
-    return f"`{shlex.join(['bloom', command, *options, '--columns', listed(column)])}`"
+    return f"`{shlex.join(['bloom', command, FILE, *options, '--columns', listed(column), '--in-place'])}`"

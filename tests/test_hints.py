@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,17 +15,19 @@ import pytest
 from support import datasets, footers
 
 import bloomcli
-from bloomcli.cli import run
 from bloomcli.formats.records import format_named
-from bloomcli.hints import folding
+from bloomcli.hints import completed, folding, removing, replacing
 from bloomcli.model.validate import Finding
 
+ROOT = Path(__file__).parents[1]
 
-def follow(path: Path, finding: Finding) -> int:
-    """Do what the hint says."""
-    named = re.search("`bloom (.+?)`", finding.hint or "")
+
+def follow(finding: Finding) -> int:
+    """Run the hint's command line as a shell does."""
+    named = re.search("`(bloom .+?)`", finding.hint or "")
     assert named is not None, finding.hint
-    return run([*shlex.split(named[1]), str(path), "--in-place"])
+    line = named[1].replace("bloom", f"{shlex.quote(sys.executable)} -m bloomcli", 1)
+    return subprocess.run(["sh", "-c", line], env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=60).returncode
 
 
 @pytest.mark.parametrize("name", ["id", "a,b", "user's", "a b", "x[0]", "*", "$HOME", "ünï"])
@@ -31,7 +36,7 @@ def test_the_hint_of_a_wanted_filter_adds_it(name: str, tmp_path: Path) -> None:
     pq.write_table(pa.table({name: [1, 2, 3], "other": [1, 2, 3]}), path)
     (finding,) = bloomcli.validate(path, require=["*"], columns=["other"]).findings[:1]
     for wanted in bloomcli.validate(path, require=["*"]).findings:
-        assert follow(path, wanted) == 0
+        assert follow(wanted) == 0
     assert finding.id == "filter-required"
     assert bloomcli.validate(path, require=["*"]).findings == ()
 
@@ -41,14 +46,14 @@ def test_the_hint_where_other_row_groups_have_one_replaces_them(tmp_path: Path) 
     path = tmp_path / "f.parquet"
     pq.write_table(pa.table({"k": pa.array([None] * 3 + [*range(6)], pa.int64())}), path, row_group_size=3)
     (none,) = bloomcli.validate(path, require=["k"]).findings
-    assert none.hint == "`bloom add --columns k`"
-    assert follow(path, none) == 0
+    assert none.hint == f"`bloom add {path} --columns k --in-place`"
+    assert follow(none) == 0
     fact = bloomcli.inspect(path).filters[-1]
     data = footers.edited(path.read_bytes(), footers.set_filter(fact.row_group, 0, None, None))
     path.write_bytes(data)
     (part,) = bloomcli.validate(path, require=["k"]).findings
-    assert part.hint == "`bloom add --replace --columns k`"
-    assert follow(path, part) == 0
+    assert part.hint == f"`bloom add {path} --replace --columns k --in-place`"
+    assert follow(part) == 0
     assert bloomcli.validate(path, require=["k"], deep=True).findings == ()
 
 
@@ -58,16 +63,27 @@ def test_the_hint_of_a_rate_above_the_limit_and_of_a_filter_too_large(tmp_path: 
         bloomcli.add(path, ["id"], in_place=True, fpp=0.2)
         for finding in bloomcli.validate(path, max_fpp=0.01).findings:
             assert finding.id == "filter-fpp"
-        assert follow(path, finding) == 0
+        assert follow(finding) == 0
         assert bloomcli.validate(path, max_fpp=0.01).findings == ()
         bloomcli.add(path, ["id"], in_place=True, fpp=0.000001, replace=True)
         oversized = bloomcli.validate(path, max_oversize=1.5, max_fpp=0.1).findings[0]
         assert oversized.id == "filter-oversized"
-        assert follow(path, oversized) == 0
+        assert follow(oversized) == 0
         assert bloomcli.validate(path, max_oversize=1.5, max_fpp=0.1).findings == ()
 
 
 def test_mosaic_files_take_filters_as_a_draft_only() -> None:
-    assert format_named("mosaic").adding("id", "--replace") == "`bloom add --replace --mosaic-draft --columns id`"
-    assert format_named("parquet").adding("a,b") == "`bloom add --columns 'a\\,b'`"
-    assert folding("id", 0.01) == "`bloom fold --fpp 0.01 --columns id`"
+    draft = "`bloom add FILE --replace --mosaic-draft --columns id --in-place`"
+    assert format_named("mosaic").adding("id", "--replace") == draft
+    assert format_named("parquet").adding("a,b") == "`bloom add FILE --columns 'a\\,b' --in-place`"
+    assert folding("id", 0.01) == "`bloom fold FILE --fpp 0.01 --columns id --in-place`"
+
+
+def test_a_hint_names_the_file_the_column_and_the_readers_as_a_shell_takes_them() -> None:
+    assert completed(replacing(), "-a b.parquet", "x,y", ["spark", "trino"]) == (
+        "`bloom add './-a b.parquet' --readers spark,trino --replace --columns 'x\\,y' --in-place`"
+        " writes a sound filter in its place"
+    )
+    assert completed(removing("NAME"), "f.orc") == "`bloom remove f.orc --columns NAME --in-place`"
+    assert completed("no command", "f.orc") == "no command"
+    assert completed(replacing(), None) == replacing()

@@ -24,10 +24,10 @@ _USUAL_FPP: Final = 0.01
 """The rate by which sizes are judged if the policy sets none: the default of `bloom add` and of parquet-java."""
 
 
-def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
+def required(file: FilterFile, names: Sequence[str], rules: FilePolicy | None = None) -> Iterator[Finding]:
     """Findings about required columns: no filter in a row group that has values, or no such column in the file.
 
-    A glob that matches no column is no finding.
+    A glob that matches no column is no finding. `rules` have the rates that hints name.
     """
     paths = {column.path for column in file.columns}
     filtered: set[int] | None = None
@@ -36,7 +36,8 @@ def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
             without = file.without_filter(column)
             if without:
                 filtered = file.filtered_columns() if filtered is None else filtered
-                yield _without(file, column, without, in_part=column.index in filtered)
+                limit = None if rules is None else rules.limits(column.path).max_fpp
+                yield _without(file, column, without, in_part=column.index in filtered, limit=limit)
     for name in names:
         if name not in paths and not set("*?[") & set(name):
             near = near_names(name, paths)
@@ -49,8 +50,10 @@ def required(file: FilterFile, names: Sequence[str]) -> Iterator[Finding]:
             )
 
 
-def _without(file: FilterFile, column: Column, without: Sequence[int], *, in_part: bool) -> Finding:
-    """`in_part`: other row groups have a filter, so that `add` needs --replace."""
+def _without(
+    file: FilterFile, column: Column, without: Sequence[int], *, in_part: bool, limit: float | None
+) -> Finding:
+    """`in_part`: other row groups have a filter, so that `add` needs --replace. `limit`: the highest rate."""
     in_all = file.row_group_count if file.stripes is None else file.stripes
     unit = format_named(file.format).unit
     listed = ", ".join(map(str, without[:_SHOWN])) + (", ..." if len(without) > _SHOWN else "")
@@ -61,9 +64,18 @@ def _without(file: FilterFile, column: Column, without: Sequence[int], *, in_par
         row_group=without[0] if file.stripes is None else None,
         stripe=None if file.stripes is None else without[0],
         column=column.path,
-        hint=format_named(file.format).adding(column.path, *(["--replace"] if in_part else [])),
+        hint=_adding_where_missing(file, column, ["--replace"] if in_part else [], limit),
         places=group_ranges.of_numbers(without),
     )
+
+
+def _adding_where_missing(file: FilterFile, column: Column, options: Sequence[str], limit: float | None) -> str:
+    """The command that adds filters to a column, or why it can't have any."""
+    reason = column.unfilterable or file.why_not(column)
+    if reason is not None:
+        return f"the column can't have a filter ({reason}): don't require it, or switch the rule off for it"
+    lower = None if limit is None or limit >= _USUAL_FPP / format_named(file.format).rate_margin else limit
+    return format_named(file.format).adding(column.path, *options, limit=lower)
 
 
 def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: FilePolicy) -> Iterator[Finding]:
@@ -76,7 +88,7 @@ def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: File
                 fact,
                 "filter-fpp",
                 f"the measured false-positive rate is {fact.fpp:.4g}, above {limit.max_fpp:g}",
-                format_named(file.format).adding(fact.column, "--replace", "--fpp", f"{limit.max_fpp:g}"),
+                format_named(file.format).adding(fact.column, "--replace", limit=limit.max_fpp),
             )
         if limit.max_oversize is None or fact.bitset_bytes is None:
             continue
@@ -95,7 +107,7 @@ def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: File
 def _shrinking(file: FilterFile, column: str, fpp: float) -> str:
     """The command that makes a column's filters smaller: `fold`, or `add` if the filters can't be folded."""
     if file.unfoldable is not None:
-        return format_named(file.format).adding(column, "--replace", "--fpp", f"{fpp:g}")
+        return format_named(file.format).adding(column, "--replace", limit=fpp)
     return folding(column, fpp)
 
 

@@ -162,14 +162,16 @@ def _say(text: str) -> None:
 
 
 def _fail(error: BloomError) -> int:
+    from bloomcli.hints import completed
     from bloomcli.report.human import printable
 
     if error.__cause__ is not None:
         _trace(error)
     lines = str(error).split("\n") if isinstance(error, PolicyError) else [str(error)]
     _say("bloom: " + "\n".join(map(printable, lines)))
-    if error.hint:
-        _say(f"hint: {printable(error.hint)}")
+    hint = completed(error.hint, error.path)
+    if hint:
+        _say(f"hint: {printable(hint)}")
     return error.exit_code
 
 

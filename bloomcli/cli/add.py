@@ -35,19 +35,21 @@ Examples:
   bloom add orders.parquet --columns 'user.*' --fpp 0.1% --in-place
   bloom add orders.parquet --columns id --dry-run
   bloom add /data/orders --columns id --in-place --jobs 8
+  bloom add /data/orders --policy bloom.toml --in-place
   bloom add /data/orders --columns '*' --in-place --readers spark,trino
   bloom add orders.parquet --columns id --replace --max-bytes 1MiB -o out.parquet""",
 )
 @options.files_argument
 @options.columns_option(
     "Leaf columns to add filters for, as dotted paths; repeats, takes commas and globs, which leave out "
-    "columns that can't have a filter.",
-    required=True,
+    "columns that can't have a filter.  [default: the columns that the policy requires]",
 )
 @options.exclude_option("Leaf columns to leave out, even if --columns names them.")
 @options.target_options
 @options.fpp_option(
-    "False-positive rate that each filter has to meet, measured on its bits.  [default: 0.01]", default=None
+    "False-positive rate that each filter has to meet, measured on its bits."
+    "  [default: the policy's max-fpp for the column, or else 0.01]",
+    default=None,
 )
 @_filter_options
 @readers_option(
@@ -59,7 +61,8 @@ Examples:
     "The table's schema (Spark's or Iceberg's JSON, or DDL), for readers that look values up at its types."
 )
 @policy_options(
-    "The policy, TOML. Its readers, its table's schema and its settings for the rules about readers apply."
+    "The policy, TOML. It says which columns get filters if --columns doesn't, and at which rates; its readers, its"
+    " table's schema and its settings for the rules about readers apply."
 )
 @click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Column chunks read at a time [default: cores]."
@@ -81,8 +84,11 @@ def command(dataset: Dataset, form: str, no_policy: bool, **options_: Any) -> in
     the report names the reader, its versions, and the evidence. --readers names the engines that read the files.
 
     In a dataset, columns that have no filter yet get one, and files that have all filters are skipped. A file
-    fails if its filters can't be read, must not be used, or don't meet the options (--fpp only if it is given),
-    unless --replace is given.
+    fails if its filters can't be read, must not be used, or don't meet the options (the rate only if --fpp or the
+    policy gives it), unless --replace is given.
+
+    Without --columns, the columns that the policy requires get filters where they have none, so that `bloom
+    validate` with this policy finds them. Files that the policy excludes are left alone.
     """
     from bloomcli.commands.options import AddOptions
 

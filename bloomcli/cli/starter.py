@@ -22,6 +22,7 @@ from bloomcli.policy.starter import starter
 from bloomcli.storage.os_errors import is_there, refused
 from bloomcli.storage.registry import write_file
 from bloomcli.validation import gate
+from bloomcli.words import plural
 
 _TAKEN: Final = ("columns", "readers", "table_schema", "sample", "seed")
 """Options of `validate` that select files and columns, or that the policy contains."""
@@ -69,6 +70,8 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
         output.say(f"these files fail with any limits: {listed}; {target} lists where", err=True)
     if above is not None:
         output.say(f"{target} replaces {os.path.relpath(above)} as the policy of its directory", err=True)
+    if not any(column.filters for row in report.rows for column in row.seen):
+        _tell_nothing_required(report.rows, target)
     output.say(f"wrote {target}; now: {_next(dataset, target)}")
     return 0
 
@@ -115,6 +118,19 @@ def _tell_failed(rows: tuple[FileRow, ...]) -> None:
     if all(row.exit_code == UsageError.exit_code for row in failed):
         raise UsageError("none of the files has the columns", hint=nothing)
     raise UnreadableError("none of the files could be read", hint=nothing)
+
+
+def _tell_nothing_required(rows: tuple[FileRow, ...], target: Path) -> None:
+    """Say what was looked at, and why the policy requires nothing."""
+    formats = Counter(row.format for row in rows if row.format is not None)
+    kinds = ", ".join(f"{count:,} {name}" for name, count in sorted(formats.items()))
+    looked = f"looked at {plural(formats.total(), 'file')} ({kinds})"
+    output.say(
+        f"{looked}: {'it has' if formats.total() == 1 else 'they have'} no filters, so nothing is required yet."
+    )
+    output.say(
+        f"Uncomment require in {target} and keep the columns that you need; `bloom add` then adds the filters."
+    )
 
 
 def _next(dataset: Dataset, target: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bloomcli.checks.additions import Readers
@@ -12,10 +12,11 @@ from bloomcli.commands.columns import select
 from bloomcli.commands.existing_filters import ChunkKey, existing_filters, holds_nothing, incomplete, shortfall
 from bloomcli.commands.options import AddOptions, policy_of
 from bloomcli.commands.progress import Progress
+from bloomcli.commands.required_columns import required_columns
 from bloomcli.commands.targets import target_of
 from bloomcli.errors import NothingToFilter, UsageError
 from bloomcli.formats.add_options import for_old_readers, refuse_foreign
-from bloomcli.formats.base import Chosen, FilterFile, Plan, SizeRule
+from bloomcli.formats.base import Chosen, FilterFile, Plan, SizeRule, no_limit
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.file import Column, FilterFacts
@@ -48,12 +49,17 @@ class _Adding:
         try:
             chosen = self._chosen(file)
         except NothingToFilter as error:
+            if not self.options.columns:
+                return error.reason + (f" ({error.hint})" if error.hint else "")
             return f"no column can have a filter ({error.hint})"
         if self.options.replace:
             return None
         existing = existing_filters(file, chosen)
+        limits = self._limits(file)
+        rated = {c.index for c in chosen if limits(c.path) is not None}
+        sized = self.options.sized
         short = shortfall(
-            file, chosen, self._size_rule(file), existing, has_to_meet_size=lambda _: self.options.sized
+            file, chosen, self._size_rule(file), existing, has_to_meet_size=lambda key: sized or key[0] in rated
         )
         if short is not None:
             raise short
@@ -96,19 +102,42 @@ class _Adding:
             return file.why_not(column) if refusal is None else refusal.reason
 
         options = self.options
+        if not options.columns:
+            return required_columns(file, self.policy, exclude=options.exclude, why_not=why_not)
         return select(file.leaves, options.columns, path=file.source.path, exclude=options.exclude, why_not=why_not)
 
     def _size_rule(self, file: FilterFile) -> SizeRule:
-        return self.rule._replace(least=self._readers(file).smallest())
+        return self.rule._replace(least=self._readers(file).smallest(), limit=self._limits(file))
+
+    def _limits(self, file: FilterFile) -> Callable[[str], float | None]:
+        """The policy's highest rate for each column, unless the options give a rate."""
+        if self.options.fpp is not None:
+            return no_limit
+        rules = self.policy.for_file(file.source.path)
+        return lambda column: rules.limits(column).max_fpp
 
 
 def request(options: AddOptions, *, where_missing: bool = False) -> ChangeRequest:
-    """Make the request for any file; with `where_missing`, only for chunks without a filter. Raises UsageError."""
+    """Make the request for any file. Raises UsageError.
+
+    With `where_missing`, only chunks without a filter get one. That holds too if the policy chooses the columns.
+    """
     options = options.checked()
+    by_policy = not options.columns
     adding = _Adding(
-        options=options, rule=options.size_rule(), policy=policy_of(options), where_missing=where_missing
+        options=options,
+        rule=options.size_rule(),
+        policy=policy_of(options),
+        where_missing=where_missing or by_policy,
     )
-    return ChangeRequest(command="add", plan=adding.plan, done=adding.done, made=adding.made, remarks=adding.remarks)
+    return ChangeRequest(
+        command="add",
+        plan=adding.plan,
+        done=adding.done,
+        made=adding.made,
+        remarks=adding.remarks,
+        only_where_needed=by_policy,
+    )
 
 
 def _refuse(file: FilterFile, columns: Sequence[Column], readers: Readers) -> None:

@@ -73,6 +73,8 @@ class ChangeRequest(NamedTuple):
     """Whether the second file is what the request makes of the first, as far as metadata and filters tell."""
     remarks: Callable[[FilterFile], tuple[str, ...]] = lambda _: ()
     """Remarks for the report."""
+    only_where_needed: bool = False
+    """A file that needs no change isn't written, not even where it is the only one."""
     idle: str | None = None
     """Why a plan that keeps every filter isn't executed; None if it is executed."""
 
@@ -96,6 +98,9 @@ def change(
             # a dataset's engine does it once for all files
             remarks = tuple(store_of(output).sweep(output).remarks)
         file = open_file(source)
+        reason = request.done(file) if request.only_where_needed else None
+        if reason is not None and target.output is None:
+            return _unchanged(source, file, request, target, reason)
         report = _change(source, file, request.plan(file), output, request, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + remarks)
 
@@ -216,6 +221,24 @@ def _change(
         changes=tuple(changes),
         bytes_unreclaimed=left,
         remarks=remarks + request.remarks(file),
+    )
+
+
+def _unchanged(source: Source, file: FilterFile, request: ChangeRequest, target: Target, reason: str) -> ChangeReport:
+    """The report of a file that needs no change and was not written."""
+    return ChangeReport(
+        path=source.path,
+        format=file.format,
+        command=request.command,
+        output=None,
+        dry_run=target.dry_run,
+        bytes_before=source.size,
+        bytes_after=source.size,
+        bytes_decoded=0,
+        bytes_copied=0,
+        seconds=0.0,
+        changes=(),
+        remarks=(reason,),
     )
 
 

@@ -73,7 +73,8 @@ def shortfall(
         return sizes.get((found.stripe, found.row_group, found.column), by_stripe)
 
     def too_small(found: FilterFacts) -> str | None:
-        if rule.ndv is None and found.fpp is not None and found.fpp <= rule.fpp:
+        fpp = rule.of(found.column).fpp
+        if rule.ndv is None and found.fpp is not None and found.fpp <= fpp:
             return None
         size = largest_size(found)
         if size is not None and found.bitset_bytes is not None and found.bitset_bytes >= size:
@@ -81,7 +82,7 @@ def shortfall(
         if rule.ndv is not None:
             take = "takes" if rule.ndv == 1 else "take"
             return f"it has {found.bitset_bytes} bytes, {counted(rule.ndv, 'value')} {take} {size}"
-        return f"its false-positive rate is {found.fpp:.3g}, {rule.fpp:g} is requested"
+        return f"its false-positive rate is {found.fpp:.3g}, {fpp:g} is requested"
 
     by_index = {c.index: c for c in columns}
     for key, kinds in existing.items():

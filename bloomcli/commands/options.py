@@ -113,7 +113,8 @@ class AddOptions(WriteOptions):
     command: ClassVar[str] = "add"
 
     fpp: float | None = None
-    """None: filters are made for `FPP`, and filters of other writers need not meet it."""
+    """None: a filter has to meet the policy's rate for its column. If there is none, filters are made for `FPP`, and
+    filters of other writers need not meet it."""
     ndv: int | None = None
     max_bytes: int | None = None
     kind: str | None = None
@@ -130,13 +131,17 @@ class AddOptions(WriteOptions):
     def checked(self) -> Self:
         """The names as tuples, and all that is known of readers as the policy. Raises UsageError."""
         checked = ColumnOptions.checked(self)
-        if not checked.columns:
-            raise UsageError("no columns to add filters for", hint="name them with --columns")
         _check_sizes(FPP if self.fpp is None else self.fpp, self.max_bytes)
         if self.ndv is not None and self.ndv < 1:
             raise UsageError(f"a number of distinct values is 1 or more, not {self.ndv}")
         checked_options(self._of_formats())
         policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema)
+        if not checked.columns and not policy.requires:
+            raise UsageError(
+                "no columns to add filters for"
+                + (f": the policy {policy.path} requires none" if policy.path else ""),
+                hint="name them with --columns, or require them in a policy",
+            )
         return replace(checked, policy=policy, readers=(), table_schema=None)
 
     @property

@@ -62,6 +62,10 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
             named.setdefault(column.path, []).append(column)
         for name in named if file.rows == 0 else named.keys() & tallies.keys():
             tallies.setdefault(name, _Tally()).everywhere = not any(map(file.without_filter, named[name]))
+        if not any(tally.filters for tally in tallies.values()):  # what a policy could require
+            for column in file.leaves:
+                if column.unfilterable is None and file.why_not(column) is None:
+                    tallies.setdefault(column.path, _Tally())
         return SurveyReport(
             path=source.path,
             format=file.format,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import PurePath
 from typing import Final
@@ -21,6 +21,7 @@ from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
+from bloomcli.hints import completed
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy, Policy
@@ -92,7 +93,7 @@ def run(
             filters_checked=len(facts),
             values_checked=values.checked,
             deep=options.deep,
-            findings=_judged(findings, rules),
+            findings=_judged(check, findings),
             seconds=time.perf_counter() - started,
         )
 
@@ -169,7 +170,7 @@ def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:
             findings.append(item)
         else:
             facts.append(item)
-    missing = required(file, (*rules.required(), *_columns(file, options.require)))
+    missing = required(file, (*rules.required(), *_columns(file, options.require)), rules)
     findings += [finding for finding in missing if finding.column not in unchecked]
     findings += rates_and_sizes(file, facts, rules)
     if rules.advice:
@@ -192,13 +193,20 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
             if found.negative_zero is not None:
                 zeros.append(found.negative_zero)
     except BloomError as error:
-        error.findings = _judged([*before, *findings], check.rules)
+        error.findings = _judged(check, [*before, *findings])
         raise
     return _Values(checked=values, findings=tuple(findings), zeros=tuple(zeros))
 
 
-def _judged(findings: Iterable[Finding], rules: FilePolicy) -> tuple[Finding, ...]:
-    return tuple(sorted(map(rules.judge, findings), key=rank))
+def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings as the policy sees them, with hints that run as they are, the most severe first."""
+    path, rules = check.file.source.path, check.rules
+
+    def judge(finding: Finding) -> Finding:
+        hint = completed(finding.hint, path, finding.column, rules.readers)
+        return rules.judge(replace(finding, hint=hint))
+
+    return tuple(sorted(map(judge, findings), key=rank))
 
 
 def rank(finding: Finding) -> tuple[int, str, str, int, int, str]:

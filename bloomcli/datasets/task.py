@@ -30,6 +30,7 @@ from bloomcli.commands.options import (
 from bloomcli.commands.progress import Progress
 from bloomcli.errors import BloomError, UnknownFormat, UsageError, WriteError
 from bloomcli.formats.registry import known_suffix
+from bloomcli.hints import completed
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
 from bloomcli.model.file import FilterFacts
 from bloomcli.storage.base import Listed
@@ -214,7 +215,7 @@ def failed(path: str, error: BloomError) -> FileRow:
         path=path,
         status=Status.FAILED,
         error=str(error),
-        hint=error.hint,
+        hint=completed(error.hint, path),
         exit_code=error.exit_code,
         findings=error.findings,
     )

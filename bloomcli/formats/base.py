@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 
+def no_limit(column: str) -> None:
+    """No policy limits the rate of a column's filters."""
+    del column
+
+
 class SizeRule(NamedTuple):
     """The rule for the size of new filters: measured against `fpp`, or by formula for `ndv` distinct values."""
 
@@ -37,6 +42,13 @@ class SizeRule(NamedTuple):
     """Bytes of the smallest split-block filter to write, a power of two; `max_bytes` wins over it."""
     by_default: bool = False
     """`fpp` and `ndv` are bloom's defaults, not the user's choice."""
+    limit: Callable[[str], float | None] = no_limit
+    """The policy's highest rate for a column, by its path. It takes the place of `fpp` where there is one."""
+
+    def of(self, column: str) -> SizeRule:
+        """The rule for one column's filters, by the column's path."""
+        limit = self.limit(column)
+        return self if limit is None else self._replace(fpp=limit, by_default=False, limit=no_limit)
 
     def choice(self, option: str) -> str | None:
         """The value of a format's option; None where it wasn't given."""

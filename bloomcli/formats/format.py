@@ -79,6 +79,8 @@ class Format:
     """Options of `bloom add` for files of this format."""
     needs: tuple[str, ...] = ()
     """Options without which `bloom add` refuses every file of the format, for command lines in hints."""
+    rate_margin: float = 1.0
+    """The part of a limit that `bloom add --fpp` has to name so that measured rates meet the limit."""
     hashed_by_width: bool = True
     """A number's hash depends on the width at which the column stores it, so that a reader that hashes it at another
     width doesn't find it."""
@@ -87,9 +89,10 @@ class Format:
         """The option of this name; None where the format has none."""
         return next((option for option in self.options if option.name == name), None)
 
-    def adding(self, column: str, *options: str) -> str:
-        """`bloom add` for a column of a file of this format, as a hint."""
-        return hints.adding(column, *options, *self.needs)
+    def adding(self, column: str, *options: str, limit: float | None = None) -> str:
+        """`bloom add` for a column of a file of this format, as a hint. With a limit, the filters meet it."""
+        rate = () if limit is None else ("--fpp", f"{limit * self.rate_margin:g}")
+        return hints.adding(column, *options, *rate, *self.needs)
 
 
 def enumerated(words: Sequence[str], joint: str) -> str:

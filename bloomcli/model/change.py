@@ -44,7 +44,7 @@ class ChangeReport:
     format: str
     command: str
     output: str | None
-    """None in a dry run."""
+    """None in a dry run, and if the file needs no change."""
     dry_run: bool
     bytes_before: int
     bytes_after: int

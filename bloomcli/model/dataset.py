@@ -48,7 +48,8 @@ class SurveyReport:
     row_groups: int
     file_bytes: int
     seen: tuple[ColumnSeen, ...]
-    """The columns with a filter; in a file without rows all columns, because none of them lacks one."""
+    """The columns with a filter; in a file without filters, those that can have one. In a file without rows, all
+    columns, because none of them lacks one."""
     findings: tuple[Finding, ...] = ()
     """The findings that make `validate` fail under every policy, because they depend on no limit."""
 

@@ -157,6 +157,12 @@ class Policy:
     """Path globs of files that are not checked."""
     _matched: _Matched = field(default_factory=_Matched, init=False, repr=False, compare=False)
 
+    @property
+    def requires(self) -> bool:
+        """Whether any file has to have a filter."""
+        parts = (self.whole, *self.files)
+        return any(part.require or any(column.limits.require for column in part.columns) for part in parts)
+
     def for_file(self, path: str) -> FilePolicy:
         """Return the requirements for a file. Files with the same parts get the same object.
 

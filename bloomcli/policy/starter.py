@@ -19,6 +19,7 @@ from typing import Final
 
 from bloomcli.model.dataset import ColumnSeen, FileRow, Status
 from bloomcli.policy import globs
+from bloomcli.words import plural
 
 _WIDEST: Final = 100
 _COLUMNS_SHOWN: Final = 20
@@ -27,6 +28,8 @@ _RATES: Final = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 requested ones, and those of the next file may be twice as full."""
 _NONE_MAY: Final = ("filter-boolean", "filter-type")
 """Rules that a column breaks by having a filter. Such a column can't be required."""
+NOTHING_REQUIRED: Final = "# none of them has a filter, so it requires nothing yet."
+"""The second line of a policy for files without filters."""
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://[^/]*)/(.*)", re.DOTALL)
 
 _Folder = tuple[str, ...]
@@ -71,6 +74,11 @@ class _Columns:
             self.rates[name] = max(self.rates.get(name, 0.0), column.max_fpp)
             if self.worst is None or column.max_fpp > self.worst[0]:
                 self.worst = (column.max_fpp, name, path)
+
+    @property
+    def any_filter(self) -> bool:
+        """Whether any of the files has a filter."""
+        return self.filters.total() > 0
 
     @property
     def limit(self) -> float | None:
@@ -131,7 +139,7 @@ def starter(
         if glob is not None:
             folders[glob].add(row)
     parts = {glob: part for glob, part in sorted(folders.items()) if _has_more(part, whole)}
-    lines = [*_head(formats, failed, of_files), *_failing(done), *_require(whole, parts), *_limits(whole)]
+    lines = [*_head(whole, formats, failed, of_files), *_failing(done), *_require(whole, parts), *_limits(whole)]
     lines += [*_readers(readers, table_schema), *_REST]
     for glob, part in parts.items():
         lines += _part(glob, part, whole)
@@ -146,16 +154,16 @@ def _lower(part: _Columns, whole: _Columns) -> bool:
     return part.limit is not None and (whole.limit is None or part.limit < whole.limit)
 
 
-def _head(formats: Counter[str], failed: Sequence[FileRow], of_files: int | None) -> Iterator[str]:
+def _head(whole: _Columns, formats: Counter[str], failed: Sequence[FileRow], of_files: int | None) -> Iterator[str]:
     files = formats.total()
     kinds = ", ".join(f"{n:,} {name}" for name, n in sorted(formats.items()))
     yield "# The requirements of `bloom validate` for the Bloom filters of these files."
-    yield f"# Written by `bloom validate --init` from {_plural(files)}{f' ({kinds})' if kinds else ''}:"
-    yield "# it requires the filters that they have."
+    yield f"# Written by `bloom validate --init` from {plural(files, 'file')}{f' ({kinds})' if kinds else ''}:"
+    yield "# it requires the filters that they have." if whole.any_filter else NOTHING_REQUIRED
     if of_files is not None:
-        yield f"# They are a sample of {_plural(of_files)}: the others may have fewer filters."
+        yield f"# They are a sample of {plural(of_files, 'file')}: the others may have fewer filters."
     if failed:
-        yield f"# {len(failed):,} more could not be read, the first: {_comment(failed[0].path)}"
+        yield f"# {plural(len(failed), 'more file')} could not be read, the first: {_comment(failed[0].path)}"
     yield "#"
     yield "# Remove the # to enable other keys. `bloom validate --explain RULE` explains a rule, and without RULE"
     yield "# lists all rules. Columns are leaf paths or globs. Paths are globs as in .gitignore, relative to this"
@@ -175,7 +183,7 @@ def _failing(rows: Sequence[FileRow]) -> Iterator[str]:
     for rule, found in by_rule.items():
         path, column = found[0]
         where = _comment(path) if column is None else f"{_comment(column)} in {_comment(path)}"
-        yield f"#   {rule}: {len(found):,} finding{'' if len(found) == 1 else 's'}, the first: {where}"
+        yield f"#   {rule}: {plural(len(found), 'finding')}, the first: {where}"
     yield "# Fix them, or switch off a rule below with a reason, or keep the known findings in a --baseline."
     yield ""
 
@@ -186,7 +194,12 @@ def _require(whole: _Columns, parts: dict[str, _Columns]) -> Iterator[str]:
     known = {*whole.required, *below}
     others = [name for name, files in whole.in_files.items() if files and name not in known and whole.selected(name)]
     if not whole.required and not others:
-        yield '# require = ["id", "user.*"]'
+        yield "# Without a filter yet. Uncomment require and keep the columns whose values queries look up."
+        found = [name for name in whole.in_files if name and whole.selected(name)]
+        names = ", ".join(map(_column, found[:_COLUMNS_SHOWN])) or '"id", "user.*"'
+        yield f"# require = [{names}]"
+        if len(found) > _COLUMNS_SHOWN:
+            yield f"# {plural(len(found) - _COLUMNS_SHOWN, 'more column')}: `bloom inspect --all` shows them"
     else:
         yield from _array(whole, whole.required, others)
     yield ""
@@ -197,13 +210,15 @@ def _array(columns: _Columns, required: Collection[str], others: Sequence[str] =
     yield "require = ["
     for name in required:
         rate = f", worst rate {columns.rates[name]:.2g}" if name in columns.rates else ""
-        yield f"  {_column(name)}, # {columns.filters[name]:,} filters, {columns.nbytes[name]:,} bytes{rate}"
+        filters, nbytes = plural(columns.filters[name], "filter"), plural(columns.nbytes[name], "byte")
+        yield f"  {_column(name)}, # {filters}, {nbytes}{rate}"
     for name in others[:_COLUMNS_SHOWN]:
-        files = f"in {columns.in_files[name]:,} of {_plural(columns.files)}"
+        files = f"in {columns.in_files[name]:,} of {plural(columns.files, 'file')}"
         reason = columns.why_not(name) or "but not in every row group of all"
         yield f"  # {_column(name)}, # has filters {files}, {reason}"
     if len(others) > _COLUMNS_SHOWN:
-        yield f"  # {len(others) - _COLUMNS_SHOWN:,} more columns have some filters"
+        more = len(others) - _COLUMNS_SHOWN
+        yield f"  # {plural(more, 'more column')} {'has' if more == 1 else 'have'} some filters"
     yield "]"
 
 
@@ -299,10 +314,6 @@ def _folders(path: str, base: str) -> tuple[str, _Folder]:
     elif not inside:
         root, name = "/", name.lstrip("/")
     return root, tuple(takewhile(lambda folder: "=" not in folder, name.split("/")[:-1]))
-
-
-def _plural(files: int) -> str:
-    return f"{files:,} file{'' if files == 1 else 's'}"
 
 
 def _glob(name: str) -> str:

@@ -229,6 +229,8 @@ def _outcome(report: ChangeReport) -> str:
         sizes += f" ({growth(before, after)})"
     if report.dry_run:
         return f"dry run, nothing written: {report.path}: {tally}, {sizes}"
+    if report.output is None:
+        return f"nothing written: {report.path}: {tally}"
     return f"wrote {report.output}: {tally}, {sizes}"
 
 

@@ -55,7 +55,7 @@ def test_a_missing_required_filter_is_found_and_an_existing_one_is_not(write: Wr
     assert (finding.column, finding.severity) == ("name", Severity.ERROR)
     assert finding.message.startswith("no filter in ")
     assert finding.places == ("0-2" if path.suffix == ".parquet" else "0")
-    assert finding.hint == "`bloom add --columns name`"
+    assert finding.hint == f"`bloom add {path} --columns name --in-place`"
 
 
 def test_a_policys_column_that_a_file_lacks_is_a_finding_and_a_glob_that_matches_none_isnt(write: Write) -> None:
@@ -95,7 +95,7 @@ def test_a_filter_many_times_as_large_as_its_values_need_is_found(tmp_path: Path
     bloomcli.add(tmp_path / "plain", ["id"], output=tmp_path / "fitting", fpp=0.01)
     (finding,) = with_id(bloomcli.validate(tmp_path / "large", max_oversize=4), "filter-oversized")
     assert "524288 bytes" in finding.message or "1048576 bytes" in finding.message
-    assert finding.hint == "`bloom fold --fpp 0.01 --columns id`"
+    assert finding.hint == f"`bloom fold {tmp_path / 'large'} --fpp 0.01 --columns id --in-place`"
     assert bloomcli.validate(tmp_path / "fitting", max_oversize=1, max_fpp=0.01).ok
     bloomcli.fold(tmp_path / "large", output=tmp_path / "folded", fpp=0.01)
     assert bloomcli.validate(tmp_path / "folded", max_oversize=1.5).ok, "the hint mends it"
@@ -107,7 +107,7 @@ def test_in_orc_the_stride_sets_the_size_and_only_the_rate_that_was_requested_ca
     bloomcli.add(tmp_path / "plain", ["id"], output=tmp_path / "low", fpp=1e-9)
     assert bloomcli.validate(tmp_path / "usual", max_oversize=1.1).ok, "two values, but the stride is 1,000"
     (finding,) = with_id(bloomcli.validate(tmp_path / "low", max_oversize=2), "filter-oversized")
-    assert finding.hint == "`bloom add --replace --fpp 0.01 --columns id`"
+    assert finding.hint == f"`bloom add {tmp_path / 'low'} --replace --fpp 0.009 --columns id --in-place`"
     assert bloomcli.validate(tmp_path / "low", max_oversize=5).ok
 
 

@@ -1,4 +1,4 @@
-"""Which format a file has: a magic at the file's end decides, unless the file can't be opened and a longer one starts it."""
+"""Which format a file has: a magic at its end decides, unless it can't be opened and a longer one starts it."""
 
 from __future__ import annotations
 

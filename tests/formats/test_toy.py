@@ -221,7 +221,7 @@ def test_the_hint_of_a_wanted_filter_and_the_readers_rules_know_the_format(path:
     options = ("--require", "id", "--readers", "spark,trino,impala,starrocks")
     (finding,) = bloom("validate", path, *options, code=1)["findings"]
     assert finding["message"] == "no filter in 3 of 3 row groups: 0, 1, 2"
-    assert finding["hint"] == "`bloom add --columns id`"
+    assert finding["hint"] == f"`bloom add {path} --readers spark,trino,impala,starrocks --columns id --in-place`"
     bloom("add", path, "--columns", "id", "--in-place", "--readers", "spark,trino,impala,starrocks")
     assert bloom("validate", path, *options, "--max-fpp", "0.01", "--max-oversize", "4")["findings"] == []
 

@@ -278,7 +278,7 @@ def test_files_that_failed_or_are_something_else_are_reported_or_left_out(tmp_pa
     ]
     text = starter(rows, base=str(tmp_path))
     assert tomllib.loads(text)["require"] == ["id"]
-    assert "1 more could not be read, the first: bad\N{REPLACEMENT CHARACTER}.orc" in text
+    assert "1 more file could not be read, the first: bad\N{REPLACEMENT CHARACTER}.orc" in text
     assert "from 1 file (1 parquet)" in text
 
 
@@ -338,6 +338,10 @@ def test_many_columns_with_some_filters_are_summed_up(tmp_path: Path) -> None:
     text = starter(rows, base=str(tmp_path))
     assert "# 30 more columns have some filters" in text
     assert tomllib.loads(text)["require"] == []
+    one = starter([row("a.orc", *(seen(f"c{i}") for i in range(21))), row("b.orc")], base=str(tmp_path))
+    assert "# 1 more column has some filters" in one
+    single = starter([row("a.orc", seen("id"))], base=str(tmp_path))
+    assert '"id", # 1 filter, 64 bytes, worst rate 0.009' in single
 
 
 @pytest.mark.parametrize(

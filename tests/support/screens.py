@@ -1,4 +1,4 @@
-"""What each command shows on terminals of 80 and 120 columns, in the form that is kept: a file a command and width."""
+"""What each command shows on terminals of 80 and 120 columns, as it is kept: a file a command and width."""
 
 from __future__ import annotations
 

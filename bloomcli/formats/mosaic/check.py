@@ -12,11 +12,12 @@ from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, LoadedFilter
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
+from bloomcli.hints import NAME, removing
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.words import are, counted
 
-_HINT_REMOVE: Final = "`bloom remove` takes it out"
+_HINT_REMOVE: Final = f"{removing(NAME)} takes it out"
 _NOT_OURS: Final = ("filter-column", "filter-type")
 """Filters that can't be written anew."""
 

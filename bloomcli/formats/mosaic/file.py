@@ -99,7 +99,7 @@ class MosaicFile(LocatedFile):
             )
 
     def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[ProbedFilter | None, str | None]:
-        """The filter that readers use in a row group, for so many hashes, or why it can't be used. Neither: no filter."""
+        """The filter that readers use in a row group, or why it can't be used. Neither: there is no filter."""
         location = self.filters.used(group, column)
         if location is None:
             return None, None

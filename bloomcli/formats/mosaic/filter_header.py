@@ -22,8 +22,9 @@ from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
+from bloomcli.hints import replacing
 
-HINT_REPLACE: Final = "`bloom add --replace --mosaic-draft` writes a sound filter in its place"
+HINT_REPLACE: Final = replacing("--mosaic-draft")
 
 _HEAD: Final = bytes((1, 1, 1, 0))
 _HEADER_MIN: Final = 5

@@ -77,9 +77,9 @@ class AddPlan(Change):
 
     def _upper_bound(self, group: RowGroup, column: MosaicColumn) -> int:
         if self.rule.ndv is not None:
-            return sizing.bytes_for_ndv(self.rule.ndv, self.rule.fpp)
+            return sizing.bytes_for_ndv(self.rule.ndv, self.rule.of(column.name).fpp)
         count = values.distinct_bound(column, group.non_null(column.index))
-        return sizing.upper_bound_bytes(count, self.rule.fpp)
+        return sizing.upper_bound_bytes(count, self.rule.of(column.name).fpp)
 
     def _action(self, group: RowGroup, column: MosaicColumn) -> str:
         return "replace" if (group.ordinal, column.index) in self._replaced else "add"
@@ -91,7 +91,7 @@ class AddPlan(Change):
             action=self._action(group, column),
             bitset_bytes=min(self._upper_bound(group, column), self.rule.largest_split_block),
             values=group.non_null(column.index),
-            target_fpp=self.rule.fpp,
+            target_fpp=self.rule.of(column.name).fpp,
             source="buckets",
         )
 
@@ -158,10 +158,10 @@ class AddPlan(Change):
     def _build_one(
         self, group: RowGroup, column: MosaicColumn, hashed: values.Hashed
     ) -> tuple[NewFilter, FilterChange]:
-        size = self._upper_bound(group, column)
-        if self.rule.ndv is None:  # statistics may be wrong about nulls; what was decoded isn't
-            size = sizing.upper_bound_bytes(values.distinct_bound(column, hashed.count), self.rule.fpp)
-        bits = self.rule.fitted(lambda larger: _filled(larger or size, column, hashed))
+        size, rule = self._upper_bound(group, column), self.rule.of(column.name)
+        if rule.ndv is None:  # statistics may be wrong about nulls; what was decoded isn't
+            size = sizing.upper_bound_bytes(values.distinct_bound(column, hashed.count), rule.fpp)
+        bits = rule.fitted(lambda larger: _filled(larger or size, column, hashed))
         replaced = self._replaced.get((group.ordinal, column.index))
         change = FilterChange(
             row_group=group.ordinal,
@@ -171,8 +171,8 @@ class AddPlan(Change):
             old_bitset_bytes=None if replaced is None else self.filters.bitset_bytes(replaced),
             values=hashed.count,
             fpp=bits.fpp,
-            target_fpp=self.rule.fpp,
-            misses_target=bits.fpp > self.rule.fpp,
+            target_fpp=rule.fpp,
+            misses_target=bits.fpp > rule.fpp,
             source="buckets",
         )
         return NewFilter(column.index, bits), change

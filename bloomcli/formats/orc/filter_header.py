@@ -17,6 +17,7 @@ from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
+from bloomcli.hints import replacing
 
 UTF8: Final = "BLOOM_FILTER_UTF8"
 ORIGINAL: Final = "BLOOM_FILTER"
@@ -30,7 +31,7 @@ _BAD_CPP: Final = frozenset(("1.7.0", *(f"1.6.{patch}" for patch in range(12))))
 _HIVE_12055: Final = 3
 _ORC_135: Final = 6
 _FUNCTIONS_MAX: Final = 1024
-HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
+HINT_REPLACE: Final = replacing()
 
 
 class LoadedStream(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bloomcli.formats.format import Format, Magic, Option
+from bloomcli.formats.orc.limits import RATE_MARGIN
 
 ORC: Final = Format(
     name="orc",
@@ -24,6 +25,7 @@ ORC: Final = Format(
             usual="utf8",
         ),
     ),
+    rate_margin=RATE_MARGIN,
     hashed_by_width=False,  # integers of every width are hashed as 64 bits, floats as doubles
 )
 

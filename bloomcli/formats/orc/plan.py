@@ -41,6 +41,17 @@ class _Built(NamedTuple):
     change: FilterChange
 
 
+class _Size(NamedTuple):
+    """The size of every filter of a column."""
+
+    bits: int
+    functions: int
+    fpp: float
+    """The rate that it is made for."""
+    reports_misses: bool
+    """A missed rate is reported: the user or the policy chose the rate, or a cap keeps the filter from meeting it."""
+
+
 class AddPlan(Change):
     """Filters for chosen columns, built from their values, one for each row group."""
 
@@ -59,7 +70,7 @@ class AddPlan(Change):
                 field="rowIndexStride",
                 hint="write the file with a row index (orc.create.index)",
             )
-        self.bits, self.k, self._reports_misses = self._size(rule)
+        self.sizes = {c.index: self._size(rule, c) for c in columns}
         self.replace = replace
         self._ahead: Ahead[_Built] | None = None
         self.mended: str | None = None
@@ -76,31 +87,33 @@ class AddPlan(Change):
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
         streams = 2 if rule.choice("kind") == "both" else 1
         self.new_bytes_bound = (
-            streams * len(self.chosen) * groups * (self.bits * 5 // 4 // 8 + _ENTRY_BOUND)
+            streams * groups * sum(self.sizes[c.id].bits * 5 // 4 // 8 + _ENTRY_BOUND for c in self.chosen)
             + sum(s.footer_length for s in self.footer.stripes)
             + (len(self.footer.stripes) + 1) * FOOTER_GROWTH * (len(self.chosen) + 1)
             + self.footer.file_bytes
             - self.footer.footer_at
         )
 
-    def _size(self, rule: SizeRule) -> tuple[int, int, bool]:
-        """Bits and functions of every filter, as orc-core sizes them; and whether a missed rate is reported.
+    def _size(self, rule: SizeRule, column: Column) -> _Size:
+        """The size of a column's filters, as orc-core sizes them.
 
-        orc-core sizes filters by the stride, and misses its rate by a little. That is reported if the user chose
-        the rate.
+        orc-core sizes filters by the stride, and misses its rate by a little. A filter that has to meet a policy's
+        limit is made for a lower rate.
         """
+        limit = rule.limit(column.path)
+        rule = rule.of(column.path)
         stride = self.footer.stride
         if stride > orc_limits.STRIDE_TRUSTED:
             stride = max((min(s.rows, stride) for s in self.footer.stripes), default=0)
         repeated = any(t.kind in REPEATED for c in self.chosen for t in self.footer.above(c))
         count = rule.ndv or stride
         count = count if repeated else min(count, stride)  # a row has a value
-        bits, functions = size_for(count, rule.fpp)
+        bits, functions = size_for(count, rule.fpp if limit is None else limit * orc_limits.RATE_MARGIN)
         capped = rule.max_bytes is not None and bits > rule.max_bytes * 8
         if rule.max_bytes is not None and capped:
             bits = max(rule.max_bytes // 8, 1) * 64
             functions = functions_for(count, bits)
-        return bits, functions, capped or not rule.by_default
+        return _Size(bits, functions, rule.fpp, capped or not rule.by_default)
 
     def _refuse(self, orc: OrcType) -> None:
         reason = self.filters.unfilterable.get(orc.id)
@@ -133,7 +146,7 @@ class AddPlan(Change):
                 field=f"{stripe.field}.footer",
                 hint="the file is damaged; get it from its source again",
             )
-        size = most_bytes(self.footer.row_groups(stripe), self.bits)
+        size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
         if size > orc_limits.FILTER_STREAM_MAX_BYTES:
             raise UnsupportedError(
                 f"the filters of column {orc.path} would take {size} bytes in stripe {stripe.ordinal}, more than "
@@ -151,8 +164,8 @@ class AddPlan(Change):
             filters=self.footer.row_groups(stripe),
             column=orc.path,
             action="replace" if existing else "add",
-            bitset_bytes=self.bits // 8,
-            target_fpp=self.rule.fpp,
+            bitset_bytes=self.sizes[orc.id].bits // 8,
+            target_fpp=self.sizes[orc.id].fpp,
             source="stripe",
         )
 
@@ -250,8 +263,9 @@ class AddPlan(Change):
 
     def _memory(self, stripe: Stripe, orc: OrcType) -> int:
         """Bytes that building a column's filters in a stripe takes."""
-        size = most_bytes(self.footer.row_groups(stripe), self.bits)
-        return size * len(self._kinds(orc)) + self.bits // 8 + values.memory(self.footer.stripe_footer(stripe), orc)
+        size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
+        one = self.sizes[orc.id].bits // 8
+        return size * len(self._kinds(orc)) + one + values.memory(self.footer.stripe_footer(stripe), orc)
 
     def _kinds(self, orc: OrcType) -> list[str]:
         both = self.rule.choice("kind") == "both" and sound_for_old_readers(self.footer, orc)
@@ -261,10 +275,10 @@ class AddPlan(Change):
         """Decode a column of a stripe and build its filters."""
         streams = self.footer.stripe_footer(stripe)
         new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
-        rate, count = 0.0, 0
+        rate, count, size = 0.0, 0, self.sizes[orc.id]
         index = self.filters.row_index(streams, orc.id)
         for group, batches in enumerate(values.row_groups(self.filters.source, self.footer, streams, orc, stop)):
-            bits = KirschMitzenmacherFilter.empty(self.bits, self.k)
+            bits = KirschMitzenmacherFilter.empty(size.bits, size.functions)
             before = count
             for taken in batches:
                 bits.insert_hashes(taken.hashes, taken.count)
@@ -284,17 +298,18 @@ class AddPlan(Change):
             s.position in self.gone.get(stripe.ordinal, ())
             for s in self.footer.stripe_footer(stripe).of_column(orc.id)
         )
+        size = self.sizes[orc.id]
         return FilterChange(
             stripe=stripe.ordinal,
             row_group=None,
             filters=self.footer.row_groups(stripe),
             column=orc.path,
             action="replace" if replaced else "add",
-            bitset_bytes=self.bits // 8,
+            bitset_bytes=size.bits // 8,
             values=count,
             fpp=rate,
-            target_fpp=self.rule.fpp,
-            misses_target=self._reports_misses and rate > self.rule.fpp,
+            target_fpp=size.fpp,
+            misses_target=size.reports_misses and rate > size.fpp,
             source="stripe",
         )
 

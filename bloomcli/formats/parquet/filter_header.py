@@ -20,6 +20,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_header
+from bloomcli.hints import replacing
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
@@ -30,7 +31,7 @@ _ONE_READ_BYTES: Final = 8 << 20
 DRAFT_REASON: Final = (
     "a filter of the 2018 drafts (Murmur3): today's readers take its hash for XXH64, or can't read it, and lose rows"
 )
-HINT_REPLACE: Final = "`bloom add --replace` writes a sound filter in its place"
+HINT_REPLACE: Final = replacing()
 
 
 class FilterProblem(base.FilterProblem):

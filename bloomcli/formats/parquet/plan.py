@@ -106,18 +106,22 @@ class AddPlan(Change):
             self.variant == CURRENT and values.is_interval(chunk.column) and self.filters.footer.normalises_intervals
         )
 
-    def _bytes_for(self, count: int) -> int:
-        return max(sizing.upper_bound_bytes(count, self.rule.fpp), self.rule.smallest_split_block)
+    def _bytes_for(self, chunk: ColumnChunk, count: int) -> int:
+        return max(sizing.upper_bound_bytes(count, self._rate(chunk)), self.rule.smallest_split_block)
+
+    def _rate(self, chunk: ColumnChunk) -> float:
+        """The rate that the chunk's filter has to meet."""
+        return self.rule.of(chunk.column.path).fpp
 
     def _upper_bound(self, chunk: ColumnChunk) -> int:
         if self.rule.ndv is not None:
-            wanted = sizing.bytes_for_ndv(self.rule.ndv << self._has_normal_forms(chunk), self.rule.fpp)
+            wanted = sizing.bytes_for_ndv(self.rule.ndv << self._has_normal_forms(chunk), self._rate(chunk))
             return max(wanted, self.rule.smallest_split_block)
         count = non_null_values(chunk)
         if chunk.only_dictionary_encoded and chunk.dictionary_bytes is not None and chunk.codec == "UNCOMPRESSED":
             # no more values than the dictionary page has room for
             count = min(count, chunk.dictionary_bytes // (width_of(chunk.column) or 4))
-        return self._bytes_for(count << self._has_normal_forms(chunk))
+        return self._bytes_for(chunk, count << self._has_normal_forms(chunk))
 
     def _estimate(self, key: ChunkKey) -> FilterChange:
         chunk = self.chunks[key]
@@ -127,14 +131,14 @@ class AddPlan(Change):
             filters = self.filters
             entries = dictionary_entries(filters.source, chunk, filters.footer.start)
             if entries is not None:
-                size = min(size, self._bytes_for(entries << self._has_normal_forms(chunk)))
+                size = min(size, self._bytes_for(chunk, entries << self._has_normal_forms(chunk)))
         return FilterChange(
             row_group=key.row_group,
             column=chunk.column.path,
             action="replace" if key in self.gone else "add",
             bitset_bytes=min(size, cap),
             values=non_null_values(chunk),
-            target_fpp=self.rule.fpp,
+            target_fpp=self._rate(chunk),
             misses_target=False,
             source="dictionary" if chunk.only_dictionary_encoded else "pages",
         )
@@ -228,8 +232,8 @@ class AddPlan(Change):
             old_bitset_bytes=self.filters.bitset_bytes(chunk) if key in self.gone else None,
             values=count,
             fpp=bits.fpp,
-            target_fpp=self.rule.fpp,
-            misses_target=bits.fpp > self.rule.fpp,
+            target_fpp=self._rate(chunk),
+            misses_target=bits.fpp > self._rate(chunk),
             source="dictionary" if chunk.only_dictionary_encoded else "pages",
         )
 
@@ -247,7 +251,7 @@ class AddPlan(Change):
             return bits
 
         try:
-            return _BuiltFilter(self.rule.fitted(build), count, decoded)
+            return _BuiltFilter(self.rule.of(chunk.column.path).fitted(build), count, decoded)
         except _Outgrown:
             return _BuiltFilter(None, count, decoded)
 
@@ -269,7 +273,7 @@ class AddPlan(Change):
             if bits is None:
                 # if all pages use the dictionary, its size is a better bound than the row count
                 only = chunk.only_dictionary_encoded and self.rule.ndv is None
-                bound = self._bytes_for(page.count << normal_forms) if only else self._upper_bound(chunk)
+                bound = self._bytes_for(chunk, page.count << normal_forms) if only else self._upper_bound(chunk)
                 bits = self._filters.empty(size or bound)
             bits.insert_hashes(page.hashes if current else page.draft_hashes(), page.count)
             if normal_forms:
@@ -279,7 +283,8 @@ class AddPlan(Change):
             zero = zero or page.has_zero
             decoded = page.end - chunk.data_offset
         if bits is None:
-            bits = self._filters.empty(self._bytes_for(0) if self.rule.ndv is None else self._upper_bound(chunk))
+            smallest = self._bytes_for(chunk, 0) if self.rule.ndv is None else self._upper_bound(chunk)
+            bits = self._filters.empty(smallest)
         if zero:
             for value in values.zero_hashes(chunk.column, draft=not current):
                 bits.insert(value)

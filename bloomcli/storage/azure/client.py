@@ -40,7 +40,7 @@ class AzureClient(Client):
         return self._service(where, at).get_blob_client(where.name, at.key or "/")
 
     def properties(self, at: Location) -> Any | None:
-        """A blob's properties, as the SDK has them; None where there is no such blob, or it stands for a directory."""
+        """A blob's properties, as the SDK has them; None for no blob, and for one that stands for a directory."""
         try:
             with refusals(at):
                 found = self.blob(at).get_blob_properties()

@@ -183,7 +183,7 @@ def test_what_cpp_leaves_out_of_filters_of_lists_maps_and_unions_is_never_absent
         if finding.id != "filter-not-checked":
             assert "no reader looks them up" in finding.message
             assert "readers lose" not in finding.message
-            assert finding.hint == f"`bloom remove --columns {column}` saves their bytes"
+            assert finding.hint == f"`bloom remove {path} --columns {column} --in-place` saves their bytes"
     orcfiles.edited(path, path, software(None, 0))
     (finding,) = bloomcli.validate(path).findings
     assert (finding.id, finding.severity) == ("filter-all-zero", Severity.ERROR)

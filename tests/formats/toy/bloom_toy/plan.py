@@ -63,10 +63,14 @@ def adding(file: ToyFile, columns: Sequence[Column], rule: SizeRule, *, replace:
         raise FilterExists("there are filters already", path=file.source.path, hint="--replace builds new ones")
     todo = [key for key in keys if replace or key not in there]
 
+    def of(key: spec.Key) -> SizeRule:
+        return rule.of(file.columns[key[1]].path)
+
     def size(key: spec.Key) -> int:
-        if rule.ndv is not None:
-            return sizing.bytes_for_ndv(rule.ndv, rule.fpp)
-        return sizing.upper_bound_bytes(file.footer.rows[key[0]], rule.fpp)
+        own = of(key)
+        if own.ndv is not None:
+            return sizing.bytes_for_ndv(own.ndv, own.fpp)
+        return sizing.upper_bound_bytes(file.footer.rows[key[0]], own.fpp)
 
     def change(key: spec.Key, bits: SplitBlockFilter | None) -> FilterChange:
         return FilterChange(
@@ -76,8 +80,8 @@ def adding(file: ToyFile, columns: Sequence[Column], rule: SizeRule, *, replace:
             bitset_bytes=min(size(key), rule.largest_split_block) if bits is None else bits.nbytes,
             values=file.footer.rows[key[0]],
             fpp=None if bits is None else bits.fpp,
-            target_fpp=rule.fpp,
-            misses_target=bits is not None and bits.fpp > rule.fpp,
+            target_fpp=of(key).fpp,
+            misses_target=bits is not None and bits.fpp > of(key).fpp,
             source="chunks",
         )
 
@@ -89,7 +93,7 @@ def adding(file: ToyFile, columns: Sequence[Column], rule: SizeRule, *, replace:
             bits.insert_hashes(memoryview(hashes).cast("B"), len(hashes))
             return bits
 
-        bits = rule.fitted(filled)
+        bits = of(key).fitted(filled)
         return bits, change(key, bits)
 
     read = sum(file.footer.chunks[group][column][1] for group, column in todo)
