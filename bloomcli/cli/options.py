@@ -44,12 +44,11 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic in new version
 
 
 class Output(click.Path):
-    """A path of this machine to write to, also as a ``file:`` URI."""
+    """A path or URI to write to."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """A path as it was named: one that ends with a slash is a directory's."""
         from bloomcli.storage.local.paths import local_path
-        from bloomcli.storage.names import is_uri
 
         if os.fspath(value) == "-":
             self.fail(
@@ -58,10 +57,7 @@ class Output(click.Path):
                 param,
                 ctx,
             )
-        path = local_path(os.fspath(value))
-        if is_uri(path) or path.startswith("file:"):
-            self.fail(f"outputs are written to this machine only, not to {path}", param, ctx)
-        return path
+        return local_path(os.fspath(value))
 
 
 class Rate(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of Click only

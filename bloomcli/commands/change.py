@@ -14,8 +14,8 @@ from bloomcli.errors import BloomError, UsageError
 from bloomcli.formats.base import Built, FilterFile, Plan
 from bloomcli.formats.registry import open_file
 from bloomcli.model.change import ChangeReport
-from bloomcli.storage.base import KeptRange, Kind, Pieces, Source, Store
-from bloomcli.storage.managed_tables import reason_against
+from bloomcli.storage.base import KeptRange, Pieces, Source, Store
+from bloomcli.storage.managed_tables import in_table, reason_against
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import preload_writing, store_of
 
@@ -35,20 +35,19 @@ class Target(NamedTuple):
     dry_run: bool = False
     force: bool = False
     """Change files in place though a table's log records them; in a store, see `Store.replace`."""
+    no_table: bool = False
+    """It is known that the file belongs to no table: don't look for one."""
+    mirrored: bool = False
+    """The output is a path that `Store.mirrored` gave."""
 
     def resolve(self, path: str) -> str | None:
         """The path to write for a file; None in a dry run without a target. Raises UsageError, WriteError."""
         if self.output is not None and self.in_place:
             raise UsageError("--output and --in-place exclude each other", path=path)
         if self.in_place:
-            reason = None if self.force else reason_against(store_of(path), path)
+            reason = None if self.force or self.no_table else reason_against(store_of(path), path)
             if reason is not None:
-                raise UsageError(
-                    f"not to be changed in place: {reason}",
-                    path=path,
-                    hint="-o writes a copy; --force changes it anyway, and the table's log must then be repaired",
-                )
-        if self.in_place:
+                raise in_table(path, reason)
             return path
         if self.dry_run and self.output is None:
             return None
@@ -59,7 +58,8 @@ class Target(NamedTuple):
                 hint="give -o FILE, or --in-place to replace the file, or --dry-run to only see what would be done",
             )
         output = os.fspath(self.output)
-        return store_of(output).destination(output, path)
+        store = store_of(output)
+        return output if self.mirrored and store.remote else store.destination(output, path)
 
 
 class ChangeRequest(NamedTuple):
@@ -124,7 +124,7 @@ def change_where_needed(
     with store.open(os.fspath(path)) as source:
         file = open_file(source)
         if target.output is not None and not target.overwrite:
-            state = _state(store, file, request, os.fspath(target.output))
+            state = _state(file, request, os.fspath(target.output))
             if state is _Output.MADE:
                 return "the output is there already"
             target = target._replace(overwrite=state is _Output.STALE)
@@ -156,19 +156,16 @@ class _Output(Enum):
     """Nothing, or a file that no request wrote."""
 
 
-def _state(store: Store, file: FilterFile, request: ChangeRequest, output: str) -> _Output:
-    there = store_of(output)
+def _state(file: FilterFile, request: ChangeRequest, output: str) -> _Output:
+    origin = file.source
+    changed_until = origin.fingerprint.mtime_ns + store_of(origin.path).mtime_step_ns - 1
     try:
-        store.check_changes(file.source.path)
-        info = there.status(output)
-        if info is None or info.kind is not Kind.FILE or (origin := store.status(file.source.path)) is None:
-            return _Output.OTHER
-        with there.open(output) as source:
+        with store_of(output).open(output) as source:
             made = open_file(source)
             if made.format != file.format:
                 return _Output.OTHER
             try:
-                newer = info.mtime_ns >= origin.mtime_ns
+                newer = source.fingerprint.mtime_ns >= changed_until
                 return _Output.MADE if newer and request.made(file, made) else _Output.STALE
             except BloomError:
                 return _Output.STALE  # if the input is at fault, the change reports it
@@ -179,7 +176,8 @@ def _state(store: Store, file: FilterFile, request: ChangeRequest, output: str) 
 def _output(store: Store, source: Source, target: Target, *, makes_directories: bool = False) -> str | None:
     """The path to write; None in a dry run, which fails where writing would fail at once. Raises UsageError,
     WriteError."""
-    store.check_changes(source.path)
+    if target.in_place:
+        store.check_changes(source.path)
     output = target.resolve(store.normal(source.path))
     if not target.dry_run or output is None:
         return output

@@ -14,4 +14,5 @@ def target_of(options: WriteOptions, *, output: Name | None = None) -> Target:
         overwrite=options.overwrite,
         dry_run=options.dry_run,
         force=options.force,
+        mirrored=output is not None,
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from bloomcli.commands.options import Options
-from bloomcli.datasets import task
+from bloomcli.datasets import planning
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport
@@ -34,7 +34,7 @@ class Engine(Protocol):
         """
 
     def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
-        """Tasks for files. Raises: as `task.plan`."""
+        """Tasks for files. Raises: as `planning.plan`."""
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
         """The tasks, with the rows of the files that may not be changed or need no change: see
@@ -65,7 +65,7 @@ class LocalEngine:
 
     def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
         """Tasks for files."""
-        return task.plan(listed, options)
+        return planning.plan(listed, options)
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
         """Look at every file that is to be changed."""

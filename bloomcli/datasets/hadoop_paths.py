@@ -4,6 +4,7 @@ file:/data/x, file:///data/x    /data/x            has to be mounted on every ma
 dbfs:/x, dbfs:///x              /dbfs/x            where that is mounted
 s3a://b/x, s3n://b/x            s3://b/x           Hadoop's names for one thing
 hdfs:/x                         hdfs:///x          the default name node
+gs:, az:, abfss:, https:        unchanged          executors send the requests, as what their environment says
 anything else                   unchanged          a path of a mounted file system
 """
 
@@ -13,13 +14,14 @@ import os
 import re
 from typing import Final
 
-from bloomcli.errors import UnsupportedError
+from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import is_directory, is_there
+from bloomcli.storage.registry import store_of
 
-_READABLE: Final = ("abfs", "abfss", "gs", "gcs", "hdfs", "s3", "viewfs")
-"""Schemes for which pyarrow has file systems."""
+_READABLE: Final = ("abfs", "abfss", "az", "gcs", "gs", "hdfs", "http", "https", "s3", "viewfs")
+"""Schemes that some store reads."""
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//?)")
 DBFS: Final = "/dbfs"
@@ -31,7 +33,7 @@ def portable(path: str, *, changing: bool = False) -> str:
 
     Args:
         path: as a user names it.
-        changing: the path will be written to, which works on mounted file systems only.
+        changing: the path will be written to, which not every store can do.
 
     Raises:
         UnsupportedError: nothing here can open it.
@@ -55,14 +57,16 @@ def portable(path: str, *, changing: bool = False) -> str:
         raise UnsupportedError(
             f"nothing here can read {scheme}: URIs", path=path, hint="mount it, and name the mount"
         )
-    if changing:
-        raise UnsupportedError(
-            f"files in {scheme}: can be looked at, but not changed: a file is replaced by a rename, atomically",
-            path=path,
-            hint="mount it, and name the mount; or copy the files, change them, and copy them back",
-        )
     # hdfs:/x has no host: the default one; any other scheme needs its bucket
-    return f"{scheme}:///{rest}" if match[2] == "/" else f"{scheme}://{rest}"
+    uri = f"{scheme}:///{rest}" if match[2] == "/" else f"{scheme}://{rest}"
+    if changing:
+        try:
+            store_of(uri).check_changes(uri)
+        except UsageError as error:
+            raise UnsupportedError(
+                error.reason, path=path, hint="mount it, and name the mount; or write changed copies: -o DIRECTORY"
+            ) from None
+    return uri
 
 
 def absolute(path: str) -> str:

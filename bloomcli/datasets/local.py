@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from bloomcli.commands.progress import cores
 from bloomcli.concurrency.signals import terminable
@@ -14,7 +15,13 @@ from bloomcli.datasets.pool import OnFewer, Rows
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.os_errors import refused
-from bloomcli.storage.registry import sweep_for
+from bloomcli.storage.registry import store_of, sweep_for
+
+_JOBS_FOR_CORE: Final = 4
+"""A request takes some 20 ms until its answer comes, and what `inspect` does with a small file some 5 ms."""
+
+_REMOTE_JOBS: Final = (8, 32)
+"""Each is a process, of some 40 MB of its own with a vendor's SDK."""
 
 
 def run(
@@ -35,7 +42,7 @@ def run(
     known = {i: task.row for i, task in enumerate(tasks) if task.row is not None}
     ended = fail_fast and any(row.status is Status.FAILED for row in known.values())
     ordered = [] if ended else sorted(set(range(len(tasks))) - known.keys(), key=lambda i: (-tasks[i].size, i))
-    processes = max(min(jobs or cores(), len(ordered)), 1)
+    processes = max(min(jobs or default_jobs(tasks), len(ordered)), 1)
     threads = _threads([tasks[i].size for i in ordered], jobs or cores(), processes)
     planned = {i: replace(tasks[i], threads=share) for i, share in zip(ordered, threads, strict=True)}
     rows: dict[int, FileRow] = {}
@@ -74,6 +81,13 @@ def run(
         dry_run=any(task.dry_run for task in tasks),
         not_started=len(tasks) - len(rows),
     )
+
+
+def default_jobs(tasks: Iterable[Task]) -> int:
+    """Files at a time where the options don't say: as many as cores; where a file lies in a store whose answers take
+    time, four times as many, from 8 to 32."""
+    remote = any(store_of(path).remote for task in tasks for path in (task.path, task.output) if path is not None)
+    return min(max(_JOBS_FOR_CORE * cores(), _REMOTE_JOBS[0]), _REMOTE_JOBS[1]) if remote else cores()
 
 
 def _after_known(known: dict[int, FileRow], found: Rows) -> Rows:

@@ -23,17 +23,17 @@ from uuid import uuid4
 from bloomcli import version
 from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.commands.progress import cores
-from bloomcli.datasets import local
+from bloomcli.datasets import local, planning
 from bloomcli.datasets import task as work
 from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
 from bloomcli.datasets.task import OnRow, Task
-from bloomcli.errors import UnreadableError, UnsupportedError
+from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import Fingerprint, Listed
 from bloomcli.storage.listing import expand
-from bloomcli.storage.registry import sweep_for
+from bloomcli.storage.registry import store_of, sweep_for
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -117,15 +117,15 @@ class SparkEngine:
     """Change nothing where the check refuses a file."""
 
     def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
-        """The files that paths name: paths that all machines see, or URIs to look at."""
-        changing = isinstance(options, WriteOptions)
+        """The files that paths name: paths that all machines see, or URIs."""
+        changing = isinstance(options, WriteOptions) and options.in_place
         return expand([portable(path, changing=changing) for path in paths])
 
     def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
         """Tasks for files."""
         if isinstance(options, WriteOptions):
             options = _portable_output(options)
-        return [_absolute(t) for t in work.plan(listed, options)]
+        return [_absolute(t) for t in planning.plan(listed, options)]
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
         """Look at every file that is to be changed, in a job of its own. `on_row` isn't called."""
@@ -139,7 +139,7 @@ class SparkEngine:
 
 
 def _portable_output(options: WriteOptions) -> WriteOptions:
-    """The options with the output as a path of a mounted file system. Raises UnsupportedError."""
+    """The options with the output as a path that all machines see, or a URI. Raises UnsupportedError."""
     if options.output is None:
         return options
     return replace(options, output=portable(os.fspath(options.output), changing=True))
@@ -318,7 +318,7 @@ def attempt(task: Task, run: Callable[[Task], FileRow] = work.run) -> FileRow:
 
 def _settled(
     task: Task,
-    before: tuple[int, ...] | None,
+    before: Fingerprint | None,
     row: FileRow,
     run: Callable[[Task], FileRow] = work.run,
 ) -> FileRow:
@@ -330,20 +330,20 @@ def _settled(
     return row
 
 
-def _stamp(task: Task) -> tuple[int, ...] | None:
+def _stamp(task: Task) -> Fingerprint | None:
     """What identifies the file to write, to see whether another file replaces it; None if there is none."""
     target = task.output or (task.path if task.in_place else None)
-    if target is None:
+    if target is None or task.dry_run:
         return None
     try:
-        info = Path(target).stat()
-    except OSError:
+        return store_of(target).fingerprint(target)
+    except BloomError:  # the task reports it
         return None
-    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
 
 
 def _sweep_after(written: Sequence[str]) -> None:
-    """Remove temporary files of attempts that were killed, once these have ended."""
+    """Remove temporary files of attempts that were killed, once these have ended. Object stores have none."""
+    written = [path for path in written if not store_of(path).remote]
     deadline = time.monotonic() + _LAST_WRITERS_SECONDS
     while sweep_for(written).left and time.monotonic() < deadline:
         time.sleep(0.1)

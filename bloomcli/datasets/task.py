@@ -6,13 +6,10 @@ file stops neither a run nor a Spark stage. Tasks can be run again: what is done
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -28,14 +25,13 @@ from bloomcli.commands.options import (
     WriteOptions,
 )
 from bloomcli.commands.progress import Progress
-from bloomcli.errors import BloomError, UnknownFormat, UsageError, WriteError
+from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
 from bloomcli.model.file import FilterFacts
-from bloomcli.storage.base import Listed
-from bloomcli.storage.listing import spelling
-from bloomcli.storage.os_errors import hint, reason, refused
+from bloomcli.storage.os_errors import refused
+from bloomcli.storage.registry import store_of
 
 if TYPE_CHECKING:
     from bloomcli.commands.change import ChangeRequest
@@ -53,9 +49,6 @@ LINKED: Final = "a link to a directory: these are followed only where they are n
 OnRow = Callable[[FileRow], None]
 """Called in the caller's thread with each file's row, in the order in which files are done."""
 
-_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/")
-"""A URI, also as `Path` spells it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -72,6 +65,8 @@ class Task:
     """The file to write, where the command writes another file than `path`."""
     threads: int | None = None
     """Threads to use where the options don't say how many."""
+    no_table: bool = False
+    """It is known that the file belongs to no table."""
     row: FileRow | None = None
     """The file's row, where it is known before any work."""
 
@@ -89,99 +84,6 @@ class Task:
     def in_place(self) -> bool:
         """The command replaces the file itself."""
         return isinstance(self.options, WriteOptions) and self.options.in_place
-
-
-def plan(listed: Iterable[Listed], options: Options) -> list[Task]:
-    """Tasks for files. With an output directory, their outputs mirror the tree of the inputs below it.
-
-    Raises:
-        UsageError: options that contradict each other or that no file can meet, no or two targets, two files with the
-            same output.
-    """
-    with refused():
-        options, files = options.checked(), list(listed)
-        if not isinstance(options, WriteOptions):
-            return [_task(item, options, several=len(files) > 1) for item in files]
-        return _plan_changes(files, options)
-
-
-def _plan_changes(listed: list[Listed], options: WriteOptions) -> list[Task]:
-    _check_target(options)
-    home = "" if options.output is None else os.path.realpath(options.output)
-    spell = spelling()
-    tasks: list[Task] = []
-    outputs: dict[str, str] = {}
-    for item in listed:
-        target = None
-        if options.output is not None and item.problem is None and not item.linked:
-            target = str(Path(options.output) / item.relative)
-            real_path = spell(item.path)
-            if real_path == spell(target):
-                raise UsageError("the output is the input", path=item.path, hint="--in-place replaces files safely")
-            if (item.walked or item.matched) and _is_output(real_path, item.relative, home):
-                continue
-            other = outputs.setdefault(target, item.path)
-            if other != item.path:
-                raise UsageError(
-                    f"{other} and {item.path} would both become {target}", hint="name the directory above them"
-                )
-        tasks.append(_task(item, options, output=target, several=len(listed) > 1))
-    return _each_once(tasks) if options.in_place else tasks
-
-
-def _check_target(options: WriteOptions) -> None:
-    """Raise UsageError unless the options name one target of many files."""
-    if options.output is not None and options.in_place:
-        raise UsageError("--output and --in-place exclude each other")
-    if options.output is None and not options.in_place and not options.dry_run:
-        raise UsageError(
-            "nowhere to write to",
-            hint="give -o DIRECTORY, or --in-place to replace the files, or --dry-run to only see what would be done",
-        )
-    if options.output is not None and _URI.match(os.fspath(options.output)):
-        raise UsageError(
-            "outputs are written to this machine only", path=os.fspath(options.output), hint="-o DIRECTORY"
-        )
-
-
-def _task(item: Listed, options: Options, *, output: str | None = None, several: bool) -> Task:
-    return Task(
-        options=options,
-        path=item.path,
-        size=item.size,
-        walked=item.walked or (several and Path(item.path).name.startswith((".", "_"))),
-        output=output,
-        row=_known(item) if item.problem is not None or item.linked else None,
-    )
-
-
-def _each_once(tasks: list[Task]) -> list[Task]:
-    """Of several names of one file, by symbolic links, keep the file's own name, or else the first."""
-    spell = spelling()
-    links = [os.path.islink(t.path) for t in tasks]  # noqa: PTH114  unlike Path.is_symlink it never raises
-    taken = {spell(t.path): t.path for t, link in zip(tasks, links, strict=True) if not link}
-    once: list[Task] = []
-    for task, link in zip(tasks, links, strict=True):
-        other = task.path
-        if link and task.row is None:
-            other = taken.setdefault(os.path.realpath(task.path), task.path)
-        if other != task.path:
-            row = FileRow(path=task.path, status=Status.SKIPPED, reason=f"a link to the same file as {other}")
-            task = replace(task, row=row)
-        once.append(task)
-    return once
-
-
-def _known(item: Listed) -> FileRow:
-    """The row of something that was listed and is no file that can be opened."""
-    if item.problem is not None:
-        return failed(item.path, item.problem)
-    return FileRow(path=item.path, status=Status.SKIPPED, reason=LINKED)
-
-
-def _is_output(path: str, relative: str, home: str) -> bool:
-    """An earlier run made the file: its outputs lie below the directory that is read."""
-    return home.startswith(path.removesuffix(relative)) and path.startswith(home + os.sep)
 
 
 def run(task: Task, progress: Progress | None = None) -> FileRow:
@@ -314,12 +216,12 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
     from bloomcli.commands.targets import target_of
 
     if task.output is not None and not options.dry_run:
-        _make_directory(Path(task.output).parent)
+        store_of(task.output).make_directory(task.output)
     threads = options.threads if isinstance(options, AddOptions) else None
     done = change_where_needed(
         task.path,
         _request(options),
-        target_of(options, output=task.output),
+        target_of(options, output=task.output)._replace(no_table=task.no_table),
         threads=threads or task.threads,
         progress=progress,
     )
@@ -344,15 +246,6 @@ def _request(options: WriteOptions) -> ChangeRequest:
 
             return remove.request(options)
     raise TypeError(f"{type(options).__name__} are of no command for datasets")
-
-
-def _make_directory(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WriteError(
-            f"the directory can't be made: {reason(error)}", path=str(folder), hint=hint(error)
-        ) from None
 
 
 def module_of(command: str) -> ModuleType:

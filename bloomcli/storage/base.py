@@ -220,7 +220,15 @@ def unlisted(path: str, problem: BloomError) -> Listed:
 
 
 class Store(ABC):
-    """A place for files, such as the local file system. A store without writing is a `ReadOnlyStore`."""
+    """A place for files, such as the local file system. A store without writing is a `ReadOnlyStore`.
+
+    Attributes:
+        remote: each operation is a request to a server, which takes its time.
+        mtime_step_ns: the step of modification times. A file may have changed so long after the time that it has.
+    """
+
+    remote: bool = False
+    mtime_step_ns: int = 1
 
     @abstractmethod
     def open(self, path: str) -> Source:
@@ -239,6 +247,11 @@ class Store(ABC):
             UnreadableError: the store can't tell.
             UnsupportedError: the store can't be read here.
         """
+
+    def fingerprint(self, path: str) -> Fingerprint | None:
+        """The fingerprint of the file that has a path; None where there is none. Raises UnreadableError."""
+        info = self.status(path)
+        return None if info is None else Fingerprint(size=info.size, mtime_ns=info.mtime_ns)
 
     @abstractmethod
     def list(self, path: str) -> Iterator[Listed]:
@@ -280,8 +293,8 @@ class Store(ABC):
         """The path of a name in a directory."""
 
     @abstractmethod
-    def names(self, directory: str) -> Sequence[str]:
-        """The names in a directory, hidden ones too. Raises UnreadableError."""
+    def names(self, directory: str) -> Iterable[str]:
+        """The names in a directory, hidden ones too. Raises UnreadableError, also while they are iterated over."""
 
     def existing(self, directory: str, wanted: Mapping[str, Kind]) -> Collection[str]:
         """Those of some names in a directory that something of the wanted kind has. Raises UnreadableError."""
@@ -300,6 +313,26 @@ class Store(ABC):
             UsageError: the output is the file itself, or a directory, or can't be a file's name.
             WriteError: the store can't tell.
         """
+
+    def mirrored(self, output: str, relative: str) -> str:
+        """The path to write for a file of a tree that is mirrored below a directory.
+
+        Args:
+            output: the directory, as a user names it.
+            relative: the file's path in its tree, with slashes.
+
+        Raises:
+            UsageError: no file in this store can have such a path, or it isn't below the directory.
+        """
+        return self.join(self.normal(output), relative)
+
+    def make_directory(self, path: str) -> None:  # noqa: B027  most stores have nothing to make
+        """Make the directory of a file to write, and those above it. Raises WriteError."""
+
+    def link_target(self, path: str) -> str | None:
+        """The file that a symbolic link leads to; None if the path isn't a link's."""
+        del path
+        return None
 
     def check_output(
         self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False

@@ -1,4 +1,6 @@
-"""Files that mustn't change in place, because something else records their length or copies their footer.
+"""Finds tables whose metadata would be out of date if a file below them changed.
+
+A file that gets filters becomes larger. Tables record the sizes of their files, or copies of their footers:
 
 Delta      _delta_log/ in a directory above     each add action has the file's size
 Iceberg    metadata/*.metadata.json above       manifests have file_size_in_bytes and split offsets
@@ -7,14 +9,22 @@ _metadata  in a directory above                 a summary file copies the footer
 
 Above means: above the path as it was named, above what it leads to, and above each link on the way. A summary called
 _common_metadata holds the schema only, which doesn't change.
+
+On this machine, tables are looked for above each file before it is changed. In a store where each look is a request,
+`TableSearch` looks into each directory once in a run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
-from bloomcli.errors import UnreadableError
+from bloomcli.concurrency.threads import Threads
+from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.storage import traffic
 from bloomcli.storage.base import Kind, Store
+from bloomcli.storage.objects.client import AccessDenied
 
 _LEVELS: Final = 16
 """The number of parent directories that are searched for a table's root: partitions don't nest deeper."""
@@ -29,6 +39,17 @@ _MARKS: Final = {
     "_metadata": Kind.FILE,
 }
 """The names that tell of a table or a summary."""
+_LOOKS_AT_ONCE: Final = 16
+"""Directories that are looked into at the same time."""
+
+
+def in_table(path: str, reason: str) -> UsageError:
+    """The error of a file that isn't changed in place for a reason that `reason_against` gave."""
+    return UsageError(
+        f"not to be changed in place: {reason}",
+        path=path,
+        hint="-o writes a copy; --force changes it anyway, and the table's log must then be repaired",
+    )
 
 
 def reason_against(store: Store, path: str) -> str | None:
@@ -37,6 +58,8 @@ def reason_against(store: Store, path: str) -> str | None:
     Raises:
         UnreadableError: the store can't tell.
     """
+    if store.remote:
+        return TableSearch(store, [path]).reason_against(path)
     seen: set[str] = set()
     for directory in store.directories_above(path, _LEVELS):
         if directory in seen:
@@ -51,6 +74,55 @@ def reason_against(store: Store, path: str) -> str | None:
         if reason is not None:
             return reason
     return None
+
+
+class TableSearch:
+    """The tables above many files of one store. Each directory is looked into once, several at a time."""
+
+    def __init__(self, store: Store, paths: Iterable[str]) -> None:
+        self._above: dict[str, tuple[str, ...]] = {}
+        """Of each directory that has files: itself, and those above it."""
+        self._store = store
+        for path in paths:
+            directory = store.directory(path)
+            if directory not in self._above:
+                self._above[directory] = tuple(store.directories_above(path, _LEVELS))
+        meter = traffic.current()
+
+        def look(directory: str) -> str | None:
+            with traffic.counted_by(meter):
+                return _directory_reason(store, directory)
+
+        every = dict.fromkeys(directory for above in self._above.values() for directory in above)
+        self._reasons: dict[str, str | UnreadableError | None] = {}
+        with Threads(_LOOKS_AT_ONCE, "bloom-tables") as threads:
+            looks = {directory: threads.submit(partial(look, directory)) for directory in every}
+            for directory, future in looks.items():
+                try:
+                    self._reasons[directory] = threads.result(future)
+                except UnreadableError as error:
+                    self._reasons[directory] = error
+
+    def reason_against(self, path: str) -> str | None:
+        """Why a file must not be changed in place; None where no table or summary is found above it.
+
+        A directory above that the user may not list is passed over: a store's permissions are often those of a
+        prefix.
+
+        Raises:
+            UnreadableError: the store can't tell.
+        """
+        listed = False
+        for directory in self._above[self._store.directory(path)]:
+            found = self._reasons[directory]
+            if isinstance(found, UnreadableError):
+                if not (listed and isinstance(found, AccessDenied)):
+                    raise found
+            elif found is not None:
+                return found
+            else:
+                listed = True
+        return None
 
 
 def _directory_reason(store: Store, directory: str) -> str | None:

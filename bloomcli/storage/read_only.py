@@ -23,7 +23,7 @@ class ReadOnlyStore(Store):
     def check_changes(self, path: str) -> NoReturn:
         """Raise UsageError: files can't be changed."""
         raise UsageError(
-            "only local files can be changed", path=path, hint="copy the file here, change it, copy it back"
+            f"files at {_scheme(path)}: URIs can be read, but not changed", path=path, hint="-o writes a changed copy"
         )
 
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
@@ -51,7 +51,12 @@ class ReadOnlyStore(Store):
     def destination(self, output: str, path: str) -> str:
         """Raise UsageError: nothing is written here."""
         del path
-        raise UsageError("outputs are written to this machine only", path=output, hint="-o FILE")
+        raise _not_written(output)
+
+    def mirrored(self, output: str, relative: str) -> str:
+        """Raise UsageError, as `destination`."""
+        del relative
+        raise _not_written(output)
 
     def replace(
         self,
@@ -73,9 +78,19 @@ class ReadOnlyStore(Store):
     def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
         """Raise UsageError."""
         del data, overwrite
-        raise UsageError("files are written to this machine only", path=path, hint="name a local file")
+        raise _not_written(path)
 
     def sweep(self, path: str) -> Swept:
         """Nothing is written here, so nothing is left."""
         del path
         return Swept()
+
+
+def _scheme(path: str) -> str:
+    return path.partition(":")[0]
+
+
+def _not_written(path: str) -> UsageError:
+    return UsageError(
+        f"outputs can't be written to {_scheme(path)}: URIs", path=path, hint="write to a local path: -o FILE"
+    )

@@ -82,6 +82,9 @@ def test_parts_are_worth_a_task_several_to_a_core_and_never_huge(
         ("hdfs:/x/y", "hdfs:///x/y"),
         ("hdfs:///x/y", "hdfs:///x/y"),
         ("gs://bucket/x", "gs://bucket/x"),
+        ("az://container/x", "az://container/x"),
+        ("abfss://c@account.dfs.core.windows.net/x", "abfss://c@account.dfs.core.windows.net/x"),
+        ("https://host/x.parquet", "https://host/x.parquet"),
     ],
 )
 def test_hadoop_paths_are_understood(path: str, meant: str) -> None:
@@ -94,8 +97,8 @@ def test_hadoop_paths_are_understood(path: str, meant: str) -> None:
         ("dbfs:/lake/x", False, "/nowhere isn't mounted here"),
         ("file://other/x", False, "a file: URI of another machine"),
         ("wasbs://c@account/x", False, "nothing here can read wasbs: URIs"),
-        ("s3a://bucket/x", True, "files in s3: can be looked at, but not changed"),
-        ("hdfs:/x", True, "files in hdfs: can be looked at, but not changed"),
+        ("hdfs:/x", True, "files at hdfs: URIs can be read, but not changed"),
+        ("viewfs://cluster/x", True, "files at viewfs: URIs can be read, but not changed"),
     ],
 )
 def test_paths_that_cannot_be_opened_are_refused_clearly(

@@ -121,9 +121,9 @@ if sys.argv[2] == "threaded":
     threading.Thread(target=release.wait).start()
 {start}
 from bloomcli.commands.options import InspectOptions
-from bloomcli.datasets import local, task
+from bloomcli.datasets import local, planning
 from bloomcli.storage.listing import expand
-tasks = task.plan(expand([sys.argv[1]]), InspectOptions())
+tasks = planning.plan(expand([sys.argv[1]]), InspectOptions())
 if sys.argv[3] == "apart":
     print({{str(row.error).partition(": ")[2] for _, row in local.run_isolated(dict(enumerate(tasks)))}})
 else:

@@ -87,15 +87,27 @@ def test_a_command_that_reads_has_no_target(path: Path, command: str) -> None:
     assert (planned_task.output, planned_task.in_place) == (None, False)
 
 
-@pytest.mark.parametrize("output", ["s3://bucket/out", "hdfs:/out", "file:///out"])
-def test_outputs_elsewhere_are_refused_and_make_no_directories(
-    path: Path, output: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        ("hdfs://node/out", "outputs can't be written to hdfs: URIs"),
+        ("hdfs:/out", "a URI has two slashes after its scheme"),
+        (Path("s3://bucket/out"), "a URI has two slashes after its scheme"),
+        ("file://elsewhere/out", "outputs can't be written to another machine"),
+    ],
+)
+def test_outputs_that_no_store_writes_are_refused_and_make_no_directories(
+    path: Path, output: str | Path, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(path.parent)
-    for spelled in (output, Path(output)):
-        with pytest.raises(UsageError, match="this machine only"):
-            planned(path, output=spelled)
+    with pytest.raises(UsageError, match=says):
+        planned(path, output=output)
     assert [p.name for p in path.parent.iterdir()] == ["a.parquet"]
+
+
+def test_an_output_directory_may_be_a_file_uri(path: Path) -> None:
+    (task,) = planned(path, output=(path.parent / "out").as_uri())
+    assert task.output == str(path.parent / "out" / path.name)
 
 
 def test_an_output_that_is_the_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from bloomcli.commands.options import (
     SurveyOptions,
     ValidateOptions,
 )
-from bloomcli.datasets import task
+from bloomcli.datasets import planning
 from bloomcli.datasets.engine import choose_engine, plan_files
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import DatasetReport
@@ -47,7 +47,7 @@ def options_of(command: str, given: Mapping[str, Any], **target: Any) -> Options
 
 def plan_tasks(command: str, listed: Sequence[Listed], given: Mapping[str, Any], **target: Any) -> list[Task]:
     """Tasks for files."""
-    return task.plan(listed, options_of(command, given, **target))
+    return planning.plan(listed, options_of(command, given, **target))
 
 
 def run_on_spark(

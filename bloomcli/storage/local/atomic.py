@@ -57,24 +57,17 @@ def replace(
         with LocalSource(str(temporary), temporary) as written:
             verify(written)
 
-    with closing(pieces):
-        if not isinstance(source, LocalSource):
-            raise UsageError(
-                "only local files can be changed",
-                path=source.path,
-                hint="copy the file here, change it, copy it back",
-            )
-        with replacing(target, source=source, overwrite=overwrite, verify=check) as new:
-            with closing(pieces):  # their threads end before the file is synced
-                for piece in pieces:
-                    _write_piece(new, piece, source, cancelled, progress)
-                    del piece  # a filter may be large, and the next one is built where it was
-            size = new.size
+    with closing(pieces), replacing(target, source=source, overwrite=overwrite, verify=check) as new:
+        with closing(pieces):  # their threads end before the file is synced
+            for piece in pieces:
+                _write_piece(new, piece, source, cancelled, progress)
+                del piece  # a filter may be large, and the next one is built where it was
+        size = new.size
     return size
 
 
 def _write_piece(
-    new: NewFile, piece: Piece, source: LocalSource, cancelled: Cancelled | None, progress: Progress | None
+    new: NewFile, piece: Piece, source: Source, cancelled: Cancelled | None, progress: Progress | None
 ) -> None:
     if isinstance(piece, KeptRange):
         new.copy_range(source, *piece, progress=progress, cancelled=cancelled)
@@ -85,9 +78,7 @@ def _write_piece(
 
 
 @contextmanager
-def replacing(
-    target: Path, *, source: LocalSource, overwrite: bool, verify: Callable[[Path], None]
-) -> Iterator[NewFile]:
+def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable[[Path], None]) -> Iterator[NewFile]:
     """Write a file that has its name only when it is whole and verified.
 
     A symbolic link is followed: the file that it points to is replaced. A hard link is broken: the other names keep
@@ -95,7 +86,8 @@ def replacing(
 
     Args:
         target: the final name.
-        source: the file that the new one is made from; gives mode and owner, and must not change meanwhile.
+        source: the file that the new one is made from, in whatever store. It must not change meanwhile. A local one
+            gives mode and owner.
         overwrite: whether the target may exist.
         verify: looks at the finished temporary file; what it raises stops the replacement.
 
@@ -109,14 +101,15 @@ def replacing(
     final, exists = final_path(target)
     if not overwrite and exists:
         raise UsageError("the output exists already", path=str(target), hint="--overwrite replaces it")
-    known = hadoop_crc.verified(source)
-    expected = source if Path(os.path.realpath(source.local_path)) == final else None
-    with write_errors(target, Temporary(final)) as temporary:
+    here = source if isinstance(source, LocalSource) else None
+    known = None if here is None else hadoop_crc.verified(here)
+    expected = here if here is not None and Path(os.path.realpath(here.local_path)) == final else None
+    with write_errors(target, Temporary(final, 0o666 if here is None and not exists else 0o600)) as temporary:
         fd = temporary.open()  # this may change the temporary's path
         new = NewFile(temporary.path, fd)
         try:
             yield new
-            take_over(fd, source, final, exists=exists)
+            take_over(fd, here, final, exists=exists)
             new.flush()
             verify(temporary.path)
             with Holding(final, partial(_may_overtake, temporary, final, expected)) as lock:

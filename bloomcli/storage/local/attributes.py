@@ -25,16 +25,22 @@ _NO_ATTRIBUTE: Final = (
 """The file system doesn't have the attribute, or the user may not read or set it."""
 
 
-def take_over(fd: int, source: LocalSource, final: Path, *, exists: bool) -> None:
+def take_over(fd: int, source: LocalSource | None, final: Path, *, exists: bool) -> None:
     """Give a new file the mode, owner and attributes of the file that it replaces, else those of its source.
+
+    Without either, the file keeps what it has: `source` is None where it lies in another store.
 
     Raises:
         OSError: the system refused. What it doesn't have, or doesn't permit, is left out.
     """
-    model: Path | int = final if exists else source.fileno()
+    if source is None and not exists:
+        return
+    model: Path | int = final if exists or source is None else source.fileno()
     try:
         info = os.stat(model)  # noqa: PTH116  a file descriptor has no Path
     except FileNotFoundError:  # another process has removed it
+        if source is None:
+            return
         model = source.fileno()
         info = os.fstat(model)
     if hasattr(os, "fchown"):

@@ -2,7 +2,7 @@
 
     direct          the disk reads the bytes from the source's page cache; the processor copies none
     in the kernel   copy_file_range: reflinked, or copied by a server, where that can be; else from cache to cache
-    by hand         read and written
+    by hand         read and written; from other stores always, the next ranges being announced to the source
 
 A new file is synced before it gets its name, so its bytes have to reach the disk in any case. Through the page cache
 they cost 0.4 s of processor time a GB (more where memory has to be freed first), which decoding columns could use,
@@ -21,11 +21,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from bloomcli.storage.base import STEP_BYTES
+from bloomcli.storage.base import STEP_BYTES, Source
 from bloomcli.storage.local.source import LocalSource
 
 HAND_BYTES: Final = 4 << 20
 """Bytes read at a time where they are copied by hand."""
+
+_AHEAD: Final = 4
+"""So many reads from another store are announced at a time."""
 
 DIRECT_LEAST: Final = 32 << 20
 """Bytes of the smallest range that is written directly."""
@@ -52,12 +55,15 @@ class Copier:
         self._may_direct = hasattr(os, "O_DIRECT")
         self._in_kernel = hasattr(os, "copy_file_range")
 
-    def steps(self, source: LocalSource, offset: int, length: int, position: int) -> Iterator[tuple[int, bool]]:
+    def steps(self, source: Source, offset: int, length: int, position: int) -> Iterator[tuple[int, bool]]:
         """Append a range at `position`, the end of the file and the offset of its descriptor.
 
         Yields after each step how many bytes it copied, and whether they are on the disk rather than in the cache.
         """
         end = offset + length
+        if not isinstance(source, LocalSource):
+            yield from self._from_elsewhere(source, offset, end)
+            return
         direct = length >= DIRECT_LEAST and offset % BLOCK == position % BLOCK and self._can_direct()
         while offset < end:
             size = min(end - offset, STEP_BYTES)
@@ -73,6 +79,20 @@ class Copier:
             offset += count
             position += count
             yield count, on_disk
+
+    def _from_elsewhere(self, source: Source, offset: int, end: int) -> Iterator[tuple[int, bool]]:
+        announced = offset
+        while offset < end:
+            if offset == announced:
+                announced = min(end, offset + _AHEAD * HAND_BYTES)
+                starts = range(offset, announced, HAND_BYTES)
+                source.will_read([(start, min(HAND_BYTES, announced - start)) for start in starts])
+            data = memoryview(source.read_at(offset, min(HAND_BYTES, announced - offset)))
+            offset += len(data)
+            count = len(data)
+            while data:
+                data = data[os.write(self._fd, data) :]
+            yield count, False
 
     def _can_direct(self) -> bool:
         if self._may_direct and self._direct_fd is None:

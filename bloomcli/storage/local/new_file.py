@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from bloomcli.concurrency.threads import Future, Threads
+from bloomcli.storage.base import Source
 from bloomcli.storage.local.copying import Copier
-from bloomcli.storage.local.source import LocalSource
 
 _FLUSH_BYTES: Final = 32 << 20
 """So many bytes are synced at a time while the file is written."""
@@ -65,7 +65,7 @@ class NewFile:
 
     def copy_range(
         self,
-        source: LocalSource,
+        source: Source,
         offset: int,
         length: int,
         progress: Callable[[int], None] | None = None,

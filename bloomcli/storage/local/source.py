@@ -43,7 +43,7 @@ class LocalSource(Source):
             what = "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"
             raise UnreadableError(f"it is {what}", path=path, hint="name a regular file")
         self.size = info.st_size
-        self._fingerprint = _fingerprint(info)
+        self._fingerprint = fingerprint_of(info)
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -56,9 +56,9 @@ class LocalSource(Source):
 
     def _current(self) -> Fingerprint | None:
         try:
-            if _fingerprint(os.fstat(self._fd)) != self._fingerprint:
+            if fingerprint_of(os.fstat(self._fd)) != self._fingerprint:
                 return None
-            return _fingerprint(self.local_path.stat())  # another file may have been renamed over it
+            return fingerprint_of(self.local_path.stat())  # another file may have been renamed over it
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -84,5 +84,6 @@ class LocalSource(Source):
                 os.close(fd)
 
 
-def _fingerprint(info: os.stat_result) -> Fingerprint:
+def fingerprint_of(info: os.stat_result) -> Fingerprint:
+    """The fingerprint of a file by its status."""
     return Fingerprint(size=info.st_size, mtime_ns=info.st_mtime_ns, inode=info.st_ino, device=info.st_dev)

@@ -7,12 +7,24 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-from bloomcli.errors import UnreadableError, UnsupportedError
-from bloomcli.storage.base import Cancelled, Kind, Listed, Pieces, Progress, Source, Status, Store, Swept, Verify
+from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, WriteError
+from bloomcli.storage.base import (
+    Cancelled,
+    Fingerprint,
+    Kind,
+    Listed,
+    Pieces,
+    Progress,
+    Source,
+    Status,
+    Store,
+    Swept,
+    Verify,
+)
 from bloomcli.storage.local import listing, paths
-from bloomcli.storage.local.source import LocalSource
+from bloomcli.storage.local.source import LocalSource, fingerprint_of
 from bloomcli.storage.names import is_uri
-from bloomcli.storage.os_errors import is_directory, reason, status
+from bloomcli.storage.os_errors import hint, is_directory, reason, status
 
 
 class LocalStore(Store):
@@ -37,6 +49,11 @@ class LocalStore(Store):
             return None
         kind = Kind.FILE if S_ISREG(info.st_mode) else Kind.DIRECTORY if S_ISDIR(info.st_mode) else Kind.OTHER
         return Status(kind=kind, size=info.st_size, mtime_ns=info.st_mtime_ns)
+
+    def fingerprint(self, path: str) -> Fingerprint | None:
+        """The fingerprint of the file that has a path, links being followed. Raises UnreadableError."""
+        info = status(paths.local_path(path))
+        return None if info is None else fingerprint_of(info)
 
     def list(self, path: str) -> Iterator[Listed]:
         """The files that a path means. Raises UnreadableError."""
@@ -84,7 +101,32 @@ class LocalStore(Store):
 
     def destination(self, output: str, path: str) -> str:
         """The path to write. Raises UsageError, WriteError."""
-        return paths.destination(paths.local_path(output), path)
+        return paths.destination(_written(output), path)
+
+    def mirrored(self, output: str, relative: str) -> str:
+        """The path below a directory. Raises UsageError for a key with parts that no file name can be."""
+        wrong = next((part for part in relative.split("/") if part in {"", ".", ".."} or "\0" in part), None)
+        if wrong is not None:
+            raise UsageError(
+                f"{relative!r} can't be a path below a directory: a part of it is {wrong!r}",
+                hint="name this object alone, with -o FILE",
+            )
+        return str(Path(_written(output), relative))
+
+    def make_directory(self, path: str) -> None:
+        """Make the directory of a file to write. Raises WriteError."""
+        folder = Path(path).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WriteError(
+                f"the directory can't be made: {reason(error)}", path=str(folder), hint=hint(error)
+            ) from None
+
+    def link_target(self, path: str) -> str | None:
+        """The file that a symbolic link leads to."""
+        local = paths.local_path(path)
+        return os.path.realpath(local) if os.path.islink(local) else None  # noqa: PTH114  unlike Path's it never raises
 
     def check_output(
         self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
@@ -132,3 +174,13 @@ class LocalStore(Store):
         from bloomcli.storage.local.temporary import sweep
 
         return sweep(Path(path).parent)
+
+
+def _written(output: str) -> str:
+    """An output's path. Raises UsageError for the URI of another machine's file."""
+    local = paths.local_path(output)
+    if local.startswith("file:"):
+        raise UsageError(
+            "outputs can't be written to another machine", path=output, hint="mount it, and name the mount"
+        )
+    return local

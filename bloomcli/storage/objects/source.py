@@ -44,7 +44,7 @@ class ObjectSource(Source):
     @property
     def fingerprint(self) -> Fingerprint:
         """The object's size, time and tag when it was opened."""
-        return _fingerprint(self.info)
+        return fingerprint_of(self.info)
 
     def will_read(self, ranges: Iterable[Range]) -> None:
         """Announce ranges: they are read ahead, near ones together."""
@@ -63,7 +63,7 @@ class ObjectSource(Source):
     def _current(self) -> Fingerprint | None:
         with traffic.counted_by(self._meter):
             found = self._client.head(self.at)
-        return None if found is None else _fingerprint(found)
+        return None if found is None else fingerprint_of(found)
 
     def _read(self, offset: int, length: int) -> bytes:
         start = max(offset - self._tail_at, 0)
@@ -88,5 +88,6 @@ class ObjectSource(Source):
         self._ahead.close()
 
 
-def _fingerprint(info: ObjectInfo) -> Fingerprint:
+def fingerprint_of(info: ObjectInfo) -> Fingerprint:
+    """The fingerprint of an object."""
     return Fingerprint(size=info.size, mtime_ns=info.mtime_ns, tag=info.tag)

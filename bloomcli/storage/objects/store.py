@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.storage.base import Kind, Listed, Source, Status, Store
+from bloomcli.storage.base import Fingerprint, Kind, Listed, Source, Status, Store
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.objects.client import (
     AccessDenied,
@@ -21,7 +21,7 @@ from bloomcli.storage.objects.client import (
     Page,
 )
 from bloomcli.storage.objects.patterns import Match, Pattern
-from bloomcli.storage.objects.source import ObjectSource
+from bloomcli.storage.objects.source import ObjectSource, fingerprint_of
 
 EXISTS: Final = "the output exists already"
 
@@ -36,6 +36,9 @@ def source_of(source: Source, client: Client) -> ObjectSource | None:
 
 class ObjectStore(Store):
     """Objects by their URIs. A directory is what keys have in common up to a slash."""
+
+    remote = True
+    mtime_step_ns = 1_000_000_000  # Last-Modified has whole seconds
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[float, Collection[str]]] = {}
@@ -64,6 +67,12 @@ class ObjectStore(Store):
         if found is not None:
             return Status(Kind.FILE, found.size, found.mtime_ns)
         return Status(Kind.DIRECTORY, 0, 0) if self._has_below(at) else None
+
+    def fingerprint(self, path: str) -> Fingerprint | None:
+        """An object's size, time and tag. Raises UnreadableError, UnsupportedError, UsageError."""
+        at = self.client.locate(path)
+        found = self.client.head(at) if at.key else None
+        return None if found is None else fingerprint_of(found)
 
     def list(self, path: str) -> Iterator[Listed]:
         """The object itself, those below a directory, those that match a pattern. Raises UnreadableError."""
@@ -117,14 +126,10 @@ class ObjectStore(Store):
         """The URI of a name in a directory."""
         return f"{directory.rstrip('/')}/{name}"
 
-    def names(self, directory: str) -> Sequence[str]:
+    def names(self, directory: str) -> Iterator[str]:
         """The names in a directory, hidden ones too. Raises UnreadableError."""
-        at = self.client.locate(directory)
-        prefix = _directory_key(at.key)
-        found = []
-        for page in self.client.pages(Location(at.root, prefix), delimiter=True):
-            found += [key[len(prefix) :].rstrip("/") for key in (*(e.key for e in page.entries), *page.prefixes)]
-        return [name for name in found if name]
+        for page in self._pages_in(directory):
+            yield from (name.rstrip("/") for name in page)
 
     def existing(self, directory: str, wanted: Mapping[str, Kind]) -> Collection[str]:
         """Those of some names in a directory that something has: mostly one request, and none for some time after it.
@@ -141,11 +146,19 @@ class ObjectStore(Store):
         try:
             found = self._existing(at.root, _directory_key(at.key), wanted)
         except AccessDenied:
-            if not any(known.startswith(uri) for known in self._found):
+            if not any(known.startswith(uri) for known in tuple(self._found)):  # other threads add to it
                 raise
             found = ()
         self._found[uri] = (time.monotonic(), found)
         return found
+
+    def _pages_in(self, directory: str) -> Iterator[set[str]]:
+        """Pages of the names in a directory; those of directories end with a slash."""
+        at = self.client.locate(directory)
+        prefix = _directory_key(at.key)
+        for page in self.client.pages(Location(at.root, prefix), delimiter=True):
+            keys = (*(entry.key for entry in page.entries), *page.prefixes)
+            yield {key[len(prefix) :] for key in keys} - {""}
 
     def _existing(self, root: str, prefix: str, wanted: Mapping[str, Kind]) -> Collection[str]:
         keys = {name: f"{prefix}{name}{'/' if kind is Kind.DIRECTORY else ''}" for name, kind in wanted.items()}
@@ -180,6 +193,11 @@ class ObjectStore(Store):
         if self._has_below(at):
             raise UsageError(f"the output {output!r} is a directory", path=path, hint="name the object")
         return output
+
+    def mirrored(self, output: str, relative: str) -> str:
+        """The object below a directory. Raises UsageError for an output that can't be a directory's URI."""
+        at = self.client.locate(output)
+        return f"{at.root}/{_directory_key(at.key)}{relative}"
 
     def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
         """Put an object. Raises UsageError, WriteError."""

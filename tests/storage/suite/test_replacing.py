@@ -363,13 +363,15 @@ def test_a_store_that_is_only_read_refuses_every_change(read_only: Place) -> Non
         "names": lambda: read_only.store.names(read_only.path()),
     }
     for what, change in refused.items():
-        with pytest.raises(UsageError, match="only local files can be changed") as caught:
+        with pytest.raises(UsageError, match="URIs can be read, but not changed") as caught:
             change()
         assert caught.value.path is not None, what
-        assert caught.value.hint == "copy the file here, change it, copy it back", what
-    with pytest.raises(UsageError, match="this machine only"):
+        assert caught.value.hint == "-o writes a changed copy", what
+    with pytest.raises(UsageError, match="outputs can't be written to"):
         read_only.store.destination(read_only.path("new.bin"), path)
-    with pytest.raises(UsageError, match="this machine only"):
+    with pytest.raises(UsageError, match="outputs can't be written to"):
+        read_only.store.mirrored(read_only.path(), "new.bin")
+    with pytest.raises(UsageError, match="outputs can't be written to"):
         read_only.store.write_file(read_only.path("new.json"), b"", overwrite=True)
     assert not any(read_only.store.sweep(path))
     assert read_only.get("data.bin") == OLD

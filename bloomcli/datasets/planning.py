@@ -1,0 +1,161 @@
+"""Plans a task for each file of a dataset: what is written where, and what is known before any work.
+
+With an output directory, outputs mirror the tree of the inputs below it, from any store to any other. Tables are
+looked for here where each look is a request to a server; on this machine a task looks for them itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from bloomcli.commands.options import Options, WriteOptions
+from bloomcli.datasets.task import LINKED, Task, failed
+from bloomcli.errors import BloomError, UsageError
+from bloomcli.model.dataset import FileRow, Status
+from bloomcli.storage.base import Listed, Store
+from bloomcli.storage.listing import spelling
+from bloomcli.storage.managed_tables import TableSearch, in_table
+from bloomcli.storage.os_errors import refused
+from bloomcli.storage.registry import store_of
+
+_PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
+"""A URI as `pathlib.Path` spells it, with one slash."""
+
+
+def plan(listed: Iterable[Listed], options: Options) -> list[Task]:
+    """Tasks for files. With an output directory, their outputs mirror the tree of the inputs below it.
+
+    Raises:
+        UsageError: options that contradict each other or that no file can meet, no or two targets, two files with the
+            same output.
+    """
+    with refused():
+        options, files = options.checked(), list(listed)
+        several = len(files) > 1
+        if not isinstance(options, WriteOptions):
+            return [_task(item, options, several=several) for item in files]
+        _check_target(options)
+        if options.output is not None:
+            return list(_mirrored(files, options, os.fspath(options.output)))
+        tasks = [_task(item, options, several=several) for item in files]
+        if options.in_place:
+            tasks = _each_once(tasks)
+            if not options.force:
+                tasks = _without_tables(tasks)
+        return tasks
+
+
+def _mirrored(listed: list[Listed], options: WriteOptions, output: str) -> Iterator[Task]:
+    """Tasks with their outputs, without those for outputs of earlier runs."""
+    there, spell = store_of(output), spelling()
+    home = spell(there.mirrored(output, "file")).removesuffix("/file")
+    outputs: dict[str, str] = {}
+    for item in listed:
+        task = _task(item, options, several=len(listed) > 1)
+        if task.row is not None:
+            yield task
+            continue
+        try:
+            target = there.mirrored(output, item.relative)
+        except UsageError as error:
+            error.path = item.path
+            yield replace(task, row=failed(item.path, error))
+            continue
+        real_path = spell(item.path)
+        if real_path == spell(target):
+            raise UsageError("the output is the input", path=item.path, hint="--in-place replaces files safely")
+        if (item.walked or item.matched) and _is_output(real_path, item.relative, home):
+            continue
+        other = outputs.setdefault(target, item.path)
+        if other != item.path:
+            raise UsageError(
+                f"{other} and {item.path} would both become {target}", hint="name the directory above them"
+            )
+        yield replace(task, output=target)
+
+
+def _check_target(options: WriteOptions) -> None:
+    """Raise UsageError unless the options name one target of many files."""
+    if options.output is not None and options.in_place:
+        raise UsageError("--output and --in-place exclude each other")
+    if options.output is None and not options.in_place and not options.dry_run:
+        raise UsageError(
+            "nowhere to write to",
+            hint="give -o DIRECTORY, or --in-place to replace the files, or --dry-run to only see what would be done",
+        )
+    if options.output is not None and _PATH_OF_URI.match(os.fspath(options.output)):
+        raise UsageError(
+            "a URI has two slashes after its scheme",
+            path=os.fspath(options.output),
+            hint="give it as text: pathlib.Path drops one of them",
+        )
+
+
+def _task(item: Listed, options: Options, *, several: bool) -> Task:
+    return Task(
+        options=options,
+        path=item.path,
+        size=item.size,
+        walked=item.walked or (several and item.path.rpartition("/")[2].startswith((".", "_"))),
+        row=_known(item) if item.problem is not None or item.linked else None,
+    )
+
+
+def _each_once(tasks: list[Task]) -> list[Task]:
+    """Of several names of one file, by symbolic links, keep the file's own name, or else the first."""
+    spell = spelling()
+    links = [store_of(t.path).link_target(t.path) for t in tasks]
+    if not any(links):
+        return tasks
+    taken = {spell(t.path): t.path for t, link in zip(tasks, links, strict=True) if link is None}
+    once: list[Task] = []
+    for task, link in zip(tasks, links, strict=True):
+        other = task.path
+        if link is not None and task.row is None:
+            other = taken.setdefault(link, task.path)
+        if other != task.path:
+            row = FileRow(path=task.path, status=Status.SKIPPED, reason=f"a link to the same file as {other}")
+            task = replace(task, row=row)
+        once.append(task)
+    return once
+
+
+def _without_tables(tasks: list[Task]) -> list[Task]:
+    """The tasks, those of remote files with the rows of files that belong to tables."""
+    of_store: dict[Store, list[str]] = {}
+    for task in tasks:
+        store = store_of(task.path)
+        if store.remote and task.row is None:
+            of_store.setdefault(store, []).append(task.path)
+    if not of_store:
+        return tasks
+    found = {store: TableSearch(store, paths) for store, paths in of_store.items()}
+    return [_with_table(task, found.get(store_of(task.path))) for task in tasks]
+
+
+def _with_table(task: Task, tables: TableSearch | None) -> Task:
+    if tables is None or task.row is not None:
+        return task
+    try:
+        reason = tables.reason_against(task.path)
+    except BloomError as error:
+        return replace(task, row=failed(task.path, error))
+    if reason is not None:
+        return replace(task, row=failed(task.path, in_table(task.path, reason)))
+    return replace(task, no_table=True)
+
+
+def _known(item: Listed) -> FileRow:
+    """The row of something that was listed and is no file that can be opened."""
+    if item.problem is not None:
+        return failed(item.path, item.problem)
+    return FileRow(path=item.path, status=Status.SKIPPED, reason=LINKED)
+
+
+def _is_output(path: str, relative: str, home: str) -> bool:
+    """An earlier run made the file: its outputs lie below the directory that is read."""
+    return home.startswith(path.removesuffix(relative)) and path.startswith(home + "/")
