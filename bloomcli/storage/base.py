@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from enum import Enum, auto
-from pathlib import PurePosixPath
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from bloomcli.errors import BloomError, CorruptFile, SourceChanged, UsageError
+from bloomcli.errors import CorruptFile, SourceChanged, UsageError
 from bloomcli.model.traffic import Traffic
+from bloomcli.storage.entries import Kind, Listed, Status, Swept, unlisted
+
+__all__ = ["Kind", "Listed", "Status", "Swept", "unlisted"]
 
 STEP_BYTES: Final = 16 << 20
 """Bytes of a kept range that are copied at a time, at most: between steps a store reports progress and may stop."""
@@ -166,57 +167,6 @@ Cancelled = Callable[[], bool]
 
 Progress = Callable[[int], None]
 """Called with a number of bytes that were just copied."""
-
-
-class Kind(Enum):
-    """The type of a path's target."""
-
-    FILE = auto()
-    DIRECTORY = auto()
-    OTHER = auto()
-    """A device, a pipe, a socket."""
-
-
-class Status(NamedTuple):
-    """A store's information about a path. Links are followed."""
-
-    kind: Kind
-    size: int
-    mtime_ns: int
-
-
-class Swept(NamedTuple):
-    """Unfinished files in a directory, after a sweep."""
-
-    removed: Sequence[str] = ()
-    """Temporary files of killed runs."""
-    left: Sequence[str] = ()
-    """Temporary files of running writers, and those of unknown origin."""
-    remarks: Sequence[str] = ()
-    """What to tell the user of those that are left, such as unfinished uploads and the commands that end them."""
-
-
-class Listed(NamedTuple):
-    """A file to work on."""
-
-    path: str
-    size: int
-    """Bytes; -1 where it isn't known."""
-    relative: str
-    """Path below the directory that was named, for a mirrored tree; a named file's name, after its partitions."""
-    walked: bool
-    """It was found in a directory, not named."""
-    matched: bool = False
-    """It was found by a pattern, not by its name."""
-    linked: bool = False
-    """It is a link to a directory, found in a directory: it is not followed."""
-    problem: BloomError | None = None
-    """The named path can't be listed: it becomes a row with this error, and no file is opened."""
-
-
-def unlisted(path: str, problem: BloomError) -> Listed:
-    """The row of a path that can't be listed."""
-    return Listed(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
 
 
 class Store(ABC):
