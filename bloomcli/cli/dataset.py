@@ -14,7 +14,8 @@ import click
 from bloomcli.cli import output
 from bloomcli.cli.options import bundle
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.storage.os_errors import hint, read_file, reason
+from bloomcli.storage.os_errors import hint, reason
+from bloomcli.storage.registry import read_file
 from bloomcli.words import plural
 
 if TYPE_CHECKING:

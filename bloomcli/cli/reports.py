@@ -10,8 +10,9 @@ from typing import Final
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.formats.registry import has_magic
+from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import is_directory, refused, status
-from bloomcli.storage.registry import open_source, write_file
+from bloomcli.storage.registry import open_source, store_of, write_file
 
 _CHECKSUMS: Final = b"crc\0"
 """The first bytes of Hadoop's checksum files."""
@@ -35,18 +36,15 @@ def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
 
 
 def _check(paths: Sequence[str], others: Iterable[str | None]) -> None:
-    taken = {os.path.realpath(other) for other in others if other is not None}
+    taken = {_spelled(other) for other in others if other is not None}
     for path in paths:
         if _is_stream(path):
             continue
-        folder = os.path.dirname(path) or "."  # noqa: PTH120  as the user spelled it
-        if not is_directory(folder) or not os.access(folder, os.W_OK | os.X_OK):
-            raise WriteError(
-                f"reports can't be written to the directory {folder}", path=path, hint="create the directory first"
-            )
-        if is_directory(path):
-            raise WriteError("the report can't be written: it is a directory", path=path, hint="name a file")
-        final = os.path.realpath(path)
+        if is_uri(path):
+            store_of(path).check_output(path, overwrite=True)
+        else:
+            _check_here(path)
+        final = _spelled(path)
         if final in taken:
             raise UsageError(
                 "the report would replace another file of this run", path=path, hint="choose another file for it"
@@ -54,6 +52,21 @@ def _check(paths: Sequence[str], others: Iterable[str | None]) -> None:
         taken.add(final)
         if _is_data(path):
             raise UsageError("the report would replace a data file", path=path, hint="choose another file for it")
+
+
+def _check_here(path: str) -> None:
+    folder = os.path.dirname(path) or "."  # noqa: PTH120  as the user spelled it
+    if not is_directory(folder) or not os.access(folder, os.W_OK | os.X_OK):
+        raise WriteError(
+            f"reports can't be written to the directory {folder}", path=path, hint="create the directory first"
+        )
+    if is_directory(path):
+        raise WriteError("the report can't be written: it is a directory", path=path, hint="name a file")
+
+
+def _spelled(path: str) -> str:
+    """One spelling for all paths of a file, links being followed."""
+    return path if is_uri(path) else os.path.realpath(path)
 
 
 def save(path: str, text: str) -> None:
@@ -88,7 +101,7 @@ def _is_stream(path: str) -> bool:
 def _is_data(path: str) -> bool:
     """A file of a known format, whole or cut off, or its checksums: what looks like one is never replaced."""
     try:
-        with open_source(os.path.realpath(path)) as source:
+        with open_source(_spelled(path)) as source:
             return source.read_at(0, min(source.size, len(_CHECKSUMS))) == _CHECKSUMS or has_magic(source)
     except (UnreadableError, ValueError):  # the write will report an unreadable file
         return False

@@ -19,6 +19,7 @@ from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.policy.policy_file import NAME, PYPROJECT, find
 from bloomcli.policy.starter import starter
+from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import is_there, refused
 from bloomcli.storage.registry import write_file
 from bloomcli.validation import gate
@@ -42,6 +43,10 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
         UnreadableError: none of the files could be read.
     """
     _refuse_others()
+    if is_uri(given["policy"] or NAME):
+        raise UsageError(
+            "--init writes to this machine", path=given["policy"], hint="--policy FILE, then copy the file there"
+        )
     target = Path(given["policy"] or NAME)
     with refused(target):
         above = _free(target)

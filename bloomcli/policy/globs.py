@@ -2,7 +2,7 @@
 
 A glob with a slash at its start or in its middle is relative to the policy's directory (``orders/**``); one without
 matches names at any depth (``*.tmp``). ``!`` excludes files from the globs before it, and the last glob that matches
-decides. Files outside of the policy's directory, and URIs, are matched by their full path, by globs that are absolute
+decides. Files outside of the policy's directory are matched by their full path or URI, by globs that are absolute
 (``/data/lake/**``, ``s3://bucket/lake/**``) or apply at any depth (``*.tmp``, ``**/staging/**``).
 """
 
@@ -27,7 +27,8 @@ def relative_to_base(path: str, base: str) -> tuple[str, bool]:
     Symbolic links in the directories' paths are resolved if necessary. Relative paths start at the working directory.
     """
     if _URI.match(path):
-        return path, False
+        below = path.removeprefix(base + "/")
+        return below, below != path
     folder, name = os.path.split(path)
     start, inside = _folder(os.path.abspath(folder), base)  # noqa: PTH100  Path.absolute keeps `..`
     return start + name, inside

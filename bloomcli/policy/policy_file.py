@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bloomcli import limits
 from bloomcli.errors import PolicyError, UnreadableError
-from bloomcli.storage.os_errors import hint, is_file, read_file, reason, unreadable
+from bloomcli.storage.names import folder_of
+from bloomcli.storage.os_errors import hint, is_file, reason, unreadable
+from bloomcli.storage.registry import read_file
 
 # what reads a policy is loaded with the first: `find` is called by every command, and there is mostly none
 if TYPE_CHECKING:
@@ -102,8 +104,7 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
                 hint=f"or write {NAME}, which has the keys at its top level",
             )
         table = tool["bloom"]
-    base = os.path.dirname(os.path.abspath(name))  # noqa: PTH100, PTH120  as in `find`
-    keys = Keys(base, readers=bool(readers))
+    keys = Keys(folder_of(name), readers=bool(readers))
     policy = keys.policy(table, path=name)
     if keys.problems:
         _raise(keys.problems, text, name, within)

@@ -13,6 +13,7 @@ from bloomcli.model.file import Severity
 from bloomcli.policy import globs
 from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
 from bloomcli.rules import RULES, rule
+from bloomcli.storage.names import is_uri
 
 if TYPE_CHECKING:
     from bloomcli.policy.table_schema import TableSchema
@@ -270,7 +271,8 @@ class Keys:
     def _read_schema(self, value: str, at: At) -> TableSchema | None:
         from bloomcli.policy.table_schema import read
 
-        path = os.path.join(self._base, value)  # noqa: PTH118  errors contain the name as written
+        # errors contain the name as written
+        path = value if is_uri(value) else os.path.join(self._base, value)  # noqa: PTH118
         try:
             return read(path)
         except BloomError as error:

@@ -9,7 +9,8 @@ from bloomcli import limits
 from bloomcli.errors import UsageError
 from bloomcli.policy import table_ddl, table_json
 from bloomcli.policy.table_types import TableSchema, TableType
-from bloomcli.storage.os_errors import read_file, unreadable
+from bloomcli.storage.os_errors import unreadable
+from bloomcli.storage.registry import read_file
 
 __all__ = ["TableSchema", "TableType", "parse", "read"]
 
@@ -19,7 +20,7 @@ _TEXT: Final = (
 
 
 def read(path: str | os.PathLike[str]) -> TableSchema:
-    """Read a table's schema from a local file.
+    """Read a table's schema from a file.
 
     Raises:
         UsageError: the file doesn't exist or is no schema. The error has the location in the file.
@@ -33,7 +34,7 @@ def read(path: str | os.PathLike[str]) -> TableSchema:
         if problem is not None:
             raise problem from None
         why = getattr(error, "strerror", None) or "not a path"
-        raise UsageError(f"the table's schema can't be read: {why}", path=name, hint="name a local file") from None
+        raise UsageError(f"the table's schema can't be read: {why}", path=name, hint="name a file") from None
     if len(data) > limits.TABLE_SCHEMA_MAX_BYTES:
         raise UsageError(
             f"larger than {limits.TABLE_SCHEMA_MAX_BYTES:,} bytes, the limit for a table's schema",

@@ -72,6 +72,8 @@ class ArrowSource(Source):
 class ArrowStore(ReadOnlyStore):
     """The file systems of pyarrow."""
 
+    remote = True
+
     def open(self, path: str) -> Source:
         """Open a URI. Raises UnreadableError, UnsupportedError."""
         return ArrowSource(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Final
 
@@ -12,6 +13,13 @@ def is_uri(path: str) -> bool:
     """Whether a path begins with a scheme, as ``s3://...`` does; ``file:`` doesn't count."""
     scheme, separator, _ = path.partition("://")
     return bool(separator) and scheme.isidentifier() and len(scheme) > 1 and scheme != "file"
+
+
+def folder_of(path: str) -> str:
+    """The directory of a file: an absolute path, or what a URI has up to its last slash."""
+    if is_uri(path):
+        return path.rpartition("/")[0]
+    return os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120  Path.absolute keeps `..`
 
 
 def has_wildcard(path: str) -> bool:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final
 
+from bloomcli.storage import os_errors
 from bloomcli.storage.arrow_store import ArrowStore
 from bloomcli.storage.base import Source, Store, Swept
+from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.local.store import LocalStore
 
 LOCAL: Final = LocalStore()
@@ -72,6 +74,28 @@ def sweep_for(paths: Iterable[str]) -> Swept:
         of_store.setdefault(store, []).append(store.normal(path))
     swept = [store.sweep_for(found) for store, found in of_store.items()]
     return Swept(*([name for each in swept for name in each[field]] for field in range(len(Swept._fields))))
+
+
+def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
+    """The content of a small file that an option names, or its first `most` bytes.
+
+    Raises:
+        OSError, ValueError: a file of this machine can't be read, as for `os_errors.read_file`.
+        UnreadableError, UnsupportedError, UsageError: a file in another store can't be read.
+    """
+    text = os.fspath(path)
+    store = store_of(text)
+    if not store.remote:
+        return os_errors.read_file(local_path(text), most)
+    with store.open(text) as source:
+        return source.read_at(0, source.size if most is None else min(source.size, most))
+
+
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """Whether anything has a path, even a link that leads nowhere. Raises UnreadableError."""
+    text = os.fspath(path)
+    store = store_of(text)
+    return store.status(text) is not None if store.remote else os_errors.is_there(local_path(text))
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:

@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from bloomcli.checks import group_ranges
@@ -21,8 +20,9 @@ from bloomcli.policy.globs import relative_to_base
 from bloomcli.rules import RULES
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.local.paths import local_path
-from bloomcli.storage.names import is_uri
-from bloomcli.storage.os_errors import hint, read_file, reason, refused
+from bloomcli.storage.names import folder_of, is_uri
+from bloomcli.storage.os_errors import hint, reason, refused
+from bloomcli.storage.registry import read_file
 
 _SCHEMA: Final = "bloom/baseline/2"
 _OLD: Final = "bloom/baseline/1"
@@ -61,11 +61,11 @@ class Baseline:
 
     def spelled(self, path: str) -> str:
         """A file's path as entries have it."""
-        return path if is_uri(path) else relative_to_base(local_path(path), self._folder)[0]
+        return relative_to_base(local_path(path), self._folder)[0]
 
     @property
     def _folder(self) -> str:
-        return os.path.dirname(os.path.abspath(self.path))  # noqa: PTH100, PTH120  there are thousands of files
+        return folder_of(self.path)
 
     def marked(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings, with those in the baseline marked as known."""
@@ -119,7 +119,12 @@ class Baseline:
     def _whole(self) -> Callable[[str], str]:
         """A function that gives one path for all names of a file, as entries or findings spell them."""
         spell, folder = spelling(), self._folder
-        return lambda path: path if is_uri(path) else spell(os.path.join(folder, path))  # noqa: PTH118  as above
+
+        def whole(path: str) -> str:
+            path = path if is_uri(path) else os.path.join(folder, path)  # noqa: PTH118  there are thousands of files
+            return path if is_uri(path) else spell(path)
+
+        return whole
 
 
 def _keyed(whole: Callable[[str], str]) -> Callable[[Entry], _Key]:
@@ -143,9 +148,10 @@ def load(path: str | os.PathLike[str]) -> Baseline:
     """Read a baseline. Raises UnreadableError, UsageError for a file that isn't one."""
     name = os.fspath(path)
     try:
-        if Path(name).stat().st_size > _MAX_BYTES:
+        data = read_file(name, _MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
             raise UsageError(f"it is larger than {_MAX_BYTES} bytes", path=name, hint="it isn't a baseline")
-        text = read_file(name).decode("utf-8")
+        text = data.decode("utf-8")
     except FileNotFoundError:
         raise UsageError(
             "there is no such baseline", path=name, hint="--update-baseline writes one of today's findings"

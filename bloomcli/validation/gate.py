@@ -23,8 +23,7 @@ from bloomcli.model.gate import GateReport, Sample
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import Policy
 from bloomcli.storage.base import Listed
-from bloomcli.storage.os_errors import is_there
-from bloomcli.storage.registry import open_source
+from bloomcli.storage.registry import is_there, open_source
 from bloomcli.words import plural
 
 if TYPE_CHECKING:

@@ -145,7 +145,7 @@ def test_a_file_that_is_only_read_is_changed_by_no_command(
     monkeypatch.setitem(registry.BY_SCHEME, "arrow", _OfFiles())
     uri = Path("orders").absolute().as_uri().replace("file:", "arrow:")
     assert bloomcli.inspect(uri).format == "parquet"
-    with pytest.raises(UsageError, match="files at arrow: URIs can be read, but not changed") as caught:
+    with pytest.raises(UsageError, match="URIs can be read, but not changed") as caught:
         command(uri, **options)
     assert caught.value.hint == "-o writes a changed copy"
     assert [p.name for p in tmp_path.iterdir()] == ["orders"]

@@ -80,6 +80,8 @@ class MemorySource(Source):
 class MemoryStore(Store):
     """Objects by their URIs."""
 
+    remote = True
+
     def __init__(self) -> None:
         self.objects: dict[str, Object] = {}
         self.uploads: dict[int, Upload] = {}
@@ -154,7 +156,7 @@ class MemoryStore(Store):
 
     def join(self, directory: str, name: str) -> str:
         """With a slash between them."""
-        return f"{directory}/{name}"
+        return f"{directory.rstrip('/')}/{name}"
 
     def names(self, directory: str) -> Sequence[str]:
         """The next parts of the names below."""

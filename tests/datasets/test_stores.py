@@ -1,0 +1,315 @@
+"""Datasets in stores: outputs mirrored from any store to any other, tables looked for once, nothing else changed."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import datasets
+from support.memory_store import SCHEME, MemoryStore
+from support.stores import LocalPlace, MemoryPlace, Place
+from support.tasks import options_of, plan_tasks
+
+import bloomcli
+from bloomcli.cli import run as cli
+from bloomcli.commands.progress import cores
+from bloomcli.datasets import local, spark, task
+from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
+from bloomcli.errors import UsageError
+from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.storage import registry
+from bloomcli.storage.base import Pieces
+from bloomcli.storage.listing import expand
+
+ID: dict[str, Any] = {"columns": ("id",)}
+STORES = ("local", "memory")
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> MemoryPlace:
+    """A directory in a store of this process. Its contents aren't in other processes: `jobs` has to be 1."""
+    place = MemoryPlace()
+    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, place.memory)
+    return place
+
+
+@pytest.fixture
+def places(memory: MemoryPlace, tmp_path: Path) -> dict[str, Place]:
+    """A directory in each store."""
+    return {"local": LocalPlace(tmp_path / "lake"), "memory": memory}
+
+
+def fill(place: Place, root: Path) -> None:
+    """Write the files of a directory to a store, as files of some time ago."""
+    for path in sorted(p for p in root.rglob("*") if p.is_file()):
+        place.put(str(path.relative_to(root)), path.read_bytes())
+        if isinstance(place, LocalPlace):
+            os.utime(place.path(str(path.relative_to(root))), (1e9, 1e9))
+
+
+def contents(place: Place, below: str = "") -> dict[str, bytes | None]:
+    """The files below a directory, by their paths in it."""
+    names = (name for name in place.names() if name.startswith(below))
+    return {name.removeprefix(below): place.get(name) for name in names}
+
+
+def run(command: str, place: Place, options: dict[str, Any], **target: Any) -> DatasetReport:
+    """Run a command on a directory, as the command line does, in this process."""
+    engine = choose_engine(jobs=1)
+    return run_tasks(engine, plan_files(engine, [place.path() + "/"], options_of(command, options, **target)))
+
+
+def brief(report: DatasetReport, place: Place) -> list[tuple[Any, ...]]:
+    """The rows' statuses and figures, by paths in the directory."""
+    return sorted(
+        (r.path.removeprefix(place.path()), r.status, r.filters, r.bytes_before, r.bytes_after, r.exit_code)
+        for r in report.rows
+    )
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Parquet and ORC files in partitions, finished and broken ones, other kinds, and hidden names."""
+    return datasets.mixed(tmp_path / "original")
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_every_command_changes_a_directory_in_a_store_as_one_on_disk(
+    places: dict[str, Place], lake: Path, in_place: bool
+) -> None:
+    reports: dict[str, list[object]] = {}
+    for name, place in places.items():
+        fill(place, lake)
+        reports[name] = []
+        for command, options in (("add", ID), ("fold", {"max_bytes": 32}), ("remove", {})):
+            target = {"in_place": True} if in_place else {"output": place.path(f"made/{command}")}
+            reports[name].append(brief(run(command, place, options, **target), place))
+            again = run(command, place, options, **target)
+            assert (again.done, again.planned) == (0, 0), "the work is done already"
+    assert reports["memory"] == reports["local"]
+    assert contents(places["memory"]) == contents(places["local"])
+
+
+@pytest.mark.parametrize("command", ["inspect", "validate", "probe", "survey"])
+def test_every_command_reads_a_directory_in_a_store_as_one_on_disk(
+    places: dict[str, Place], lake: Path, command: str
+) -> None:
+    options: dict[str, dict[str, Any]] = {"probe": {"values": ("3",), "column": "id"}, "validate": {"deep": True}}
+    rows = {}
+    for name, place in places.items():
+        fill(place, lake)
+        rows[name] = brief(run(command, place, options.get(command, {})), place)
+        assert contents(place) == contents_of(lake)
+    assert rows["memory"] == rows["local"]
+
+
+def contents_of(root: Path) -> dict[str, bytes]:
+    """The files of a directory."""
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("there", STORES)
+@pytest.mark.parametrize("here", STORES)
+def test_an_output_goes_from_any_store_to_any_other(
+    places: dict[str, Place], lake: Path, tmp_path: Path, here: str, there: str
+) -> None:
+    bloomcli.add  # noqa: B018  imported before a worker is forked
+    fill(places[here], lake)
+    before = contents(places[here])
+    output = places[there].path("made")
+    report = run("add", places[here], ID, output=output)
+    expected = tmp_path / "expected"
+    local.run(plan_tasks("add", expand([str(lake)]), ID, output=expected), jobs=1)
+    assert contents(places[there], "made/") == contents_of(expected)
+    assert (report.done, report.failed) == (len(datasets.GOOD), len(datasets.BROKEN))
+    made = contents(places[there])
+    again = run("add", places[here], ID, output=output)
+    assert (again.done, again.failed) == (0, len(datasets.BROKEN))
+    assert {r.reason for r in again.rows if r.output and r.status is Status.SKIPPED} == {
+        "the output is there already"
+    }
+    assert contents(places[there]) == made
+    if here != there:
+        assert contents(places[here]) == before
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(memory: MemoryPlace, tmp_path: Path) -> None:
+    lake = datasets.plain(tmp_path / "lake", 6)
+    fill(memory, lake)
+    written: list[str] = []
+    real = memory.memory.replace
+
+    def replace(path: str, *arguments: Any, **options: Any) -> int:
+        if len(written) == 3:
+            raise KeyboardInterrupt
+        written.append(path)
+        return real(path, *arguments, **options)
+
+    memory.memory.replace = replace  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        run("add", memory, ID, in_place=True)
+    memory.memory.replace = real  # type: ignore[method-assign]
+    report = run("add", memory, ID, in_place=True)
+    assert (report.done, report.skipped, report.failed) == (3, 3, 0)
+    assert {r.path for r in report.rows if r.status is Status.SKIPPED} == set(written)
+
+
+@pytest.mark.parametrize("output", STORES)
+def test_a_dry_run_writes_nothing_anywhere(places: dict[str, Place], lake: Path, output: str) -> None:
+    fill(places["memory"], lake)
+    before = contents(places["memory"])
+    writing: list[str] = []
+    store = places["memory"].store
+    for name in ("replace", "write_file", "sweep"):
+        setattr(store, name, lambda path, *_, name=name, **__: writing.append(f"{name} {path}"))
+    for target in ({"in_place": True}, {"output": places[output].path("made")}, {}):
+        report = run("add", places["memory"], ID, dry_run=True, **target)
+        assert report.planned == len(datasets.GOOD)
+    assert writing == []
+    assert contents(places["memory"]) == before
+    assert contents(places["local"]) == {}
+
+
+def test_a_key_that_is_no_path_below_a_directory_is_written_nowhere(memory: MemoryPlace, tmp_path: Path) -> None:
+    data = datasets.write(tmp_path / "original.parquet").read_bytes()
+    memory.put("a//b.parquet", data)
+    memory.put("good.parquet", data)
+    report = run("add", memory, ID, output=tmp_path / "made")
+    wrong, good = report.rows
+    assert (wrong.status, wrong.exit_code, good.status) == (Status.FAILED, 2, Status.DONE)
+    assert "'a//b.parquet' can't be a path below a directory" in str(wrong.error)
+    assert {p.name for p in (tmp_path / "made").rglob("*")} == {"good.parquet"}
+    there = run("add", memory, ID, output=memory.path("made"))
+    assert {r.status for r in there.rows} == {Status.DONE}, "where there are no directories, any key is one"
+
+
+@pytest.mark.parametrize("key", ["..", "../outside.parquet", "./x", "a/../../outside.parquet", "/etc/x", "a/\0"])
+def test_no_key_leads_out_of_a_directory(tmp_path: Path, key: str) -> None:
+    with pytest.raises(UsageError, match="can't be a path below a directory"):
+        registry.LOCAL.mirrored(str(tmp_path), key)
+
+
+def test_tables_are_looked_for_once_in_a_directory(
+    memory: MemoryPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = datasets.write(tmp_path / "original.parquet").read_bytes()
+    for number in range(12):
+        memory.put(f"plain/p={number % 3}/{number}.parquet", data)
+        memory.put(f"delta/p={number % 3}/{number}.parquet", data)
+    memory.put("delta/_delta_log/0.json", b"{}")
+    looked: Counter[str] = Counter()
+    real = memory.memory.found
+    monkeypatch.setattr(memory.memory, "found", lambda path, names: looked.update([path]) or real(path, names))
+    report = run("add", memory, ID, in_place=True)
+    assert set(looked.values()) == {1}
+    assert set(looked) == {
+        "memory://bucket",
+        memory.path(),
+        *(memory.path(f"{table}{p}") for table in ("plain", "delta") for p in ("", "/p=0", "/p=1", "/p=2")),
+    }
+    assert (report.done, report.failed) == (12, 12)
+    failed = {r.path: str(r.error) for r in report.rows if r.status is Status.FAILED}
+    assert all("/delta/" in path and "is a Delta table" in error for path, error in failed.items())
+    assert run("add", memory, ID, in_place=True, force=True).done == 12
+
+
+def test_a_refusal_in_a_store_is_known_before_the_first_change(memory: MemoryPlace, tmp_path: Path) -> None:
+    data = datasets.write(tmp_path / "original.parquet").read_bytes()
+    memory.put("a/1.parquet", data)
+    memory.put("b/2.parquet", data)
+    memory.put("b/metadata/0.metadata.json", b"{}")
+    before = contents(memory)
+    engine = choose_engine(jobs=1, fail_fast=True)
+    tasks = plan_files(engine, [memory.path() + "/"], options_of("add", ID, in_place=True))
+    report = run_tasks(engine, tasks)
+    assert (report.done, report.not_started, report.exit_code) == (0, 1, 2)
+    assert contents(memory) == before
+
+
+def overtaken(memory: MemoryStore, path: str, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have another writer replace an object once, while it is being replaced."""
+    real = memory.replace
+
+    def replace(target: str, pieces: Pieces, **options: Any) -> int:
+        monkeypatch.setattr(memory, "replace", real)
+        memory.put(path, data)
+        return real(target, pieces, **options)
+
+    monkeypatch.setattr(memory, "replace", replace)
+
+
+def test_of_two_writers_one_wins_and_the_other_says_so(
+    memory: MemoryPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = datasets.write(tmp_path / "original.parquet")
+    memory.put("a.parquet", path.read_bytes())
+    other = bloomcli.add(path, ["name"], output=tmp_path / "other.parquet").output
+    overtaken(memory.memory, memory.path("a.parquet"), Path(str(other)).read_bytes(), monkeypatch)
+    (one,) = plan_tasks("add", expand([memory.path("a.parquet")]), ID, in_place=True)
+    row = task.run(one)
+    assert (row.status, row.exit_code) == (Status.FAILED, 3)
+    assert "changed while it was being worked on" in str(row.error)
+    assert memory.get("a.parquet") == Path(str(other)).read_bytes(), "the other writer's filters are there"
+    assert task.run(one).status is Status.DONE
+    assert bloomcli.validate(memory.path("a.parquet"), require=["id", "name"], deep=True).ok
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_spark_task_that_another_attempt_overtakes_finds_the_work_done(
+    memory: MemoryPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_place: bool
+) -> None:
+    path = datasets.write(tmp_path / "original.parquet")
+    memory.put("a.parquet", path.read_bytes())
+    target = {"in_place": True} if in_place else {"output": memory.path("made")}
+    (one,) = plan_tasks("add", expand([memory.path("a.parquet")]), ID, **target)
+    written = memory.path("a.parquet" if in_place else "made/a.parquet")
+    done = bloomcli.add(path, ["id"], output=tmp_path / "done.parquet").output
+    overtaken(memory.memory, written, Path(str(done)).read_bytes(), monkeypatch)
+    row: FileRow = spark.attempt(one)
+    assert (row.status, row.error) == (Status.SKIPPED, None)
+    assert memory.memory.objects[written].data == Path(str(done)).read_bytes()
+
+
+def test_files_in_stores_get_more_jobs_than_cores(memory: MemoryPlace, tmp_path: Path) -> None:
+    datasets.plain(tmp_path / "lake", 2)
+    fill(memory, tmp_path / "lake")
+    here = plan_tasks("inspect", expand([str(tmp_path / "lake")]), {})
+    there = plan_tasks("inspect", expand([memory.path()]), {})
+    output = plan_tasks("add", expand([str(tmp_path / "lake")]), ID, output=memory.path("made"))
+    assert local.default_jobs(here) == cores()
+    assert local.default_jobs(there) == local.default_jobs(output) == min(max(4 * cores(), 8), 32)
+
+
+def test_small_files_of_options_may_lie_in_a_store(
+    memory: MemoryPlace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = datasets.write(tmp_path / "original.parquet")
+    bloomcli.add(path, ["id"], in_place=True)
+    memory.put("p=1/a.parquet", path.read_bytes())
+    memory.put("p=2/b.parquet", path.read_bytes())
+    memory.put("bloom.toml", b'require = ["id", "name"]\nexclude = ["p=2/**"]\n')
+    memory.put("list", f"{memory.path('p=1/a.parquet')}\n{memory.path('p=2/b.parquet')}\n".encode())
+    memory.put("values", b"3\n-1\n")
+    assert cli(["probe", "--files-from", memory.path("list"), "-c", "id", "--values-from", memory.path("values"),
+                "-j", "1", "-l"]) == 0  # fmt: skip
+    assert capsys.readouterr().out.splitlines() == [memory.path("p=1/a.parquet"), memory.path("p=2/b.parquet")]
+    gate = ["validate", memory.path() + "/", "-j", "1", "--policy", memory.path("bloom.toml")]
+    assert cli(gate) == 1
+    assert "1 file" in capsys.readouterr().out, "the policy's globs start at its directory"
+    known = ["--baseline", memory.path("known.json"), "--report", f"json={memory.path('report.json')}"]
+    assert cli([*gate, *known, "--update-baseline"]) == 0
+    assert b'"path": "p=1/a.parquet"' in (memory.get("known.json") or b"")
+    assert b'"schema": "bloom/validate/1"' in (memory.get("report.json") or b"")
+    assert cli([*gate, *known]) == 0
+    assert cli(["validate", memory.path() + "/", "-j", "1", "--report", f"json={memory.path('p=1/a.parquet')}"]) == 2
+    assert "would replace a data file" in capsys.readouterr().err
+    assert cli(["validate", memory.path() + "/", "--init", "--policy", memory.path("new.toml")]) == 2
+
+
+def test_an_output_in_a_directory_that_is_a_path_of_a_uri_is_refused(memory: MemoryPlace, tmp_path: Path) -> None:
+    datasets.write(tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match="a URI has two slashes"):
+        plan_tasks("add", expand([str(tmp_path / "a.parquet")]), ID, output=Path(memory.path("made")))
