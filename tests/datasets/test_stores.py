@@ -201,8 +201,8 @@ def test_tables_are_looked_for_once_in_a_directory(
         memory.put(f"delta/p={number % 3}/{number}.parquet", data)
     memory.put("delta/_delta_log/0.json", b"{}")
     looked: Counter[str] = Counter()
-    real = memory.memory.found
-    monkeypatch.setattr(memory.memory, "found", lambda path, names: looked.update([path]) or real(path, names))
+    real = memory.memory.existing
+    monkeypatch.setattr(memory.memory, "existing", lambda path, names: looked.update([path]) or real(path, names))
     report = run("add", memory, ID, in_place=True)
     assert set(looked.values()) == {1}
     assert set(looked) == {
