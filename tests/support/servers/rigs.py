@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -16,12 +12,10 @@ import pytest
 from support.cli import Result
 from support.servers import clients, running
 from support.servers.dialects import S3, Azure, Gcs
+from support.servers.forking import Forks
 from support.servers.gcs import Preconditions
 from support.servers.proxy import Proxy
 from support.stores import Place
-
-_ROOT: Final = Path(__file__).parents[3]
-_SECONDS: Final = 120
 
 
 @dataclass(frozen=True)
@@ -31,35 +25,14 @@ class Rig:
     name: str
     place: Place
     proxy: Proxy
-    environment: Mapping[str, str]
 
-    def start(self, *arguments: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-        """Start a command, in a process group of its own."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "bloomcli", *arguments],
-            cwd=_ROOT,
-            env=os.environ | self.environment | (env or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+    forks: Forks
+    """Runs commands."""
 
-    def bloom(self, *arguments: str, env: Mapping[str, str] | None = None) -> Result:
-        """Run a command."""
-        return ended(self.start(*arguments, env=env))
-
-
-def ended(process: subprocess.Popen[str]) -> Result:
-    """What a command says, and its exit code."""
-    with process:
-        try:
-            out, err = process.communicate(timeout=_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-    return Result(process.returncode, out, err)
+    @property
+    def bloom(self) -> Callable[..., Result]:
+        """Runs a command."""
+        return self.forks.run
 
 
 def _made(kind: Callable[..., Place], *arguments: object) -> Place:
@@ -68,38 +41,35 @@ def _made(kind: Callable[..., Place], *arguments: object) -> Place:
         return kind(*arguments, patched)
 
 
-Settings = Mapping[str, float]
-"""Latency and bandwidth of the proxy."""
-
-
 @contextmanager
-def _s3(settings: Settings) -> Iterator[Rig]:
+def _s3() -> Iterator[Rig]:
     from support.s3_place import S3Place
 
     server = running.minio()
-    with Proxy(server.port, S3(), **settings) as proxy:
-        yield Rig("s3", _made(S3Place, server), proxy, clients.s3_environment(server, proxy.url))
+    with Proxy(server.port, S3()) as proxy, Forks(clients.s3_environment(server, proxy.url)) as forks:
+        yield Rig("s3", _made(S3Place, server), proxy, forks)
 
 
 @contextmanager
-def _azure(settings: Settings) -> Iterator[Rig]:
+def _azure() -> Iterator[Rig]:
     from support.azure_place import AzurePlace
 
     server = running.azurite()
-    with Proxy(server.port, Azure(), **settings) as proxy:
-        yield Rig("azure", _made(AzurePlace, server), proxy, clients.azure_environment(server, proxy.url))
+    with Proxy(server.port, Azure()) as proxy, Forks(clients.azure_environment(server, proxy.url)) as forks:
+        yield Rig("azure", _made(AzurePlace, server), proxy, forks)
 
 
 @contextmanager
-def _gcs(settings: Settings) -> Iterator[Rig]:
+def _gcs() -> Iterator[Rig]:
     from support.gcs_place import GcsPlace
 
     server = running.fake_gcs()
-    with Proxy(server.port, Gcs(), guard=Preconditions(server.port), **settings) as proxy:
-        yield Rig("gcs", _made(GcsPlace, server.url), proxy, clients.gcs_environment(proxy.url))
+    with Proxy(server.port, Gcs(), guard=Preconditions(server.port)) as proxy:
+        with Forks(clients.gcs_environment(proxy.url)) as forks:
+            yield Rig("gcs", _made(GcsPlace, server.url), proxy, forks)
 
 
-RIGS: Final[Mapping[str, tuple[str, Callable[[Settings], AbstractContextManager[Rig]]]]] = {
+RIGS: Final[Mapping[str, tuple[str, Callable[[], AbstractContextManager[Rig]]]]] = {
     "s3": ("minio", _s3),
     "azure": ("azurite", _azure),
     "gcs": ("fake-gcs-server", _gcs),
