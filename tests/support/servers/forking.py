@@ -187,7 +187,7 @@ def _work(order: dict[str, Any]) -> None:
         main()
     except SystemExit as end:
         code = end.code
-    except BaseException:
+    except BaseException:  # noqa: BLE001  as Python itself would show it
         import traceback
 
         traceback.print_exc()

@@ -335,7 +335,10 @@ class _Connection(socketserver.BaseRequestHandler):
         if action is Action.OTHER_TAG:
             for name in ("etag", "x-goog-generation", "x-goog-hash"):
                 response.put(name, _other(response.get(name)))
-        if fault is not None and action in {Action.RESET, Action.TRUNCATE, Action.SHORTEN, Action.SLOW}:
+        if response.has_no_body(request.method):
+            if action in {Action.RESET, Action.TRUNCATE}:
+                raise _Reset
+        elif fault is not None and action in {Action.RESET, Action.TRUNCATE, Action.SHORTEN, Action.SLOW}:
             self._mangle(response, b"".join(pieces), recorded, fault)
             return
         recorded.status = response.status

@@ -64,9 +64,9 @@ def _gcs() -> Iterator[Rig]:
     from support.gcs_place import GcsPlace
 
     server = running.fake_gcs()
-    with Proxy(server.port, Gcs(), guard=Preconditions(server.port)) as proxy:
-        with Forks(clients.gcs_environment(proxy.url)) as forks:
-            yield Rig("gcs", _made(GcsPlace, server.url), proxy, forks)
+    guard = Preconditions(server.port)
+    with Proxy(server.port, Gcs(), guard=guard) as proxy, Forks(clients.gcs_environment(proxy.url)) as forks:
+        yield Rig("gcs", _made(GcsPlace, server.url), proxy, forks)
 
 
 RIGS: Final[Mapping[str, tuple[str, Callable[[], AbstractContextManager[Rig]]]]] = {
