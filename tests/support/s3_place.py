@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import secrets
+import shlex
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bloomcli.storage import registry
 from bloomcli.storage.base import Store
 from bloomcli.storage.registry import store_of
-from support.servers import clients
+from bloomcli.storage.s3.store import S3Store
+from support.servers import clients, running
 from support.servers.running import Server
 from support.stores import Place
 
 
 class S3Place(Place):
-    """A directory in a bucket of its own."""
+    """A directory in a bucket of its own.
 
-    def __init__(self, server: Server, patched: pytest.MonkeyPatch, *, versioned: bool = False) -> None:
+    Args:
+        server: MinIO, or moto.
+        patched: sets the variables by which boto3 finds the server.
+        versioned: the bucket keeps versions.
+        put_most: the bytes of the largest object that is written in one request; without it the store's own.
+    """
+
+    notices_equal_bytes = False
+    tells_of_killed_runs = True
+
+    def __init__(
+        self,
+        server: Server,
+        patched: pytest.MonkeyPatch,
+        *,
+        versioned: bool = False,
+        put_most: int | None = None,
+    ) -> None:
+        if put_most is not None:
+            for scheme in ("s3", "s3a", "s3n"):
+                patched.setitem(registry.BY_SCHEME, scheme, S3Store(put_most))
         for name, value in clients.s3_environment(server, server.url).items():
             patched.setenv(name, value)
         self.client: Any = clients.s3(server)
@@ -58,3 +83,26 @@ class S3Place(Place):
         # Without a prefix, MinIO lists those of the whole bucket; with one, those of the object of that name.
         uploads = self.client.list_multipart_uploads(Bucket=self.bucket).get("Uploads", [])
         return [f"upload {upload['UploadId']} of {upload['Key']}" for upload in uploads]
+
+    def leave_by_killed_run(self, name: str) -> None:
+        answer = self.client.create_multipart_upload(Bucket=self.bucket, Key=f"lake/{name}")
+        upload = {"Bucket": self.bucket, "Key": f"lake/{name}", "UploadId": answer["UploadId"]}
+        self.client.upload_part(**upload, PartNumber=1, Body=b"part")
+
+    def end_as_told(self, remark: str) -> None:
+        words = shlex.split(remark.partition("`")[2].partition("`")[0])
+        assert words[:3] == ["aws", "s3api", "abort-multipart-upload"]
+        told = dict(zip(words[3::2], words[4::2], strict=True))
+        assert told["--endpoint-url"] == self.client.meta.endpoint_url
+        self.client.abort_multipart_upload(Bucket=told["--bucket"], Key=told["--key"], UploadId=told["--upload-id"])
+
+
+def s3(*, put_most: int | None = None) -> Callable[[Path, pytest.MonkeyPatch], Place]:
+    """What makes a place in MinIO."""
+
+    def make(_: Path, patched: pytest.MonkeyPatch) -> Place:
+        if not running.installed("minio"):
+            pytest.skip("needs MinIO: python tests/support/servers/install.py minio")
+        return S3Place(running.minio(), patched, put_most=put_most)
+
+    return make

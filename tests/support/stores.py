@@ -12,7 +12,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -49,6 +49,10 @@ class Place(ABC):
     store: Store
     unfinished_shows: bool = True
     """While a replacement's pieces are made, others see in the store that it is under way."""
+    notices_equal_bytes: bool = True
+    """A file that was written anew with the same bytes is another one: not where tags are hashes of the content."""
+    tells_of_killed_runs: bool = False
+    """A sweep removes nothing: it tells how to end what killed runs have left, as nobody knows whose it is."""
 
     @abstractmethod
     def path(self, name: str = "") -> str:
@@ -75,6 +79,14 @@ class Place(ABC):
         command = [sys.executable, "-c", _KILLED_MIDWAY, self.path(name)]
         done = subprocess.run(command, cwd=_ROOT, env=os.environ | {"PYTHONPATH": str(_ROOT)}, check=False)
         assert done.returncode < 0, "it was to be killed"
+
+    def end_as_told(self, remark: str) -> None:
+        """Do what a remark of a sweep says."""
+        raise NotImplementedError
+
+    def begin_run(self) -> None:
+        """Another command begins: the store looks again at what it may have remembered."""
+        self.store.sweep(self.store.normal(self.path("any")))
 
 
 class LocalPlace(Place):
@@ -189,6 +201,15 @@ def _azurite(_: Path, patched: pytest.MonkeyPatch) -> Place:
     return AzurePlace(running.azurite(), patched)
 
 
+def _in_s3(**options: Any) -> Callable[[Path, pytest.MonkeyPatch], Place]:
+    def make(root: Path, patched: pytest.MonkeyPatch) -> Place:
+        from support.s3_place import s3
+
+        return s3(**options)(root, patched)
+
+    return make
+
+
 PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
     "local": lambda root, _: LocalPlace(root),
     "local-with-checksums": lambda root, _: PlaceWithChecksums(root),
@@ -197,11 +218,13 @@ PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
     "object-store": lambda _, __: MemoryPlace(),
     "azurite": _azurite,
     "pyarrow": lambda root, _: ArrowPlace(root),
+    "s3": _in_s3(),
+    "s3-in-parts": _in_s3(put_most=0),
 }
 """The stores that the suite runs on, made for an empty directory."""
 
 READ_ONLY: Final = frozenset({"pyarrow"})
 """Those of them whose files can't be changed."""
 
-SERVED: Final = frozenset[str]()
+SERVED: Final = frozenset({"s3", "s3-in-parts"})
 """Those of them that start servers."""

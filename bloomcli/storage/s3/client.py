@@ -41,13 +41,14 @@ class S3Client(Client):
     """Requests to S3. The configuration is read when the first one is made."""
 
     def __init__(self) -> None:
-        self._made: dict[int, Any] = {}
+        self._made: dict[object, Any] = {}
         self.is_minio = False
         """The last answer came from MinIO."""
 
     def sdk(self, at: Location) -> Any:
-        """boto3's client of this process. Raises UnsupportedError, UnreadableError."""
-        made = self._made.get(os.getpid())
+        """boto3's client of this process and its AWS variables. Raises UnsupportedError, UnreadableError."""
+        environment = frozenset(item for item in os.environ.items() if item[0].startswith("AWS_"))
+        made = self._made.get((os.getpid(), environment))
         if made is None:
             try:
                 made = session.make()
@@ -56,7 +57,7 @@ class S3Client(Client):
                 raise
             except broken_settings() as error:
                 raise translated(error, "", at, writes=False) from None
-            self._made = {os.getpid(): made}
+            self._made = {(os.getpid(), environment): made}
         return made
 
     def locate(self, uri: str) -> Location:

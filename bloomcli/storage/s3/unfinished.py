@@ -17,8 +17,6 @@ from bloomcli.storage.s3.client import S3Client, bucket_of
 
 _MOST_PAGES: Final = 10
 """Pages of 1,000 uploads that are looked through."""
-_MOST_KEYS: Final = 100
-"""Keys that are asked for one by one, of a store that lists uploads in no other way."""
 _MOST_TOLD: Final = 10
 
 
@@ -54,15 +52,13 @@ def command_for(client: S3Client, at: Location, upload: str) -> str:
     return f"`{shlex.join(['aws', 's3api', 'abort-multipart-upload', *where])}`"
 
 
-def _of_bucket(client: S3Client, root: str, keys: set[str]) -> Iterator[tuple[Location, Any]]:
+def _of_bucket(client: S3Client, root: str, keys: set[str]) -> list[tuple[Location, Any]]:
     first, last = min(keys), max(keys)
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    prefix = first[:same]
-    found = list(_listed(client, Location(root, prefix), keys))
-    if not found and len(keys) > 1 and client.is_minio:  # it lists the uploads to one key only
-        for key in sorted(keys)[:_MOST_KEYS]:
-            found += _listed(client, Location(root, key), {key})
-    return iter(found)
+    found = list(_listed(client, Location(root, first[:same]), keys))
+    if not found and len(keys) > 1 and client.is_minio:  # it takes a prefix for a whole key
+        found = list(_listed(client, Location(root, ""), keys))
+    return found
 
 
 def _listed(client: S3Client, at: Location, keys: set[str]) -> Iterator[tuple[Location, Any]]:

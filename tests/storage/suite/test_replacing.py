@@ -214,6 +214,10 @@ def test_a_source_that_changes_before_the_end_stops_the_replacement(
         yield b"and more"
         act("after them")
 
+    if change is _same_bytes and not lake.notices_equal_bytes:
+        replace(lake, pieces(), target=target)
+        assert lake.get(target or "data.bin") == NEW
+        return
     with pytest.raises(SourceChanged) as caught:
         replace(lake, pieces(), target=target)
     assert caught.value.path == lake.path("data.bin")
