@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from bloomcli.storage.s3.session import ATTEMPTS
 
 _PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 5.0
+_DIGEST_STEP_BYTES: Final = 4 << 20
 
 
 _METHODS: Final = {
@@ -223,11 +225,18 @@ def condition(need: Need | str) -> dict[str, Any]:
     return {"IfNoneMatch": "*"} if need is Need.ABSENT else {}
 
 
-def checked(at: Location, data: bytes) -> dict[str, Any]:
+def checked(at: Location, data: bytes | io.RawIOBase) -> dict[str, Any]:
     """The parameters of a request that let the store check the bytes it gets."""
     if bucket_of(at).endswith("--x-s3"):
         return {"ChecksumAlgorithm": "CRC32"}  # directory buckets don't know Content-MD5
-    return {"ContentMD5": base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()}
+    digest = hashlib.md5(usedforsecurity=False)
+    if isinstance(data, bytes):
+        digest.update(data)
+    else:
+        while step := data.read(_DIGEST_STEP_BYTES):
+            digest.update(step)
+        data.seek(0)
+    return {"ContentMD5": base64.b64encode(digest.digest()).decode()}
 
 
 def info_of(answer: dict[str, Any]) -> ObjectInfo:

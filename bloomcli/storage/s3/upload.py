@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections import deque
@@ -23,8 +24,41 @@ CONCURRENT: Final = 8
 """Parts at a time, copied or uploaded."""
 UPLOADING: Final = 4
 """Parts that are uploaded at a time: their bytes are in memory."""
+IN_MEMORY_BYTES: Final = 16 << 20
+"""The largest part that is held in memory: only objects of more than 64 GiB have larger ones to upload."""
 _ABORTS: Final = 3
 _ABORT_PAUSE_SECONDS: Final = 0.2
+
+
+class PartBody(io.RawIOBase):
+    """A part that is too large for the memory: a file that is read while it is sent, and each time that it is."""
+
+    def __init__(self, content: Content, part: Part) -> None:
+        self._content, self._part, self._at = content, part, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most so many as are held in memory."""
+        left = self._part.length - self._at
+        data = self._content.read(self._part.start + self._at, min(left, IN_MEMORY_BYTES, left if size < 0 else size))
+        self._at += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to an offset in the part."""
+        self._at = offset + (0, self._at, self._part.length)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        """The offset in the part."""
+        return self._at
 
 
 class Upload:
@@ -141,7 +175,11 @@ class Upload:
         self._report(part.length)
 
     def _upload(self, part: Part) -> None:
-        data = self._content.read(part.start, part.length)
+        data: bytes | PartBody
+        if part.length <= IN_MEMORY_BYTES:
+            data = self._content.read(part.start, part.length)
+        else:
+            data = PartBody(self._content, part)
         answer = self._client.request(
             "UploadPart",
             self._at,
