@@ -8,6 +8,7 @@ import io
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any, Final, TypeVar
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError
@@ -34,6 +35,7 @@ _METHODS: Final = {
     "CompleteMultipartUpload": "complete_multipart_upload",
     "AbortMultipartUpload": "abort_multipart_upload",
     "ListMultipartUploads": "list_multipart_uploads",
+    "ListParts": "list_parts",
 }
 
 T = TypeVar("T")
@@ -177,7 +179,7 @@ class S3Client(Client):
 
     def _body(self, answer: dict[str, Any]) -> bytes:
         try:
-            with answer["Body"] as body:
+            with closing(answer["Body"]) as body:
                 data: bytes = body.read()
         except broken_bodies() as error:
             raise _Broken(error) from None

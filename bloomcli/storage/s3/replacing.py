@@ -135,7 +135,9 @@ class _Writing:
             preconditions.check(order.client, target.at, None if upload is None else upload.id, force=order.force)
         act: Callable[[], str] = self._put if upload is None else lambda: upload.complete(target.need)
         completed(order.client, target, self._content, act)
-        self.upload = None
+        if upload is not None:
+            upload.end_lost()
+            self.upload = None
 
     def _put(self) -> str:
         assert self._data is not None  # noqa: S101  `finish` has read it
@@ -162,9 +164,11 @@ def _writing(
     try:
         yield writing
     except BaseException as error:
-        reason = None if writing.upload is None else writing.upload.abort()
-        if reason is not None and writing.upload is not None and isinstance(error, BloomError):
-            command = command_for(order.client, target.at, writing.upload.id)
-            error.reason = f"{error.reason}; an unfinished upload is left, as it can't be ended ({reason})"
-            error.hint = command
+        upload = writing.upload
+        if upload is not None:
+            reason = upload.abort()
+            upload.end_lost()
+            if reason is not None and isinstance(error, BloomError):
+                error.reason = f"{error.reason}; an unfinished upload is left, as it can't be ended ({reason})"
+                error.hint = f"{command_for(order.client, target.at, upload.id)} ends it"
         raise

@@ -1,13 +1,18 @@
 """Unfinished uploads to keys that are to be written. A killed run has left them, or another program is at work.
 
-S3 doesn't tell whose they are, so that none is ever ended here. The user is told, with the commands that end them.
+S3 doesn't tell whose they are, so that none is ended here: the user is told, with the commands that end them. There
+is one exception. Where the answer to the request that begins an upload is lost, boto3 sends it again, and the store has
+two: `end_lost` ends the other one, which has no parts and began in these moments.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from contextlib import suppress
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from bloomcli.errors import BloomError
@@ -18,6 +23,8 @@ from bloomcli.storage.s3.client import S3Client, bucket_of
 _MOST_PAGES: Final = 10
 """Pages of 1,000 uploads that are looked through."""
 _MOST_TOLD: Final = 10
+_PRECISION: Final = timedelta(seconds=1)
+"""HTTP's dates have whole seconds."""
 
 
 def sweep(client: S3Client, places: Sequence[Location]) -> Swept:
@@ -50,6 +57,44 @@ def command_for(client: S3Client, at: Location, upload: str) -> str:
         other = ["--endpoint-url", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()]
     where = ["--bucket", bucket_of(at), "--key", at.key, "--upload-id", upload, *other]
     return f"`{shlex.join(['aws', 's3api', 'abort-multipart-upload', *where])}`"
+
+
+class Moments(NamedTuple):
+    """When a request was made that begins an upload, by the store's clock."""
+
+    first: datetime
+    last: datetime
+
+
+def moments(date: str, seconds: float) -> Moments:
+    """The time of a request.
+
+    Args:
+        date: the date in the head of its answer.
+        seconds: how long it took, with all attempts.
+    """
+    last = parsedate_to_datetime(date)
+    return Moments(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
+
+
+def end_lost(client: S3Client, at: Location, when: Moments | None, seconds: float = 0.0) -> None:
+    """End the uploads to a key that began in these moments and have no parts.
+
+    Args:
+        client: makes the requests.
+        at: the object.
+        when: when the request to begin an upload was made; None where no answer came at all.
+        seconds: for how long it was tried, where no answer came.
+    """
+    with suppress(Absent, Conflict, BloomError):
+        if when is None:
+            answer = client.request("ListMultipartUploads", at, whole=False, Prefix=at.key, MaxUploads=1)
+            when = moments(answer["ResponseMetadata"]["HTTPHeaders"]["date"], seconds)
+        for _, item in _listed(client, at, {at.key}):
+            if when.first <= item["Initiated"] <= when.last:
+                upload = item["UploadId"]
+                if not client.request("ListParts", at, UploadId=upload, MaxParts=1).get("Parts"):
+                    client.request("AbortMultipartUpload", at, writes=True, UploadId=upload)
 
 
 def _of_bucket(client: S3Client, root: str, keys: set[str]) -> list[tuple[Location, Any]]:

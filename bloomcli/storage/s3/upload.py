@@ -17,8 +17,10 @@ from bloomcli.storage.base import STEP_BYTES, Progress
 from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
 from bloomcli.storage.objects.content import Content, within
 from bloomcli.storage.objects.source import ObjectSource
+from bloomcli.storage.s3 import unfinished
 from bloomcli.storage.s3.client import S3Client, bucket_of, checked, condition
 from bloomcli.storage.s3.parts import MOST_PARTS, Part, Sizes, next_parts
+from bloomcli.storage.s3.unfinished import Moments
 
 CONCURRENT: Final = 8
 """Parts at a time, copied or uploaded."""
@@ -86,7 +88,16 @@ class Upload:
         self._last: Part | None = None
         self._waiting: deque[Future[None]] = deque()
         self._tags: dict[int, str] = {}
-        answer = client.request("CreateMultipartUpload", at, writes=True, **properties)
+        self._again: Moments | None = None
+        started = time.monotonic()
+        try:
+            answer = client.request("CreateMultipartUpload", at, writes=True, **properties)
+        except BloomError:
+            unfinished.end_lost(client, at, None, time.monotonic() - started)
+            raise
+        head = answer["ResponseMetadata"]
+        if head.get("RetryAttempts"):
+            self._again = unfinished.moments(head["HTTPHeaders"]["date"], time.monotonic() - started)
         self.id: str = answer["UploadId"]
         self._threads = Threads(CONCURRENT, "bloom-upload")
 
@@ -125,6 +136,11 @@ class Upload:
         """Wait for the parts that are being made, and make no others."""
         self._stop.requested = True
         self._threads.close()
+
+    def end_lost(self) -> None:
+        """End what was begun by requests whose answers were lost, once this upload is completed or aborted."""
+        if self._again is not None:
+            unfinished.end_lost(self._client, self._at, self._again)
 
     def abort(self) -> str | None:
         """Have the store forget the upload; the reason why it can't."""
