@@ -14,10 +14,12 @@ from bloomcli.errors import BloomError, UsageError
 from bloomcli.formats.base import Built, FilterFile, Plan
 from bloomcli.formats.registry import open_file
 from bloomcli.model.change import ChangeReport
+from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import KeptRange, Pieces, Source, Store
 from bloomcli.storage.managed_tables import in_table, reason_against
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import preload_writing, store_of
+from bloomcli.storage.traffic import counted, current, with_traffic
 
 preload_writing()  # a dataset's worker processes are forked once this is imported: they need not import it again
 
@@ -80,6 +82,7 @@ class ChangeRequest(NamedTuple):
 
 
 @of_file
+@counted
 def change(
     path: str | os.PathLike[str],
     request: ChangeRequest,
@@ -205,7 +208,7 @@ def _change(
         built, size = _carry_out(source, output, target, plan, threads or cores(), progress)
         changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
         remarks = plan.remarks + built.remarks
-    return ChangeReport(
+    report = ChangeReport(
         path=source.path,
         format=file.format,
         command=request.command,
@@ -220,6 +223,14 @@ def _change(
         bytes_unreclaimed=left,
         remarks=remarks + request.remarks(file),
     )
+    return report if output is not None else with_traffic(report, _estimated_traffic(source, plan, target))
+
+
+def _estimated_traffic(source: Source, plan: Plan, target: Target) -> Traffic:
+    """What a change takes, about: what has been read for its plan, the columns, and the new file."""
+    output = source.path if target.output is None else os.fspath(target.output)
+    writing = store_of(output).estimate(output, plan.outline(), source=source)
+    return current().total + source.estimate(plan.reads()) + writing
 
 
 def _unchanged(source: Source, file: FilterFile, request: ChangeRequest, target: Target, reason: str) -> ChangeReport:

@@ -14,6 +14,7 @@ from bloomcli.model.file import Column
 from bloomcli.model.inspect import FilterDump
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source
+from bloomcli.storage.traffic import counted
 
 _SHOWN: Final = 8
 
@@ -67,6 +68,7 @@ def _refuse_same_names(columns: Sequence[Column], path: str, purpose: str) -> No
 
 
 @of_file
+@counted
 def dump(
     path: str | os.PathLike[str], *, column: str | None = None, row_group: int = 0, stripe: int = 0
 ) -> FilterDump:

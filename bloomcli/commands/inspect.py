@@ -12,9 +12,11 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.inspect import InspectReport
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source
+from bloomcli.storage.traffic import counted
 
 
 @of_file
+@counted
 def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
     """Describe one file. Raises: as `inspect`."""
     options = options.checked()

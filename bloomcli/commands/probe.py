@@ -15,10 +15,12 @@ from bloomcli.model.file import Column, Presence
 from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source
+from bloomcli.storage.traffic import counted
 from bloomcli.values.literals import Literal, parse
 
 
 @of_file
+@counted
 def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
     """Probe one file. Raises: as `probe`."""
     options = options.checked()

@@ -30,8 +30,10 @@ from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
 from bloomcli.model.file import FilterFacts
+from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.os_errors import refused
 from bloomcli.storage.registry import store_of
+from bloomcli.storage.traffic import measured, with_traffic
 
 if TYPE_CHECKING:
     from bloomcli.commands.change import ChangeRequest
@@ -91,24 +93,28 @@ def run(task: Task, progress: Progress | None = None) -> FileRow:
     if task.row is not None:
         return task.row
     started = time.perf_counter()
+    with measured() as meter:
+        row = _row(task, progress)
+    return replace(with_traffic(row, meter.total), seconds=time.perf_counter() - started)
+
+
+def _row(task: Task, progress: Progress | None) -> FileRow:
     try:
         with refused(task.path):
-            row = _run(task, progress)
+            return _run(task, progress)
     except UnknownFormat as error:
         if task.walked and not known_suffix(task.path):
-            row = FileRow(path=task.path, status=Status.SKIPPED, reason=OTHER_KIND)
-        else:
-            row = failed(task.path, error)
+            return FileRow(path=task.path, status=Status.SKIPPED, reason=OTHER_KIND)
+        return failed(task.path, error)
     except BloomError as error:
-        row = failed(task.path, error)
+        return failed(task.path, error)
     except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
-        row = FileRow(
+        return FileRow(
             path=task.path,
             status=Status.FAILED,
             error=f"{task.path}: a bug: {type(error).__name__}: {error}",
             exit_code=70,
         )
-    return replace(row, seconds=time.perf_counter() - started)
 
 
 def failed(path: str, error: BloomError) -> FileRow:
@@ -255,7 +261,7 @@ def module_of(command: str) -> ModuleType:
 
 def _changed(report: ChangeReport) -> FileRow:
     touched = [c for c in report.changes if c.action != "keep"]
-    return FileRow(
+    row = FileRow(
         path=report.path,
         status=Status.PLANNED if report.dry_run else Status.DONE,
         format=report.format,
@@ -268,6 +274,7 @@ def _changed(report: ChangeReport) -> FileRow:
         max_fpp=max((c.fpp for c in touched if c.fpp is not None), default=None),
         reason=_remarks(report),
     )
+    return with_traffic(row, traffic_of(report))
 
 
 def _remarks(report: ChangeReport) -> str | None:

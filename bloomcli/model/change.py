@@ -58,3 +58,12 @@ class ChangeReport:
     """Bytes of old filters that stay in the file unused, because they lie between row groups and pages can't move."""
     remarks: tuple[str, ...] = ()
     """Notes on the file or the run."""
+    requests: int | None = None
+    """Requests to the object store, retries included; None for local files. In a dry run this and the following are
+    estimates of what the change takes."""
+    bytes_downloaded: int | None = None
+    """Bytes of objects that came from the store."""
+    bytes_uploaded: int | None = None
+    """Bytes of objects that went to the store."""
+    bytes_copied_by_store: int | None = None
+    """Bytes that the store copied from object to object, and that didn't pass through this machine."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bloomcli.model.probe import ValueTotals
+from bloomcli.model.traffic import SummedTraffic
 from bloomcli.model.validate import Finding
 
 
@@ -90,10 +91,19 @@ class FileRow:
     """probe: what a reader may skip for each value."""
     seen: tuple[ColumnSeen, ...] = ()
     """validate --init: the columns with filters."""
+    requests: int | None = None
+    """Requests to the object store, retries included; None for local files. In a dry run of a change this and
+    the following are estimates of what it takes."""
+    bytes_downloaded: int | None = None
+    """Bytes of objects that came from the store."""
+    bytes_uploaded: int | None = None
+    """Bytes of objects that went to the store."""
+    bytes_copied_by_store: int | None = None
+    """Bytes that the store copied from object to object, and that didn't pass through this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetReport:
+class DatasetReport(SummedTraffic):
     """The report of a command on many files."""
 
     command: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bloomcli.model.dataset import FileRow, Status, gravest
 from bloomcli.model.file import Severity
+from bloomcli.model.traffic import SummedTraffic
 from bloomcli.model.validate import Finding
 
 
@@ -22,7 +23,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateReport:
+class GateReport(SummedTraffic):
     """The findings of `validate`, and the files that it checked."""
 
     engine: str

@@ -58,6 +58,14 @@ class InspectReport:
     """Columns chosen by name or glob that have no filter; empty if none were chosen."""
     other_columns_with_filters: tuple[str, ...] = ()
     """Columns with filters that weren't chosen, and so aren't shown."""
+    requests: int | None = None
+    """Requests to the object store, retries included; None for local files."""
+    bytes_downloaded: int | None = None
+    """Bytes of objects that came from the store."""
+    bytes_uploaded: int | None = None
+    """Bytes of objects that went to the store."""
+    bytes_copied_by_store: int | None = None
+    """Bytes that the store copied from object to object, and that didn't pass through this machine."""
 
     @property
     def filter_bytes(self) -> int:
@@ -79,3 +87,11 @@ class FilterDump:
     header: bytes
     bitset: bytes
     """Blocks of 32 bytes, each 8 little-endian 32-bit words."""
+    requests: int | None = None
+    """Requests to the object store, retries included; None for local files."""
+    bytes_downloaded: int | None = None
+    """Bytes of objects that came from the store."""
+    bytes_uploaded: int | None = None
+    """Bytes of objects that went to the store."""
+    bytes_copied_by_store: int | None = None
+    """Bytes that the store copied from object to object, and that didn't pass through this machine."""

@@ -84,6 +84,14 @@ class ProbeReport:
     """Compressed bytes of all row groups."""
     verdicts: tuple[Verdict, ...]
     totals: tuple[ValueTotals, ...]
+    requests: int | None = None
+    """Requests to the object store, retries included; None for local files."""
+    bytes_downloaded: int | None = None
+    """Bytes of objects that came from the store."""
+    bytes_uploaded: int | None = None
+    """Bytes of objects that went to the store."""
+    bytes_copied_by_store: int | None = None
+    """Bytes that the store copied from object to object, and that didn't pass through this machine."""
 
     @property
     def absent_everywhere(self) -> bool:

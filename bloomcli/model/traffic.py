@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +30,72 @@ class Traffic:
 
     def __bool__(self) -> bool:
         return self != Traffic()
+
+
+class Counted(Protocol):
+    """A report of a file, with its requests."""
+
+    @property
+    def requests(self) -> int | None:
+        """Requests to the object store; None for local files."""
+
+    @property
+    def bytes_downloaded(self) -> int | None:
+        """Bytes of objects that came from the store."""
+
+    @property
+    def bytes_uploaded(self) -> int | None:
+        """Bytes of objects that went to the store."""
+
+    @property
+    def bytes_copied_by_store(self) -> int | None:
+        """Bytes that the store copied from object to object."""
+
+
+def traffic_of(report: Counted) -> Traffic | None:
+    """The requests that a report has; None for local files."""
+    if report.requests is None:
+        return None
+    return Traffic(
+        report.requests,
+        report.bytes_downloaded or 0,
+        report.bytes_uploaded or 0,
+        report.bytes_copied_by_store or 0,
+    )
+
+
+class SummedTraffic:
+    """A report on many files, whose requests are those of its rows."""
+
+    __slots__ = ()
+
+    rows: Sequence[Counted]
+
+    def _sum(self) -> Traffic | None:
+        found = [traffic for row in self.rows if (traffic := traffic_of(row)) is not None]
+        return sum(found, Traffic()) if found else None
+
+    @property
+    def requests(self) -> int | None:
+        """Requests to object stores for the files in `rows`, retries included; None if all files are local. In a dry
+        run of a change this and the following are estimates of what it takes."""
+        total = self._sum()
+        return None if total is None else total.requests
+
+    @property
+    def bytes_downloaded(self) -> int | None:
+        """Bytes of objects that came from the stores."""
+        total = self._sum()
+        return None if total is None else total.bytes_downloaded
+
+    @property
+    def bytes_uploaded(self) -> int | None:
+        """Bytes of objects that went to the stores."""
+        total = self._sum()
+        return None if total is None else total.bytes_uploaded
+
+    @property
+    def bytes_copied_by_store(self) -> int | None:
+        """Bytes that the stores copied from object to object, and that didn't pass through this machine."""
+        total = self._sum()
+        return None if total is None else total.bytes_copied_by_store

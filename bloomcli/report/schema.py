@@ -51,7 +51,8 @@ def keys(kind: type) -> tuple[str, ...]:
 
 
 def _properties(kind: type) -> dict[str, property]:
-    return {name: value for name, value in vars(kind).items() if isinstance(value, property)}
+    """The properties of a dataclass and, behind its own, those of the classes that it is derived from."""
+    return {name: value for one in kind.__mro__ for name, value in vars(one).items() if isinstance(value, property)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +134,14 @@ def _json_type(hint: Any) -> str:  # a type hint has no type of its own
 
 
 def _docstrings(kind: type) -> dict[str, str]:
-    """Return the string literal after each field, and each property's docstring."""
+    """Return the string literal after each field, and each property's docstring; those that are inherited too."""
+    found: dict[str, str] = {}
+    for one in reversed(kind.__mro__[:-1]):  # the last one is `object`
+        found |= _own_docstrings(one)
+    return found
+
+
+def _own_docstrings(kind: type) -> dict[str, str]:
     tree = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     assert isinstance(tree, ast.ClassDef)  # noqa: S101  # what getsource of a class parses to
     found = {}

@@ -14,6 +14,7 @@ from bloomcli.report.human import alone, count, growth, rate, seconds, size
 from bloomcli.report.layout import PRESENCE_STYLE, Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
 from bloomcli.report.text_filters import hex_dump, inspect
+from bloomcli.report.text_traffic import traffic_line, traffic_pairs
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def probe(report: ProbeReport) -> Iterator[Block]:
             ("file", Cell(report.path, Style.TITLE)),
             ("column", Cell(f"{report.column}, {type_text(report.physical, report.logical)}")),
             ("row groups", Cell(f"{count(report.row_groups)}, {size(report.total_bytes)} compressed")),
+            *traffic_pairs(report),
         )
     )
     if report.verdicts:
@@ -142,6 +144,7 @@ def change(report: ChangeReport) -> Iterator[Block]:
         yield Gap()
     yield line(_outcome(report), Style.WARN if report.dry_run else Style.TITLE)
     yield line(_effort(report))
+    yield from traffic_line(report, dry_run=report.dry_run)
     if report.bytes_unreclaimed:
         left = size(report.bytes_unreclaimed)
         yield line(

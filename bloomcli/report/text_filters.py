@@ -9,6 +9,7 @@ from bloomcli.model.file import SIGNATURE, FilterFacts
 from bloomcli.report.human import count, rate, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
+from bloomcli.report.text_traffic import traffic_pairs, traffic_text
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str,
         yield "filters", Cell("none of the chosen columns" if report.columns_without_filters else "none")
     if len(headers) == 1:
         yield "all filters", Cell(next(iter(headers)))
+    yield from traffic_pairs(report)
 
 
 def _summaries(report: InspectReport) -> Iterator[Block]:
@@ -197,6 +199,9 @@ def hex_dump(dump: FilterDump) -> Iterator[str]:
     facts = dump.facts
     location = row_group_text(facts.stripe, facts.row_group)
     yield f"# {Cell(dump.path).text}: {location}, {Cell(facts.column).text}, {_header(facts)}"
+    traffic = traffic_text(dump)
+    if traffic is not None:
+        yield f"# object store: {traffic}"
     if facts.blocks is None:
         yield from _hex_longs(dump.bitset)
         return

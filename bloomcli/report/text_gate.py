@@ -13,6 +13,7 @@ from bloomcli.model.gate import GateReport
 from bloomcli.report.human import seconds, speed
 from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
 from bloomcli.report.locations import finding_location
+from bloomcli.report.text_traffic import traffic_pairs
 from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file, sampling, unique, verdict
 from bloomcli.rules import rule
 from bloomcli.words import plural
@@ -131,5 +132,6 @@ def _run_facts(report: GateReport) -> Pairs:
     if report.files > 1 and report.seconds:
         how = f"{speed(report.files, report.seconds)}, {how}"
     items.append(("took", Cell(f"{seconds(report.seconds)} ({how})")))
+    items += traffic_pairs(report)
     items += [("remark", Cell(text, Style.WARN)) for text in report.remarks]
     return Pairs(tuple(items))

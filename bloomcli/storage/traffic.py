@@ -8,11 +8,17 @@ opens `counted_by` around its requests.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from bloomcli.model.traffic import Traffic
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=Any)
 
 
 class Meter:
@@ -67,3 +73,28 @@ def counted_by(meter: Meter) -> Iterator[None]:
         yield
     finally:
         _METER.reset(token)
+
+
+def with_traffic(report: R, traffic: Traffic | None) -> R:
+    """A report of a file with its requests, unless it has them already; unchanged where there were none."""
+    if not traffic or report.requests is not None:
+        return report
+    return replace(
+        report,
+        requests=traffic.requests,
+        bytes_downloaded=traffic.bytes_downloaded,
+        bytes_uploaded=traffic.bytes_uploaded,
+        bytes_copied_by_store=traffic.bytes_copied_by_store,
+    )
+
+
+def counted(work: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function that works on a file: the report that it returns gets the requests that it sent."""
+
+    @wraps(work)
+    def run(*args: P.args, **named: P.kwargs) -> R:
+        with measured() as meter:
+            report = work(*args, **named)
+        return with_traffic(report, meter.total)
+
+    return run

@@ -1,0 +1,37 @@
+"""The requests to an object store, as text reports show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bloomcli.model.traffic import Counted, traffic_of
+from bloomcli.report.human import size
+from bloomcli.report.layout import Block, Cell, line
+from bloomcli.words import plural
+
+
+def traffic_text(report: Counted) -> str | None:
+    """``12 requests, 1.0 MiB downloaded, 3.0 KiB uploaded, 1.0 GiB copied by the store``; None for local files."""
+    traffic = traffic_of(report)
+    if traffic is None:
+        return None
+    parts = (
+        (traffic.bytes_downloaded, "downloaded"),
+        (traffic.bytes_uploaded, "uploaded"),
+        (traffic.bytes_copied_by_store, "copied by the store"),
+    )
+    return ", ".join([plural(traffic.requests, "request"), *(f"{size(n)} {how}" for n, how in parts if n)])
+
+
+def traffic_line(report: Counted, *, dry_run: bool = False) -> Iterator[Block]:
+    """Yield the line about the requests, unless there were none."""
+    text = traffic_text(report)
+    if text is not None:
+        yield line(f"object store: {'would take about ' if dry_run else ''}{text}")
+
+
+def traffic_pairs(report: Counted) -> Iterator[tuple[str, Cell]]:
+    """Yield the same as a name and a value."""
+    text = traffic_text(report)
+    if text is not None:
+        yield "object store", Cell(text)
