@@ -25,8 +25,8 @@ from bloomcli.formats.parquet import bounds, layout, values
 from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, LoadedFilter
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.page_check import BAD_CHECKSUM, bad_checksum, first_headers
-from bloomcli.formats.parquet.pages import chunk_range
+from bloomcli.formats.parquet.page_check import first_headers
+from bloomcli.formats.parquet.pages import BadChecksum, chunk_range
 from bloomcli.formats.parquet.variants import is_usual
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
@@ -232,10 +232,15 @@ class _Chunk(NamedTuple):
     loaded: LoadedFilter
     stop: Stop
 
-    def pages(self, *, unreferenced: bool = False) -> Iterator[values.HashedPage]:
-        """The chunk's values."""
+    def pages(self, *, unreferenced: bool = False, checked: bool = False) -> Iterator[values.HashedPage]:
+        """The chunk's values; with `checked` of pages that match their checksums."""
         return values.hashed_pages(
-            self.filters.source, self.chunk, self.filters.footer.start, unreferenced=unreferenced, stop=self.stop
+            self.filters.source,
+            self.chunk,
+            self.filters.footer.start,
+            unreferenced=unreferenced,
+            stop=self.stop,
+            checked=checked,
         )
 
     def hashes(self, page: values.HashedPage) -> bytearray:
@@ -244,19 +249,19 @@ class _Chunk(NamedTuple):
 
 
 def _deep_one(work: _Chunk) -> tuple[DeepCheck]:
-    filters, chunk, loaded, stop = work
+    filters, chunk, loaded, _ = work
     if chunk.column.physical == "BOOLEAN":
         return (_deep_boolean(chunk, loaded),)
     if first_headers(filters.source, chunk, filters.footer.start) is not None:
         return (DeepCheck(values=0),)  # `examine` reports it
-    damaged = bad_checksum(filters.source, chunk, filters.footer.start, stop)
-    if damaged is not None:
-        return (DeepCheck(values=0, finding=_damaged("page-checksum", chunk, BAD_CHECKSUM, damaged)),)
     finding = partial(
         Finding, row_group=chunk.row_group, column=chunk.column.path, offset=loaded.offset, hint=HINT_REPLACE
     )
     # where the filter holds every entry of the dictionary, it doesn't matter which of them the pages refer to
-    again = _rebuilt(work, unreferenced=True)
+    try:
+        again = _rebuilt(work, unreferenced=True, checked=True)
+    except BadChecksum as error:
+        return (DeepCheck(values=0, finding=_damaged("page-checksum", chunk, error.reason, error.offset or 0)),)
     doubtful = again.lost() or again.negative_zero
     if doubtful:
         again = _rebuilt(work, unreferenced=False)
@@ -301,10 +306,10 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     return DeepCheck(values=0, finding=finding(id="filter-not-checked", severity=Severity.NOTE, message=message))
 
 
-def _rebuilt(work: _Chunk, *, unreferenced: bool) -> Rebuilt[SplitBlockFilter]:
+def _rebuilt(work: _Chunk, *, unreferenced: bool, checked: bool = False) -> Rebuilt[SplitBlockFilter]:
     zeros = values.zero_hashes(work.chunk.column, draft=work.loaded.header.draft)
     again = Rebuilt(work.loaded.bits, zeros)
-    for page in work.pages(unreferenced=unreferenced):
+    for page in work.pages(unreferenced=unreferenced, checked=checked):
         again.insert(work.hashes(page), page.count, has_zero=page.has_zero)
     return again
 

@@ -1,4 +1,4 @@
-"""Checks pages for `validate`: the first headers of each chunk, and with ``--deep`` all checksums.
+"""Checks pages for `validate`: the first headers of each chunk.
 
 A writer that copies pages (parquet-java's ParquetRewriter) can write headers that don't match the pages. Two small
 reads, of a header and the first bytes of its page, find most such faults before a reader does.
@@ -6,14 +6,11 @@ reads, of a header and the first bytes of its page, find most such faults before
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile
-from bloomcli.formats.parquet.page_header import DATA_PAGES, PageHeader
-from bloomcli.formats.parquet.page_windows import Packed, raw_windows
+from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, MOST_GROWTH, ChunkReader
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
@@ -23,9 +20,6 @@ _STARTS: Final = {"GZIP": (b"\x1f\x8b",), "ZSTD": (b"\x28\xb5\x2f\xfd", *_ZSTD_S
 """The first bytes of compressed data. ZSTD: a frame or a skippable frame (RFC 8878)."""
 _SNAPPY_LENGTH: Final = 5
 """Maximum length of a 32-bit varint."""
-
-
-BAD_CHECKSUM: Final = "the page's bytes don't match the checksum in its header: they changed after they were written"
 
 
 class Lie(NamedTuple):
@@ -127,43 +121,8 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
     return None
 
 
-def refuse_damaged(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> None:
-    """Raise CorruptFile if `validate` would report the chunk's pages; such a chunk gets no filter."""
+def refuse_damaged(source: Source, chunk: ColumnChunk, data_end: int) -> None:
+    """Raise CorruptFile if `validate` would report the chunk's first headers; such a chunk gets no filter."""
     lie = first_headers(source, chunk, data_end)
-    if lie is None and (offset := bad_checksum(source, chunk, data_end, stop)) is not None:
-        lie = Lie(BAD_CHECKSUM, offset)
     if lie is not None:
         raise ChunkReader(source, chunk, data_end).fault(lie.reason, lie.offset)
-
-
-def bad_checksum(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> int | None:
-    """Return the offset of the first page that doesn't match its checksum; None if all match or have none."""
-    if not chunk.num_values or chunk.encrypted:
-        return None
-    reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW, stop)
-    seen = 0
-    while seen < chunk.num_values:
-        stop.check()
-        at = reader.position
-        header = reader.header()
-        packed = header.required("compressed_page_size")
-        reader.position += header.size
-        reader.room(packed)
-        crc = header.crc
-        if crc is None:
-            if at == chunk.data_offset:
-                return None
-        elif _crc(reader, packed, stop) != crc & 0xFFFFFFFF:
-            return at
-        reader.position += packed
-        if header.kind in DATA_PAGES and header.has_head:
-            seen += header.required_of_head("num_values")
-    return None
-
-
-def _crc(reader: ChunkReader, packed: int, stop: Stop) -> int:
-    crc = 0
-    for part in raw_windows(Packed(reader.source, reader.position, packed, "", 0)):
-        stop.check()
-        crc = zlib.crc32(part, crc)
-    return crc

@@ -7,6 +7,7 @@ passes the remaining bytes to the kernels. Logical types, nesting and schema hin
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
@@ -17,17 +18,25 @@ from bloomcli.formats.parquet import codecs, page_header, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.page_header import PageHeader
-from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, Packed, is_large
+from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, Packed, is_large, raw_windows
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
+_HINT: Final = "the column's pages are damaged; get the file from its source again"
 WINDOW: Final = 1 << 20
 HEADER_WINDOW: Final = 512
 
 MOST_GROWTH: Final = 1100
 """GZIP expands a byte to at most 1032 bytes, SNAPPY to 22, LZ4 to 255. ZSTD and BROTLI can exceed this, but such a
 page is decompressed only if the chunk's metadata allow its size."""
+
+
+BAD_CHECKSUM: Final = "the page's bytes don't match the checksum in its header: they changed after they were written"
+
+
+class BadChecksum(CorruptFile):
+    """A page doesn't match the checksum in its header. The offset is that of the header."""
 
 
 class Page(NamedTuple):
@@ -57,9 +66,18 @@ class ChunkReader:
     """Reads one column chunk sequentially, in windows; never past the end of the file's data."""
 
     def __init__(
-        self, source: Source, chunk: ColumnChunk, data_end: int, window: int = WINDOW, stop: Stop | None = None
+        self,
+        source: Source,
+        chunk: ColumnChunk,
+        data_end: int,
+        window: int = WINDOW,
+        stop: Stop | None = None,
+        *,
+        checked: bool = False,
     ) -> None:
+        """`checked`: pages are compared with the checksums in their headers, unless the first one has none."""
         self.source = source
+        self.checked = checked
         self.stop = stop or Stop()
         self.chunk = chunk
         self.window = window
@@ -86,7 +104,7 @@ class ChunkReader:
             path=self.source.path,
             offset=self.position if at is None else at,
             field=self.field,
-            hint="the column's pages are damaged; get the file from its source again",
+            hint=_HINT,
         )
 
     def peek(self, size: int) -> memoryview:
@@ -124,6 +142,22 @@ class ChunkReader:
                 header.location = location
                 return header
 
+    def check(self, header: PageHeader, at: int, data: memoryview | None, packed: int) -> None:
+        """Raise BadChecksum where a page doesn't match the checksum in its header, which is at `at`.
+
+        The page's bytes are `data`, or `packed` bytes that are still to be read.
+        """
+        if header.crc is None:
+            self.checked = self.checked and at != self.chunk.data_offset
+        if header.crc is None or not self.checked:
+            return
+        crc = 0 if data is None else zlib.crc32(data)
+        for part in () if data is not None else raw_windows(Packed(self.source, at + header.size, packed, "", 0)):
+            self.stop.check()
+            crc = zlib.crc32(part, crc)
+        if crc != header.crc & 0xFFFFFFFF:
+            raise BadChecksum(BAD_CHECKSUM, path=self.source.path, offset=at, field=self.field, hint=_HINT)
+
     def room(self, size: int) -> None:
         """Raise CorruptFile for a page that runs past the file's data."""
         if size > self.end - self.position:
@@ -145,11 +179,12 @@ def read_pages(
     *,
     stop: Stop | None = None,
     window: int = WINDOW,
+    checked: bool = False,
 ) -> Iterator[Page]:
     """Yield the chunk's dictionary page, if any, and its data pages.
 
     Of data pages whose encoding is `passed`, only the headers are read; they have no values. The first read has
-    `window` bytes.
+    `window` bytes. `checked`: pages are compared with their checksums; those that are passed are read for it.
     """
     if chunk.encrypted:
         raise UnsupportedError(
@@ -158,7 +193,7 @@ def read_pages(
             field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
             hint="bloom has no keys; decrypt the file with the engine that wrote it",
         )
-    reader = ChunkReader(source, chunk, data_end, window, stop)
+    reader = ChunkReader(source, chunk, data_end, window, stop, checked=checked)
     seen = 0
     while seen < chunk.num_values:
         reader.stop.check()
@@ -240,6 +275,7 @@ def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | Non
     field = header.head_field
     if field is None:
         reader.room(packed)
+        reader.check(header, at, None, packed)
         reader.position += packed
         return None  # index pages and unknown types: skipped, as the specification requires
     if not header.has_head:
@@ -253,6 +289,7 @@ def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | Non
     large = skipped or is_large(packed, size)
     data = None if large else reader.take(packed)
     reader.position = offset + packed
+    reader.check(header, at, data, packed)
     body, start, non_null = None, 0, 0
     if not skipped:
         raw = _Raw(reader, header.location, offset, packed, size, data)

@@ -239,7 +239,7 @@ class AddPlan(Change):
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
         """A chunk's filter; None for it where it has to be larger than was expected, unless it may grow (`grows`)."""
-        refuse_damaged(self.filters.source, chunk, self.filters.footer.start, self._stop)
+        refuse_damaged(self.filters.source, chunk, self.filters.footer.start)
         count = decoded = 0
         room = self._upper_bound(chunk) + parquet_limits.DECODING_BYTES
 
@@ -269,6 +269,7 @@ class AddPlan(Change):
             filters.footer.start,
             unreferenced=_dictionaries_hold_values_only(filters.footer),
             stop=self._stop,
+            checked=size is None,
         ):
             if bits is None:
                 # if all pages use the dictionary, its size is a better bound than the row count

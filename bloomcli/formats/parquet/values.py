@@ -184,13 +184,19 @@ class _Chunk:
 
 
 def hashed_pages(
-    source: Source, chunk: ColumnChunk, data_end: int, *, unreferenced: bool = False, stop: Stop | None = None
+    source: Source,
+    chunk: ColumnChunk,
+    data_end: int,
+    *,
+    unreferenced: bool = False,
+    stop: Stop | None = None,
+    checked: bool = False,
 ) -> Iterator[HashedPage]:
     """The chunk's values in slices: those of its dictionary, and of every page that isn't dictionary-encoded.
 
     Dictionary-encoded pages are decoded until every entry of the dictionary was referred to. Of later pages only the
     headers are read, to find pages that aren't dictionary-encoded. With `unreferenced` no index is decoded, and all
-    entries are given, also those that no row has.
+    entries are given, also those that no row has. With `checked` every page is compared with its checksum.
 
     Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
     """
@@ -207,7 +213,7 @@ def hashed_pages(
     def passed(encoding: str) -> bool:
         return encoding in _DICTIONARY and dictionary is not None and not waits
 
-    for page in read_pages(source, chunk, data_end, passed, stop=stop, window=alone or WINDOW):
+    for page in read_pages(source, chunk, data_end, passed, stop=stop, window=alone or WINDOW, checked=checked):
         if page.dictionary:
             if dictionary is not None:
                 raise page.location.fault("a second dictionary page", 0)
