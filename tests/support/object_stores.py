@@ -156,7 +156,7 @@ class MemoryObjects(ObjectStore):
         new = sum(piece for piece in pieces if isinstance(piece, int))
         if not isinstance(source, ObjectSource):
             return Traffic(1, 0, new + sum(piece.length for piece in kept), 0)
-        return Traffic(len(kept) + 3, 0, new, sum(piece.length for piece in kept))
+        return Traffic(len(kept) + 3, new, new, sum(piece.length for piece in kept))
 
     def replace(
         self,

@@ -1,0 +1,338 @@
+"""The requests that commands send for a file in an object store, and what their reports say of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.object_stores import SCHEME, MemoryClient, MemoryObjects, Request
+
+import bloomcli
+from bloomcli.errors import SourceChanged
+from bloomcli.model.traffic import Traffic
+from bloomcli.report import json as json_report
+from bloomcli.report import render, text_traffic
+from bloomcli.storage import registry
+from bloomcli.storage.objects.read_ahead import HELD_BYTES
+
+ROOT = Path(__file__).parents[3]
+URI = f"{SCHEME}://lake/orders/part-0.parquet"
+GROUPS, ROWS = 10, 100_000
+
+
+def parquet(*, page_checksum: bool = False) -> bytes:
+    """Ten row groups of four columns; 30 MB."""
+    rng = np.random.default_rng(7)
+    count = GROUPS * ROWS
+    table = pa.table(
+        {
+            "id": rng.integers(0, 1 << 62, count),
+            "a": rng.random(count),
+            "b": rng.random(count),
+            "c": rng.random(count),
+        }
+    )
+    out = io.BytesIO()
+    pq.write_table(
+        table, out, row_group_size=ROWS, compression="NONE", use_dictionary=False, write_page_checksum=page_checksum
+    )
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def plain() -> bytes:
+    """The file without filters."""
+    return parquet()
+
+
+@pytest.fixture(scope="module")
+def filtered(plain: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file with filters of two columns."""
+    path = tmp_path_factory.mktemp("filtered") / "f.parquet"
+    path.write_bytes(plain)
+    bloomcli.add(path, ["id", "a"], in_place=True)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> MemoryClient:
+    """The client of a store whose URIs the registry finds."""
+    store = MemoryObjects()
+    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    return store.client
+
+
+def reads(client: MemoryClient, key: str = "orders/part-0.parquet") -> list[Request]:
+    """The reads of the object."""
+    return [r for r in client.requests if r.kind == "GET" and r.key == key]
+
+
+def test_inspect_takes_a_request_for_the_tail_and_one_for_the_filters(
+    client: MemoryClient, filtered: bytes, tmp_path: Path
+) -> None:
+    client.store(URI, filtered)
+    (tmp_path / "f").write_bytes(filtered)
+    report = bloomcli.inspect(URI)
+    assert len(client.requests) == 2
+    assert dataclasses.replace(report, path="", **no_traffic()) == dataclasses.replace(
+        bloomcli.inspect(tmp_path / "f"), path=""
+    )
+    filters = sum(f.length or 0 for f in report.filters)
+    assert report.requests == 2
+    assert report.bytes_downloaded is not None
+    assert report.bytes_downloaded < filters * 1.05 + (256 << 10)
+
+
+@pytest.mark.parametrize("column", ["id", "a"])
+def test_probe_takes_at_most_three_requests_for_ten_row_groups(
+    client: MemoryClient, filtered: bytes, column: str
+) -> None:
+    client.store(URI, filtered)
+    report = bloomcli.probe(URI, [42], column=column)
+    assert report.row_groups == GROUPS
+    assert len(client.requests) <= 3
+
+
+def test_probe_of_large_filters_reads_blocks_and_not_the_filters(
+    client: MemoryClient, plain: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "large.parquet"
+    path.write_bytes(plain)
+    bloomcli.add(path, ["id"], in_place=True, ndv=8_000_000)
+    client.store(URI, path.read_bytes())
+    report = bloomcli.probe(URI, [42, 43], column="id")
+    filters = sum(f.bitset_bytes or 0 for f in bloomcli.inspect(path).filters)
+    assert filters > 100 << 20
+    assert report.bytes_downloaded is not None
+    assert report.bytes_downloaded < filters / 8
+    assert report.requests == len(client.requests) <= 1 + 5 * GROUPS
+    local = bloomcli.probe(path, [42, 43], column="id", explain=True)
+    again = bloomcli.probe(URI, [42, 43], column="id", explain=True)
+    assert again.verdicts == local.verdicts
+
+
+@pytest.mark.parametrize("checksums", [False, True])
+def test_add_reads_each_chunk_once_and_nothing_else(client: MemoryClient, checksums: bool) -> None:
+    data = parquet(page_checksum=checksums)
+    client.store(URI, data)
+    report = bloomcli.add(URI, ["id"], in_place=True)
+    metadata = pq.read_metadata(io.BytesIO(data))
+    chunks = sum(metadata.row_group(i).column(0).total_compressed_size for i in range(GROUPS))
+    body = [r for r in reads(client) if r.offset + r.length < len(data) - (256 << 10)]
+    assert sum(r.length for r in body) <= chunks * 1.01
+    parts = sum(r.kind in {"PUT", "COPY"} for r in client.requests)
+    guards = sum(r.key != "orders/part-0.parquet" for r in client.requests)
+    assert len(client.requests) - guards <= GROUPS + parts + 10
+    assert report.requests == len(client.requests)
+    assert report.bytes_copied_by_store == sum(r.length for r in client.requests if r.kind == "COPY")
+    assert report.bytes_uploaded == sum(r.length for r in client.requests if r.kind == "PUT")
+    assert bloomcli.validate(URI, deep=True).ok
+
+
+def test_a_bad_checksum_is_found_while_the_chunk_is_decoded(client: MemoryClient) -> None:
+    data = bytearray(parquet(page_checksum=True))
+    metadata = pq.read_metadata(io.BytesIO(data))
+    data[metadata.row_group(4).column(0).data_page_offset + 5000] ^= 1
+    client.store(URI, bytes(data))
+    with pytest.raises(bloomcli.BloomError, match="checksum in its header"):
+        bloomcli.add(URI, ["id"], in_place=True)
+    assert client.objects[URI].data == bytes(data)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        lambda uri: bloomcli.inspect(uri),
+        lambda uri: bloomcli.probe(uri, [42], column="id"),
+        lambda uri: bloomcli.dump(uri, column="id"),
+        lambda uri: bloomcli.add(uri, ["b"], in_place=True),
+        lambda uri: bloomcli.remove(uri, in_place=True),
+        lambda uri: bloomcli.fold(uri, fpp=0.5, in_place=True),
+        lambda uri: bloomcli.validate(uri, deep=True),
+    ],
+    ids=["inspect", "probe", "dump", "add", "remove", "fold", "validate"],
+)
+def test_an_object_that_changes_meanwhile_is_never_mixed_with_the_new_one(
+    client: MemoryClient, filtered: bytes, command: Callable[[str], Any]
+) -> None:
+    client.store(URI, filtered)
+    command_requests = 0
+
+    def replace_after_the_tail(request: Request) -> None:
+        nonlocal command_requests
+        if request.kind == "GET" and request.key.endswith("part-0.parquet"):
+            command_requests += 1
+            if command_requests == 2:
+                client.store(URI, filtered[:4] + bytes(len(filtered) - 300_000) + filtered[-299_996:])
+
+    client.on_request = replace_after_the_tail
+    with pytest.raises(SourceChanged, match="changed while it was being worked on"):
+        command(URI)
+    client.on_request = lambda _: None
+    assert client.objects[URI].data[4:1000] == bytes(996), "the other writer's object stays"
+
+
+def no_traffic() -> dict[str, Any]:
+    """The fields of a report of a local file."""
+    return dict.fromkeys(("requests", "bytes_downloaded", "bytes_uploaded", "bytes_copied_by_store"))
+
+
+def test_reports_of_local_files_have_no_requests(filtered: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    path.write_bytes(filtered)
+    for report in (
+        bloomcli.inspect(path),
+        bloomcli.dump(path, column="id"),
+        bloomcli.probe(path, [1], column="id"),
+        bloomcli.remove(path, dry_run=True),
+        bloomcli.gate([path]),
+    ):
+        assert {name: getattr(report, name) for name in no_traffic()} == no_traffic()
+    assert text_traffic.traffic_text(bloomcli.inspect(path)) is None
+
+
+def test_every_report_of_an_object_has_its_requests(client: MemoryClient, filtered: bytes) -> None:
+    commands: dict[str, Callable[[], Any]] = {
+        "inspect": lambda: bloomcli.inspect(URI),
+        "dump": lambda: bloomcli.dump(URI, column="id"),
+        "probe": lambda: bloomcli.probe(URI, [1], column="id"),
+        "validate": lambda: bloomcli.gate([URI]),
+        "fold": lambda: bloomcli.fold(URI, fpp=0.3, in_place=True),
+        "remove": lambda: bloomcli.remove(URI, in_place=True),
+        "add": lambda: bloomcli.add(URI, ["id"], in_place=True),
+    }
+    client.store(URI, filtered)
+    for name, command in commands.items():
+        client.requests.clear()
+        report = command()
+        client.requests = [r for r in client.requests if name != "validate" or r.kind != "HEAD"]  # of the listing
+        assert report.requests == len(client.requests), name
+        assert report.bytes_downloaded == sum(r.length for r in client.requests if r.kind == "GET"), name
+        assert report.bytes_uploaded == sum(r.length for r in client.requests if r.kind == "PUT"), name
+        written = json_report.document(name, report)
+        assert written["requests"] == report.requests
+        assert written["bytes_copied_by_store"] == report.bytes_copied_by_store
+
+
+def test_text_reports_name_the_requests(client: MemoryClient, filtered: bytes) -> None:
+    client.store(URI, filtered)
+    report = bloomcli.inspect(URI)
+    out = io.StringIO()
+    from bloomcli.report import text
+
+    render.write(text.inspect(report), out)
+    assert f"2 requests, {text_traffic.size(report.bytes_downloaded or 0)} downloaded" in out.getvalue()
+    out = io.StringIO()
+    render.write(text.change(bloomcli.remove(URI, dry_run=True, in_place=True)), out)
+    assert "object store: would take about" in out.getvalue()
+    assert "copied by the store" in out.getvalue()
+
+
+@pytest.mark.parametrize("command", ["add", "remove", "fold"])
+def test_a_dry_run_estimates_what_the_run_takes(client: MemoryClient, filtered: bytes, command: str) -> None:
+    run: dict[str, Callable[..., Any]] = {
+        "add": lambda **how: bloomcli.add(URI, ["b"], in_place=True, **how),
+        "remove": lambda **how: bloomcli.remove(URI, in_place=True, **how),
+        "fold": lambda **how: bloomcli.fold(URI, fpp=0.3, in_place=True, **how),
+    }
+    client.store(URI, filtered)
+    estimate = run[command](dry_run=True)
+    assert client.objects[URI].data == filtered
+    real = run[command]()
+    assert abs(estimate.requests - real.requests) <= 5
+    assert abs(estimate.bytes_downloaded - real.bytes_downloaded) <= 0.05 * real.bytes_downloaded + (1 << 20)
+    assert estimate.bytes_uploaded >= real.bytes_uploaded * 0.95
+    assert estimate.bytes_copied_by_store == real.bytes_copied_by_store
+
+
+def test_a_dataset_adds_its_files_requests_up(client: MemoryClient, filtered: bytes) -> None:
+    from bloomcli.commands.options import InspectOptions
+    from bloomcli.datasets.task import plan, run
+    from bloomcli.model.dataset import DatasetReport
+    from bloomcli.storage.base import Listed
+
+    uris = [f"{SCHEME}://lake/{number}.parquet" for number in range(3)]
+    for uri in uris:
+        client.store(uri, filtered)
+    missing = f"{SCHEME}://lake/missing.parquet"
+    listed = [Listed(uri, len(filtered), uri, walked=True) for uri in (*uris, missing)]
+    rows = tuple(map(run, plan(listed, InspectOptions())))
+    assert [row.requests for row in rows] == [2, 2, 2, 1]
+    report = DatasetReport(command="inspect", engine="local", jobs=1, seconds=0.0, rows=rows)
+    assert report.requests == 7 == len(client.requests)
+    assert report.bytes_downloaded == sum(r.length for r in client.requests)
+
+
+def test_a_traffic_sum_of_nothing_is_nothing() -> None:
+    assert not Traffic()
+    assert sum([Traffic(1, 2, 3, 4), Traffic(1)], Traffic()) == Traffic(2, 2, 3, 4)
+
+
+_MEMORY = """
+import resource, sys, time
+sys.path[:0] = [{root!r}, {tests!r}]
+from support.object_stores import SCHEME, MemoryObjects, Stored
+from bloomcli.storage import registry, traffic
+from bloomcli.storage.objects.client import ObjectInfo
+import bloomcli, mmap
+
+store = MemoryObjects()
+registry.BY_SCHEME[SCHEME] = store
+
+class Mapped:
+    '''The file, of which only what is asked for comes into memory.'''
+    def __init__(self, path):
+        self.file = open(path, 'rb')
+        self.size = self.file.seek(0, 2)
+    def __len__(self):
+        return self.size
+    def __getitem__(self, part):
+        start, stop, _ = part.indices(self.size)
+        self.file.seek(start)
+        return self.file.read(stop - start)
+
+data = Mapped({path!r})
+uri = SCHEME + '://lake/large.parquet'
+store.client.objects[uri] = Stored(data, ObjectInfo(len(data), 'tag', 0))
+store.replace = lambda path, pieces, **_: sum(len(p) for p in pieces if isinstance(p, (bytes, bytearray)))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+from bloomcli.formats.registry import open_file
+from bloomcli.commands.add import request
+from bloomcli.commands.options import AddOptions
+with store.open(uri) as source:
+    file = open_file(source)
+    plan = request(AddOptions(columns=['id'], in_place=True)).plan(file)
+    for piece in plan.pieces(2, lambda _: None):
+        pass
+    peak = source._ahead.peak
+print(len(data), before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, peak, len(store.client.requests))
+"""
+
+
+@pytest.mark.slow
+def test_memory_is_bounded_for_an_object_of_a_gib(tmp_path: Path) -> None:
+    path = tmp_path / "large.parquet"
+    rng = np.random.default_rng(1)
+    rows = 1 << 20
+    table = pa.table({name: rng.integers(0, 1 << 62, rows) for name in ("id", *"abcdefg")})
+    with pq.ParquetWriter(path, table.schema, compression="NONE", use_dictionary=False) as writer:
+        for _ in range(16):
+            writer.write_table(table, row_group_size=rows)
+    assert path.stat().st_size > 1 << 30
+    program = _MEMORY.format(root=str(ROOT), tests=str(ROOT / "tests"), path=str(path))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    size, before, after, peak, requests = map(int, done.stdout.split())
+    assert size > 1 << 30
+    assert peak <= HELD_BYTES
+    assert (after - before) << 10 < HELD_BYTES + (100 << 20), json.dumps({"before": before, "after": after})
+    assert requests <= 16 + 2
