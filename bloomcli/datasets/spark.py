@@ -323,8 +323,7 @@ def _settled(
     run: Callable[[Task], FileRow] = work.run,
 ) -> FileRow:
     for _ in range(_TRIES - 1):
-        now = _stamp(task)
-        if row.status is not Status.FAILED or now == before:
+        if row.status is not Status.FAILED or (now := _stamp(task)) == before:
             break
         before, row = now, run(task)
     return row
