@@ -70,7 +70,7 @@ def run(
                     on_row(row)
         finally:
             found.close()
-            sweep_for(path for path in targets(tasks) if not store_of(path).remote)  # stores have no temporary files
+            sweep_for(targets(tasks))
     return DatasetReport(
         command=tasks[0].command if tasks else "",
         engine="local",

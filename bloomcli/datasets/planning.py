@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from bloomcli.commands.options import Options, WriteOptions
@@ -52,7 +53,12 @@ def plan(listed: Iterable[Listed], options: Options) -> list[Task]:
 def _mirrored(listed: list[Listed], options: WriteOptions, output: str) -> Iterator[Task]:
     """Tasks with their outputs, without those for outputs of earlier runs."""
     there, spell = store_of(output), spelling()
-    home = spell(there.mirrored(output, "file")).removesuffix("/file")
+
+    @cache
+    def directory(path: str) -> str:
+        return spell(path + "file").removesuffix("file")
+
+    home = directory(there.mirrored(output, "file").removesuffix("file"))
     outputs: dict[str, str] = {}
     for item in listed:
         task = _task(item, options, several=len(listed) > 1)
@@ -68,8 +74,10 @@ def _mirrored(listed: list[Listed], options: WriteOptions, output: str) -> Itera
         real_path = spell(item.path)
         if real_path == spell(target):
             raise UsageError("the output is the input", path=item.path, hint="--in-place replaces files safely")
-        if (item.walked or item.matched) and _is_output(real_path, item.relative, home):
-            continue
+        if (item.walked or item.matched) and real_path.startswith(home):
+            above = directory(item.path.removesuffix(item.relative))
+            if home != above and home.startswith(above):
+                continue  # an earlier run made it: the outputs lie below the directory that is read
         other = outputs.setdefault(target, item.path)
         if other != item.path:
             raise UsageError(
@@ -154,8 +162,3 @@ def _known(item: Listed) -> FileRow:
     if item.problem is not None:
         return failed(item.path, item.problem)
     return FileRow(path=item.path, status=Status.SKIPPED, reason=LINKED)
-
-
-def _is_output(path: str, relative: str, home: str) -> bool:
-    """An earlier run made the file: its outputs lie below the directory that is read."""
-    return home.startswith(path.removesuffix(relative)) and path.startswith(home + "/")

@@ -341,11 +341,13 @@ def _stamp(task: Task) -> Fingerprint | None:
 
 
 def _sweep_after(written: Sequence[str]) -> None:
-    """Remove temporary files of attempts that were killed, once these have ended. Object stores have none."""
-    written = [path for path in written if not store_of(path).remote]
+    """Remove what attempts that were killed have left, in directories of this cluster once these have ended."""
     deadline = time.monotonic() + _LAST_WRITERS_SECONDS
-    while sweep_for(written).left and time.monotonic() < deadline:
+    left = sweep_for(written).left
+    here = [path for path in written if not store_of(path).remote]
+    while here and left and time.monotonic() < deadline:
         time.sleep(0.1)
+        left = sweep_for(here).left
 
 
 def _java_error() -> type[Exception]:
