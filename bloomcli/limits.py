@@ -28,6 +28,12 @@ SCHEMA_MAX_DEPTH: Final = 256
 POLICY_MAX_BYTES: Final = 1 << 20
 """The largest policy file. People write policy files; a data file passed by mistake isn't read whole."""
 
+PROBED_DICTIONARY_MAX_BYTES: Final = 4 << 20
+"""The largest dictionary that `probe` reads, packed and unpacked. Writers stop at 1 to 2 MiB."""
+
+PROBED_DICTIONARIES_MAX_BYTES: Final = 64 << 20
+"""The total size of the dictionaries of a file that `probe` reads: a second of reading and hashing."""
+
 ROWS_PER_BATCH: Final = 65_536
 """Rows decoded per batch: enough to amortise a call, few enough for a batch to stay in the L2 or L3 cache."""
 

@@ -94,8 +94,10 @@ def command(
     """Look up values in the filters.
 
     For each row group: absent (a reader can skip it), maybe, no filter, or can't tell. The answer is
-    absent if the filter or min/max statistics rule out the value; both are shown next to it. Then,
-    for each value, the row groups that a reader can skip.
+    absent if the filter, min/max statistics or the column's dictionary rule out the value; the columns
+    next to it show what each says. The dictionary is read only where filter and min/max don't rule
+    out the value, and where every page of the row group is dictionary-encoded: up to 4 MiB each and
+    64 MiB per file. Then, for each value, the row groups that a reader can skip.
 
     PATH is a file, a directory or a quoted pattern. Values are given with --value or --values-from.
     For one file, they can follow its name; a value that is the name of a file is then refused. With

@@ -91,7 +91,7 @@ def _is_path(text: str) -> bool:
     """Whether a text is the name of a file, or ends like one. Raises UnreadableError where the system can't tell."""
     if _ENDING.search(text) is not None and known_suffix(text):
         return True
-    return "\0" not in text and is_there(os.path.abspath(text))  # noqa: PTH100  the whole path, for the error
+    return text != "" and "\0" not in text and is_there(os.path.abspath(text))  # noqa: PTH100  the whole path, for the error
 
 
 def _command(paths: Sequence[str], values: Sequence[str]) -> str:

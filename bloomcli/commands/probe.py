@@ -97,6 +97,7 @@ def _verdict(unit: UnitAnswers, answer: Answer, text: str) -> Verdict:
         stats_skip=answer.stats_skip,
         reason=answer.reason,
         trail=answer.trail,
+        dictionary_skip=answer.dictionary_skip,
     )
 
 
@@ -119,6 +120,7 @@ def _totals(text: str, index: int, units: list[UnitAnswers], impossible: str | N
         gain_row_groups=len(gain),
         gain_bytes=sum(u.row_group_bytes for u in gain),
         reason=impossible,
+        dictionary_skipped_row_groups=sum(a.dictionary_skip is True for _, a in pairs),
     )
 
 

@@ -19,9 +19,14 @@ condition holds decides:
 a filter can be used if it is readable and row 7 doesn't hold. The second reason in rows 9 and 10 is that of a unit
 with only nulls: readers skip it by its statistics, and the filter shows whether the statistics are right.
 
-Filter and statistics together (`Answer.together`): absent where the filter says so, or where trusted statistics
-exclude the value; else what the filter says. Statistics aren't trusted where the filter contradicts them: in row 10
-for a unit with only nulls, and in row 8 where the filter doesn't hold the unit's own minimum or maximum.
+Filter, statistics and dictionary together (`Answer.together`): absent where the filter says so, where trusted
+statistics exclude the value, or where the dictionary doesn't have it; else what the filter says. Statistics aren't
+trusted where the filter contradicts them: in row 10 for a unit with only nulls, and in row 8 where the filter doesn't
+hold the unit's own minimum or maximum.
+
+A dictionary is read only in rows 6, 8 and 10, where statistics don't exclude the value, and only where every value of
+the unit is one of its entries. A dictionary without the unit's own minimum or maximum is wrong, or they are: it isn't
+used. If it can't be read, the reason says why.
 
 Statistics exclude the value (`stats_skip`) as the format says, but: None in rows 1 and 3, where no statistics can be
 read; True for a unit without values or with only nulls, except in row 2.
@@ -33,9 +38,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.model.file import Presence
 
 if TYPE_CHECKING:
+    from bloomcli.formats.dictionary import Lacks
     from bloomcli.model.probe import BitTrail
 
 ENCRYPTED: Final = "the column is encrypted"
@@ -99,6 +106,8 @@ class UnitFacts(NamedTuple):
     lookups: Sequence[Lookup] = ()
     stats_skip: Sequence[bool | None] = ()
     """For each lookup: whether the statistics exclude the value; None where they can't tell."""
+    lacks: Lacks | None = None
+    """Reads the dictionary and looks a value up in it, where every value of the unit is one of its entries."""
 
     @property
     def has_filter(self) -> bool:
@@ -116,11 +125,14 @@ class Answer(NamedTuple):
 
     trusted: bool = True
     """Whether the statistics may be trusted: False where the filter contradicts them."""
+    dictionary_skip: bool | None = None
+    """Whether the dictionary excludes the value; None where it wasn't read."""
 
     @property
     def together(self) -> Presence:
-        """What filter and statistics say together."""
-        return Presence.ABSENT if self.stats_skip is True and self.trusted else self.presence
+        """What filter, statistics and dictionary say together."""
+        excluded = (self.stats_skip is True and self.trusted) or self.dictionary_skip is True
+        return Presence.ABSENT if excluded else self.presence
 
 
 class UnitAnswers(NamedTuple):
@@ -144,14 +156,25 @@ def answers(units: Iterable[UnitFacts], *, explain: bool) -> Iterator[UnitAnswer
             chunk_bytes=facts.chunk_bytes,
             row_group_bytes=facts.row_group_bytes,
             answers=tuple(
-                answer(facts, lookup, skip, explain=explain)
+                _with_dictionary(facts, lookup, answer(facts, lookup, skip, explain=explain))
                 for lookup, skip in zip(facts.lookups, facts.stats_skip, strict=True)
             ),
         )
 
 
+def _with_dictionary(facts: UnitFacts, lookup: Lookup, found: Answer) -> Answer:
+    """The answer with what the dictionary says, if it is needed."""
+    settled = found.together is Presence.ABSENT or facts.type_fault is not None or facts.encrypted
+    if settled or facts.lacks is None or lookup.unknowable is not None or not lookup.hashes:
+        return found
+    try:
+        return found._replace(dictionary_skip=facts.lacks(lookup))
+    except (CorruptFile, UnsupportedError) as error:
+        return found._replace(reason=found.reason or f"the dictionary can't be read: {error.reason}")
+
+
 def answer(facts: UnitFacts, lookup: Lookup, stats_skip: bool | None, *, explain: bool) -> Answer:
-    """Return a unit's answer for a value, by the table above."""
+    """Return a unit's answer for a value, by the table above, without its dictionary."""
     if facts.type_fault is not None:
         return Answer(Presence.UNKNOWN if facts.has_filter else Presence.NO_FILTER, None, facts.type_fault)
     if lookup.impossible is not None:

@@ -94,6 +94,8 @@ class ColumnChunk:
     """Whether the bound is a value of the chunk, according to the statistics; None if they don't say."""
     only_dictionary_encoded: bool = False
     """Every data page is dictionary-encoded, according to the encoding statistics."""
+    encodings_known: bool = False
+    """There are encoding statistics."""
     encrypted: bool = False
     """The chunk is encrypted with its own key: its pages and its filter can't be read."""
 

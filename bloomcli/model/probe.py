@@ -31,8 +31,8 @@ class Verdict:
     presence: Presence
     """What the filter alone says."""
     answer: Presence
-    """What filter and min/max statistics say together: ABSENT if either rules out the value. Statistics that the
-    filter contradicts are ignored."""
+    """What filter, min/max statistics and dictionary say together: ABSENT if one of them rules out the value.
+    Statistics that the filter contradicts are ignored."""
     rows: int
     chunk_bytes: int
     """Compressed bytes of the column chunk."""
@@ -44,6 +44,9 @@ class Verdict:
     trail: tuple[BitTrail, ...] = ()
     stripe: int | None = None
     """ORC: the stripe; ``row_group`` then counts within it."""
+    dictionary_skip: bool | None = None
+    """Whether the column's dictionary rules out the value; None if it wasn't read. It is read where neither filter
+    nor statistics rule out the value, and every value of the row group is an entry of the dictionary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +57,10 @@ class ValueTotals:
     presence: Presence
     """What the filters alone say: ABSENT if all of them do, else the weakest answer."""
     answer: Presence
-    """What filters and min/max statistics say together: ABSENT if every row group does, else the weakest answer."""
+    """What filters, min/max statistics and dictionaries say together: ABSENT if every row group does, else the
+    weakest answer."""
     absent_row_groups: int
-    """Row groups that filters and statistics together rule out."""
+    """Row groups that filters, statistics and dictionaries together rule out."""
     absent_bytes: int
     """Compressed bytes of those row groups."""
     row_groups: int
@@ -70,6 +74,8 @@ class ValueTotals:
     """Row groups that the filters rule out and the statistics don't."""
     gain_bytes: int
     reason: str | None = None
+    dictionary_skipped_row_groups: int = 0
+    """Row groups that neither filters nor statistics rule out, but dictionaries do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,5 +101,5 @@ class ProbeReport:
 
     @property
     def absent_everywhere(self) -> bool:
-        """Whether filters and min/max statistics together rule out every value in every row group."""
+        """Whether filters, min/max statistics and dictionaries together rule out every value in every row group."""
         return all(t.answer is Presence.ABSENT for t in self.totals)

@@ -99,12 +99,6 @@ def is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable() and _MARK not in text
 
 
-def alone(together: int, filters: int, statistics: int) -> str:
-    """Say how many row groups filters rule out, if it isn't as many as `together`, and how many min/max does."""
-    of_filters = "" if filters == together else f"filters alone: {filters:,}, "
-    return f"{of_filters}min/max alone: {statistics:,}"
-
-
 def printable(text: str) -> str:
     r"""Escape, as ``\x1b``, the characters that terminals and CI logs interpret or that break a line.
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import Presence
-from bloomcli.report.human import alone, count, growth, rate, seconds, size
+from bloomcli.report.human import count, growth, rate, seconds, size
 from bloomcli.report.layout import PRESENCE_STYLE, Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
+from bloomcli.report.text_answers import alone
 from bloomcli.report.text_filters import hex_dump, inspect
 from bloomcli.report.text_traffic import traffic_line, traffic_pairs
 from bloomcli.words import plural
@@ -50,20 +51,26 @@ def probe(report: ProbeReport) -> Iterator[Block]:
         yield line(_summary(report.column, totals), PRESENCE_STYLE[totals.answer])
 
 
+_SKIPS: Final = {True: Cell("absent", Style.GOOD), False: Cell("maybe", Style.WARN), None: Cell("-")}
+"""What statistics or a dictionary say."""
+
+
 def _verdict_grid(report: ProbeReport) -> Grid:
     several = len(report.totals) > 1
     stripes = any(v.stripe is not None for v in report.verdicts)
     reasons = any(v.reason for v in report.verdicts)
+    dictionaries = any(v.dictionary_skip is not None for v in report.verdicts)
     grid = Grid(
         (
             *([Head("value")] if several else []),
             *([Head("stripe", figures=True)] if stripes else []),
             Head("row group", figures=True),
             Head("answer"),
-            Head("filter says", rank=2),
+            Head("filter says", rank=3),
             Head("min/max says", rank=1),
-            Head("rows", figures=True, rank=4),
-            Head("bytes", figures=True, rank=3),
+            *([Head("dictionary says", rank=2)] if dictionaries else []),
+            Head("rows", figures=True, rank=5),
+            Head("bytes", figures=True, rank=4),
             *([Head("why", prose=True)] if reasons else []),
         )
     )
@@ -74,7 +81,8 @@ def _verdict_grid(report: ProbeReport) -> Grid:
             str(verdict.row_group),
             Cell(verdict.answer.value, PRESENCE_STYLE[verdict.answer]),
             Cell(verdict.presence.value, PRESENCE_STYLE[verdict.presence]),
-            {True: Cell("absent", Style.GOOD), False: Cell("maybe", Style.WARN), None: Cell("-")}[verdict.stats_skip],
+            _SKIPS[verdict.stats_skip],
+            *([_SKIPS[verdict.dictionary_skip]] if dictionaries else []),
             count(verdict.rows),
             size(verdict.row_group_bytes),
             *([verdict.reason or ""] if reasons else []),
@@ -124,7 +132,7 @@ def _summary(column: str, totals: ValueTotals) -> str:
         }.get(totals.answer, "not ruled out in")
         where = groups if totals.row_groups == 1 else f"all {groups}"
         text = f"{name}: {answer} {where}; a reader can't skip {'it' if totals.row_groups == 1 else 'any'}"
-    text += f" ({alone(totals.absent_row_groups, totals.skipped_row_groups, totals.stats_skipped_row_groups)})"
+    text += f" ({alone([totals])})"
     if totals.gain_row_groups:
         text += f"; gain {plural(totals.gain_row_groups, 'row group')}, {size(totals.gain_bytes)}"
     elif totals.skipped_row_groups:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from bloomcli import kernels
+from bloomcli import kernels, limits
 from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterProblem, Plan, SizeRule, Spread
+from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.mosaic import describe, schema, statistics, values
 from bloomcli.formats.mosaic.filter_header import ProbedFilter
@@ -79,6 +80,9 @@ class MosaicFile(LocatedFile):
 
     def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
         """Yield the facts of each row group. A column's bytes are those of its bucket, which is read as a whole."""
+        from bloomcli.formats.mosaic import dictionary
+
+        allowance = Allowance(limits.PROBED_DICTIONARIES_MAX_BYTES)
         mosaic = self.footer.columns[column.index]
         typed = schema.literal_column(mosaic)
         lookups = [self._lookup(literal, mosaic) for literal in literals]
@@ -96,6 +100,7 @@ class MosaicFile(LocatedFile):
                 problem=problem,
                 lookups=lookups,
                 stats_skip=[statistics.skips(group, literal, mosaic, typed) for literal in literals],
+                lacks=dictionary.lookup_of(self.footer, group, mosaic, allowance),
             )
 
     def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[ProbedFilter | None, str | None]:

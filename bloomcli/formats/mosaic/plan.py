@@ -11,12 +11,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from bloomcli.errors import FilterExists, UnsupportedError, UsageError
+from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import SizeRule, Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
-from bloomcli.formats.mosaic import decoder, values
+from bloomcli.formats.mosaic import decoder, dictionary, values
 from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filterable import unfilterable
 from bloomcli.formats.mosaic.filters import Filters
@@ -85,11 +85,17 @@ class AddPlan(Change):
         return "replace" if (group.ordinal, column.index) in self._replaced else "add"
 
     def _estimate(self, group: RowGroup, column: MosaicColumn) -> FilterChange:
+        size = self._upper_bound(group, column)
+        if self.rule.ndv is None and group.non_null(column.index):
+            # the filter has no more values than the dictionary has entries, which is far fewer than there are rows
+            entries = self._dictionary_entries(group, column)
+            if entries is not None:
+                size = min(size, sizing.upper_bound_bytes(entries, self.rule.fpp))
         return FilterChange(
             row_group=group.ordinal,
             column=column.name,
             action=self._action(group, column),
-            bitset_bytes=min(self._upper_bound(group, column), self.rule.largest_split_block),
+            bitset_bytes=min(size, self.rule.largest_split_block),
             values=group.non_null(column.index),
             target_fpp=self.rule.of(column.name).fpp,
             source="buckets",
@@ -99,6 +105,14 @@ class AddPlan(Change):
         """The buckets of the chosen columns."""
         for group in self.footer.row_groups:
             yield from self.filters.value_ranges(group, {c.index for c in self._todo[group.ordinal]})
+
+    def _dictionary_entries(self, group: RowGroup, column: MosaicColumn) -> int | None:
+        """How many entries a column's dictionary has; None where it has none, or it can't be read."""
+        try:
+            found = dictionary.entries(self.footer, group, column)
+        except CorruptFile:  # decoding the column reports it
+            return None
+        return None if found is None else len(found)
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """Row group by row group: what was there, then its filters."""

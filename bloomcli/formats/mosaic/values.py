@@ -29,7 +29,7 @@ from bloomcli.formats.mosaic.schema import MosaicColumn
 if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
-_WIDTHS: Final = {
+WIDTHS: Final = {
     "BOOLEAN": 1,
     "INT8": 1,
     "INT16": 2,
@@ -39,6 +39,7 @@ _WIDTHS: Final = {
     "DOUBLE": 8,
     "DATE": 4,
 }
+"""Bytes of a value of each family of numbers."""
 _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 _BOOLEANS: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
 
@@ -68,7 +69,7 @@ def distinct_bound(column: MosaicColumn, count: int) -> int:
     """The most distinct values that `count` values of a column can be."""
     if column.family == "BOOLEAN":
         return min(count, 2)
-    width = _WIDTHS.get(column.family)
+    width = WIDTHS.get(column.family)
     return count if width is None else min(count, 1 << 8 * width)
 
 
@@ -83,7 +84,7 @@ def literal_encodings(literal: Literal, column: MosaicColumn) -> tuple[bytes, ..
     if column.family == "BOOLEAN":
         found = _BOOLEANS.get(literal.text.strip().lower())
         return () if found is None else (found,)
-    width = _WIDTHS.get(column.family)
+    width = WIDTHS.get(column.family)
     return tuple(encoded[:width] for encoded in literal.encodings)
 
 
@@ -187,7 +188,7 @@ def hashed(array: Any, column: MosaicColumn) -> Hashed:
     if array.null_count == length:
         return Hashed(count=0, hashes=out, has_zero=False, values=shown)
     validity = buffers[0] if array.null_count else None
-    width = _WIDTHS.get(column.family)
+    width = WIDTHS.get(column.family)
     zero = False
     if width is None:
         count = kernels.hash_binary(buffers[1], buffers[2], array.offset, length, False, validity, out)

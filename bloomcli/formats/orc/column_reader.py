@@ -362,11 +362,10 @@ def _strings(data: ByteStream, runs: Runs) -> Hasher:
     return hash_next
 
 
-def _entries(streams: Streams, version: int, entries: int, stop: Stop) -> Hasher:
-    """Each entry of the dictionary is hashed once."""
-    data = streams.open("DATA")
+def hashed_entries(streams: Streams, entries: int, stop: Stop) -> bytearray:
+    """The hashes of all entries of a stripe's dictionary. Raises CorruptFile, UnsupportedError."""
     if entries > orc_limits.DICTIONARY_MAX:
-        raise data.fault(
+        raise streams.open("DATA").fault(
             f"a dictionary of {entries} entries, more than the {orc_limits.DICTIONARY_MAX} that are read"
         )
     entry = _strings(streams.open("DICTIONARY_DATA"), streams.lengths())
@@ -376,6 +375,13 @@ def _entries(streams: Streams, version: int, entries: int, stop: Stop) -> Hasher
         out = bytearray(batch * 8)
         entry(batch, out)
         table += out
+    return table
+
+
+def _entries(streams: Streams, version: int, entries: int, stop: Stop) -> Hasher:
+    """Each entry of the dictionary is hashed once."""
+    data = streams.open("DATA")
+    table = hashed_entries(streams, entries, stop)
     indexes = integers(data, version, signed=False)
 
     def hash_next(count: int, out: bytearray) -> bool:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from bloomcli import limits
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterProblem, Plan, SizeRule, Spread
+from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.orc import bounds, describe, statistics, values
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, LoadedStream, sound_for_old_readers
@@ -79,10 +81,13 @@ class OrcFile(LocatedFile):
 
     def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
         """Yield the facts of each row group. Its bytes are its share of its stripe."""
+        from bloomcli.formats.orc.dictionary import StripeDictionary
+
         orc = self.footer.types[column.index]
         typed = literal_column(orc)
         encrypted = orc.id in self.footer.encrypted_columns
         blind = encrypted or orc.fault is not None
+        allowance = Allowance(limits.PROBED_DICTIONARIES_MAX_BYTES)
         lookups = _lookups(literals, orc, typed, hashed=orc.kind in _PROBED and not blind)
         self.footer.will_read_stripes()
         self.source.will_read(self._ranges_to_probe(orc.id))
@@ -91,6 +96,7 @@ class OrcFile(LocatedFile):
             streams = self.footer.stripe_footer(stripe)
             loaded, problem = self._usable(stripe, orc)
             index = self.filters.row_index(streams, orc.id)
+            dictionary = StripeDictionary(self.filters, streams, orc, allowance)
             chunk = sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
             for group in range(self.footer.row_groups(stripe) if indexed else min(stripe.rows, 1)):
                 rows = self.footer.rows_in(stripe, group) if indexed else stripe.rows
@@ -110,6 +116,7 @@ class OrcFile(LocatedFile):
                     problem=WRONG if wrong else problem,
                     lookups=lookups,
                     stats_skip=[None if blind else statistics.skips(stats, v, orc, typed) for v in literals],
+                    lacks=dictionary.lookup_of(stats, typed),
                 )
 
     def _ranges_to_probe(self, column: int) -> Iterator[tuple[int, int]]:

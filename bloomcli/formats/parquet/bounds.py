@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli import kernels
-from bloomcli.formats.answer import Bits
 from bloomcli.formats.deep_check import has_two_forms
+from bloomcli.formats.dictionary import Hashes
 from bloomcli.model.file import ColumnChunk
 
 MOST: Final = 2
@@ -15,7 +15,7 @@ MOST: Final = 2
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
-def lost(chunk: ColumnChunk, bits: Bits) -> Iterator[tuple[str, bytes]]:
+def lost(chunk: ColumnChunk, bits: Hashes) -> Iterator[tuple[str, bytes]]:
     """("minimum" or "maximum", its PLAIN bytes) for each bound that is a value of the chunk and not in its filter."""
     return ((which, bound) for which, bound in certain(chunk) if not bits.check(kernels.xxh64(bound)))
 

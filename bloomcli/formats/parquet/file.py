@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from bloomcli import kernels
+from bloomcli import kernels, limits
 from bloomcli.filters import hashes
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import Plan, SizeRule, Spread
+from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.parquet import bounds, describe, extension, values
 from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
@@ -78,9 +79,11 @@ class ParquetFile(LocatedFile):
 
     def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
         """Yield the facts of each chunk of the column."""
+        from bloomcli.formats.parquet import dictionary
         from bloomcli.values.literals import excluded_by
 
         lookups = _lookups(literals, column, draft=False)
+        allowance = Allowance(limits.PROBED_DICTIONARIES_MAX_BYTES)
         hashed = [value for lookup in lookups for value in lookup.hashes]
         chunks = self.filters.chunks_of
         self.filters.will_look_up(lambda: ((c, [*hashed, *bounds.hashes(c)]) for c in chunks(column.index)))
@@ -98,6 +101,7 @@ class ParquetFile(LocatedFile):
                 problem=problem,
                 lookups=_lookups(literals, column, draft=True) if draft else lookups,
                 stats_skip=[excluded_by(v, chunk.min_value, chunk.max_value, chunk.column) for v in literals],
+                lacks=dictionary.lookup_of(self.filters, chunk, allowance),
             )
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:

@@ -264,6 +264,7 @@ class Footer:
             min_exact=statistics.truth("is_min_value_exact") if statistics else None,
             max_exact=statistics.truth("is_max_value_exact") if statistics else None,
             only_dictionary_encoded=_only_dictionary(meta),
+            encodings_known=meta.span("encoding_stats") is not None,
             encrypted=encrypted,
         )
 

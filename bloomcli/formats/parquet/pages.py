@@ -197,7 +197,7 @@ def read_pages(
     seen = 0
     while seen < chunk.num_values:
         reader.stop.check()
-        page = _read_page(reader, passed)
+        page = read_page(reader, passed)
         if page is None:
             continue
         reader.window = HEADER_WINDOW if page.body is None else WINDOW
@@ -265,7 +265,8 @@ class _Raw(NamedTuple):
         return Body(self.data[:size], self.reader.stop)
 
 
-def _read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | None:
+def read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | None:
+    """Read the next page, and advance past it; None for one that isn't of data or a dictionary."""
     at = reader.position
     header = reader.header()
     kind = header.kind

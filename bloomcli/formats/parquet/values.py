@@ -183,6 +183,11 @@ class _Chunk:
         return HashedPage(page, self.column, self._slices(page))
 
 
+def hashed_dictionary(page: Page, chunk: ColumnChunk) -> HashedPage:
+    """All entries of a chunk's dictionary. Raises CorruptFile, UnsupportedError."""
+    return _Chunk(chunk, Stop()).dictionary(page)
+
+
 def hashed_pages(
     source: Source,
     chunk: ColumnChunk,

@@ -1,0 +1,50 @@
+"""The entries of a column's dictionary, for `probe`: where every value is an entry, they rule other values out.
+
+A format proves that every value of a unit is one of its dictionary's entries, and reads them. What reads them is a
+`Lacks`, which `formats/answer.py` calls only where neither the filter nor the statistics rule the value out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from bloomcli.formats.answer import Lookup
+
+Lacks = Callable[["Lookup"], bool | None]
+"""Whether none of the entries is the value; None where the dictionary isn't read, or is known to be wrong.
+Raises CorruptFile, UnsupportedError."""
+
+
+class Hashes(Protocol):
+    """The bits of a filter, or the entries of a dictionary."""
+
+    def check(self, value: int) -> bool:
+        """Whether a hash may be there."""
+
+
+class Entries:
+    """The hashes of a dictionary's entries. Two values with one hash are taken for one: the answer is then maybe."""
+
+    def __init__(self, hashes: bytes | bytearray, others: Iterable[int] = ()) -> None:
+        """`hashes` are uint64s in native order, `others` are added to them."""
+        self._hashes = {*memoryview(hashes).cast("Q"), *others}
+
+    def check(self, value: int) -> bool:
+        """Whether an entry has this hash."""
+        return value in self._hashes
+
+
+class Allowance:
+    """The bytes that dictionaries of one file may still take. One that would take more isn't read."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def take(self, size: int) -> bool:
+        """Whether a dictionary of `size` bytes may be read; it then counts."""
+        if size > self._left:
+            return False
+        self._left -= size
+        return True

@@ -1,0 +1,86 @@
+"""The dictionary of a column in a stripe, as `probe` looks values up in it.
+
+In a stripe whose encoding of a column is DICTIONARY or DICTIONARY_V2, every value of the column is an entry.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from bloomcli import kernels, limits
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.formats.answer import Lookup
+from bloomcli.formats.dictionary import Allowance, Entries, Lacks
+from bloomcli.formats.orc import bounds
+from bloomcli.formats.orc.column_reader import DIRECT, Streams, hashed_entries
+from bloomcli.formats.orc.filters import Filters
+from bloomcli.formats.orc.footer import StripeFooter
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.model.file import Column
+
+_KINDS: Final = ("STRING", "VARCHAR")
+"""Not CHAR: writers differ in whether they pad entries."""
+
+
+class StripeDictionary:
+    """The dictionary of one column in one stripe. It is read when it is first needed."""
+
+    def __init__(self, filters: Filters, streams: StripeFooter, orc: OrcType, allowance: Allowance) -> None:
+        self._filters = filters
+        self._streams = streams
+        self._orc = orc
+        self._allowance = allowance
+        self._entries = cache(self._read)
+
+    def lookup_of(self, statistics: Any, typed: Column) -> Lacks | None:
+        """What looks values up for one row group; None where the metadata show that the dictionary can't tell.
+
+        Args:
+            statistics: the row group's, or None. A dictionary without their minimum or maximum isn't used.
+            typed: the column of the literals.
+        """
+        orc = self._orc
+        if orc.kind not in _KINDS or orc.id in self._filters.footer.encrypted_columns or orc.fault is not None:
+            return None
+
+        def lacks(lookup: Lookup) -> bool | None:
+            found = self._entries()
+            if found is None or any(bounds.lost(statistics, orc, typed, found)):
+                return None
+            return not any(map(found.check, lookup.hashes))
+
+        return lacks
+
+    def _read(self) -> Entries | None:
+        """The entries; None where there is no dictionary. Raises CorruptFile, UnsupportedError."""
+        footer, orc = self._filters.footer, self._orc
+        streams = Streams(self._filters.source, footer, self._streams, orc, Stop())
+        encoding, count = streams.encoding()
+        if encoding in DIRECT:
+            return None
+        size = sum(
+            stream.length
+            for stream in self._streams.of_column(orc.id)
+            if stream.kind in {"DICTIONARY_DATA", "LENGTH"}
+        )
+        most = limits.PROBED_DICTIONARY_MAX_BYTES
+        if max(size, 8 * count) > most:
+            return None
+        size += _unpacked(streams, count)
+        return (
+            Entries(hashed_entries(streams, count, Stop())) if size <= most and self._allowance.take(size) else None
+        )
+
+
+def _unpacked(streams: Streams, entries: int) -> int:
+    """The bytes of all entries, by their lengths. Raises CorruptFile, UnsupportedError."""
+    lengths, total = streams.lengths(), 0
+    try:
+        while entries:
+            batch = min(entries, limits.ROWS_PER_BATCH)
+            total += kernels.orc_sum(lengths.take(batch), batch)
+            entries -= batch
+    except kernels.RunError as error:
+        raise streams.open("LENGTH").fault(str(error)) from None
+    return total

@@ -1,0 +1,86 @@
+"""The dictionary of a column chunk, as `probe` looks values up in it.
+
+Every value of a chunk is an entry of its dictionary if all of its data pages are dictionary-encoded. The footer's
+encoding statistics say so or, in files without them, the headers of the pages.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+from typing import Final
+
+from bloomcli import kernels, limits
+from bloomcli.formats.answer import Lookup
+from bloomcli.formats.dictionary import Allowance, Entries, Lacks
+from bloomcli.formats.parquet import bounds, values
+from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.page_check import BAD_CHECKSUM
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page, read_pages
+from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.base import Source
+
+_DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
+_HEADERS_READ: Final = 64
+"""The most page headers that are read of a chunk without encoding statistics: each can be a read of its own."""
+
+
+def lookup_of(filters: Filters, chunk: ColumnChunk, allowance: Allowance) -> Lacks | None:
+    """What looks values up in a chunk's dictionary; None where the metadata show that it can't tell."""
+    if chunk.encrypted or not chunk.num_values or not _may_tell(chunk):
+        return None
+    source, data_end = filters.source, filters.footer.start
+
+    @cache
+    def entries() -> Entries | None:
+        found = _entries(source, chunk, data_end, allowance)
+        # one without the bounds of its own chunk is wrong, or they are
+        return None if found is None or any(bounds.lost(chunk, found)) else found
+
+    def lacks(lookup: Lookup) -> bool | None:
+        found = entries()
+        return None if found is None else not any(found.check(kernels.xxh64(form)) for form in lookup.encodings)
+
+    return lacks
+
+
+def _may_tell(chunk: ColumnChunk) -> bool:
+    """Whether all pages may be dictionary-encoded, and equal values have equal bytes."""
+    if chunk.column.physical == "INT96" or values.is_interval(chunk.column):
+        return False
+    return chunk.only_dictionary_encoded or (not chunk.encodings_known and chunk.dictionary_bytes is not None)
+
+
+def _entries(source: Source, chunk: ColumnChunk, data_end: int, allowance: Allowance) -> Entries | None:
+    """The entries, if they are all that the chunk has. Raises CorruptFile, UnsupportedError."""
+    most = limits.PROBED_DICTIONARY_MAX_BYTES
+    if (chunk.dictionary_bytes or 0) > most:
+        return None
+    reader = ChunkReader(source, chunk, data_end, max(chunk.dictionary_bytes or 0, HEADER_WINDOW))
+    at = reader.position
+    header = reader.header()
+    if header.kind != "DICTIONARY_PAGE":
+        return None
+    packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
+    if max(packed, size) > most or not allowance.take(packed + size):
+        return None
+    crc = header.crc
+    if crc is not None:
+        reader.position = at + header.size
+        if zlib.crc32(reader.take(packed)) != crc & 0xFFFFFFFF:
+            raise reader.fault(BAD_CHECKSUM, at)
+        reader.position = at
+    page = read_page(reader, lambda _: False)
+    if page is None or not (chunk.only_dictionary_encoded or _all_encoded(source, chunk, data_end)):
+        return None
+    found = values.hashed_dictionary(page, chunk)
+    return Entries(found.hashes[: found.count * 8], values.zero_hashes(chunk.column) if found.has_zero else ())
+
+
+def _all_encoded(source: Source, chunk: ColumnChunk, data_end: int) -> bool:
+    """Whether the headers of all data pages say that they are dictionary-encoded."""
+    pages = read_pages(source, chunk, data_end, lambda _: True, window=HEADER_WINDOW)
+    for number, page in enumerate(pages):
+        if number > _HEADERS_READ or (not page.dictionary and page.encoding not in _DICTIONARY):
+            return False
+    return True
