@@ -271,7 +271,7 @@ def _without_repetition(grid: Grid) -> tuple[Grid, list[list[str]]]:
     texts = {grid.heads[i].title: grid.rows[0][i].text for i in sorted(same)}
     same_text = [f"{title} {text}" for title, text in texts.items() if text not in _UNKNOWN]
     nothing = [title for title, text in texts.items() if text in _UNKNOWN]
-    return kept, [*_listed("in every row:", same_text), *_listed("in no row:", nothing)]
+    return kept, [*_listed("in every row:", same_text), *_listed("empty in every row:", nothing)]
 
 
 def _listed(before: str, items: Sequence[str]) -> Iterator[list[str]]:

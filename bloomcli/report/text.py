@@ -51,6 +51,10 @@ def probe(report: ProbeReport) -> Iterator[Block]:
         yield line(_summary(report.column, totals), PRESENCE_STYLE[totals.answer])
 
 
+def _shown(value: str) -> str:
+    return value or "''"
+
+
 _SKIPS: Final = {True: Cell("absent", Style.GOOD), False: Cell("maybe", Style.WARN), None: Cell("-")}
 """What statistics or a dictionary say."""
 
@@ -76,7 +80,7 @@ def _verdict_grid(report: ProbeReport) -> Grid:
     )
     for verdict in report.verdicts:
         grid.add(
-            *([verdict.value] if several else []),
+            *([_shown(verdict.value)] if several else []),
             *([str(verdict.stripe)] if stripes else []),
             str(verdict.row_group),
             Cell(verdict.answer.value, PRESENCE_STYLE[verdict.answer]),
@@ -92,7 +96,8 @@ def _verdict_grid(report: ProbeReport) -> Grid:
 
 def _trails(column: str, verdict: Verdict) -> Iterator[Block]:
     yield line(
-        f"{row_group_text(verdict.stripe, verdict.row_group)}, {column} = {verdict.value}: {verdict.presence.value}",
+        f"{row_group_text(verdict.stripe, verdict.row_group)}, {column} = {_shown(verdict.value)}:"
+        f" {verdict.presence.value}",
         Style.TITLE,
     )
     for trail in verdict.trail:
@@ -113,7 +118,7 @@ def _bits(trail: BitTrail) -> str:
 
 
 def _summary(column: str, totals: ValueTotals) -> str:
-    name = f"{column} = {totals.value}"
+    name = f"{column} = {_shown(totals.value)}"
     groups = plural(totals.row_groups, "row group")
     absent = plural(totals.absent_row_groups, "row group")
     if totals.answer is Presence.ABSENT:

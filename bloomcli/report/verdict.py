@@ -57,8 +57,9 @@ def excluded(report: GateReport) -> str:
 def checked(report: GateReport) -> str:
     """Return ``5 of 100 files: 12 row groups, 24 filters``."""
     files = plural(report.files_found, "file")
-    if report.files != report.files_found:
-        files = f"{report.files:,} of {files}"
+    read = report.files - report.failed
+    if read != report.files_found:
+        files = f"{read:,} of {files}"
     return f"{files}: {plural(report.row_groups, 'row group')}, {_filters(report)}"
 
 

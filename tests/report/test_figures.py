@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bloomcli import words
 from bloomcli.report import human
 
 
@@ -30,7 +31,8 @@ def test_sizes_are_in_binary_units(count: int, text: str) -> None:
     [
         (None, "-"),
         (0.0, "0 %"),
-        (1.2e-5, "1.2e-05"),
+        (1.2e-5, "1.2e-03 %"),
+        (9.1e-13, "9.1e-11 %"),
         (0.0001, "0.01 %"),
         (0.0098, "0.98 %"),
         (0.457, "45.7 %"),
@@ -65,9 +67,9 @@ def test_shares_counts_and_plurals() -> None:
     assert human.share(1, 4) == "25.0 %"
     assert human.count(None) == "-"
     assert human.count(1234567.4) == "1,234,567"
-    assert human.plural(1, "row group") == "1 row group"
-    assert human.plural(0, "filter") == "0 filters"
-    assert human.plural(1000, "filter") == "1,000 filters"
+    assert words.plural(1, "row group") == "1 row group"
+    assert words.plural(0, "filter") == "0 filters"
+    assert words.plural(1000, "filter") == "1,000 filters"
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,15 @@ FILTER = model.FilterFacts(
     bits_per_value=16.4,
 )
 BROKEN = replace(
-    FILTER, row_group=1, length=None, blocks=None, ndv_estimate=None, fill=None, fpp=None, problem="it is torn"
+    FILTER,
+    row_group=1,
+    length=None,
+    blocks=None,
+    ndv_estimate=None,
+    fill=None,
+    fpp=None,
+    bitset_bytes=None,
+    problem="it is torn",
 )
 INSPECT = model.InspectReport(
     path="a\tb.parquet",
@@ -85,7 +93,7 @@ def test_inspect_shows_facts_and_why_a_filter_cannot_be_read() -> None:
     out = shown(text.inspect(INSPECT))
     assert "a\\tb.parquet" in out
     assert "1,000 in 2 row groups" in out
-    assert "2, 1.0 KiB (10.4 % of the file), 1 unreadable" in out
+    assert "2, 1.0 KiB (10.2 % of the file), 1 unreadable" in out
     assert "row group 1, id: it is torn" in out
     row = next(r for r in out.splitlines() if r.lstrip().startswith("0  id"))
     assert row.split() == ["0", "id", "INT64", "100", "1.0", "KiB", "32", "~498", "40.0", "%", "0.50", "%", "16.4"]
@@ -111,10 +119,10 @@ def test_hex_dump_gives_words_as_numbers() -> None:
     [
         (
             {},
-            "id = 42: maybe present in every one of 2 row groups; a reader can't skip any (min/max alone: 1)",
+            "id = 42: maybe in all 2 row groups; a reader can't skip any (min/max alone: 1)",
         ),
-        ({"answer": Presence.NO_FILTER}, "no filter to ask in 2 row groups"),
-        ({"answer": Presence.UNKNOWN, "reason": "NaN"}, "the filters can't tell in 2 row groups"),
+        ({"answer": Presence.NO_FILTER}, "no filter in all 2 row groups; a reader can't skip any"),
+        ({"answer": Presence.UNKNOWN, "reason": "NaN"}, "the filters can't tell in all 2 row groups"),
         (
             {
                 "absent_row_groups": 1,
@@ -138,6 +146,24 @@ def test_hex_dump_gives_words_as_numbers() -> None:
         (
             {"answer": Presence.ABSENT, "absent_row_groups": 2, "absent_bytes": 4096, "skipped_row_groups": 1},
             "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB (filters alone: 1, min/max alone: 1)",
+        ),
+        (
+            {
+                "answer": Presence.ABSENT,
+                "absent_row_groups": 2,
+                "absent_bytes": 4096,
+                "skipped_row_groups": 0,
+                "stats_skipped_row_groups": 0,
+                "dictionary_skipped_row_groups": 2,
+            },
+            "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB"
+            " (filters alone: 0, min/max alone: 0, dictionaries: 2 more)",
+        ),
+        ({"row_groups": 1}, "id = 42: maybe in 1 row group; a reader can't skip it (min/max alone: 1)"),
+        ({"value": ""}, "id = '': maybe in all 2 row groups"),
+        (
+            {"answer": Presence.ABSENT, "row_groups": 1, "absent_row_groups": 1, "absent_bytes": 2048},
+            "absent everywhere; a reader may skip 1 row group, 2.0 KiB (",
         ),
     ],
 )

@@ -1,0 +1,107 @@
+"""At 60, 80, 120 and 200 columns no number, type or name is broken, and columns that are left out are named."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import screens
+from support.terminal import on_terminal, still_clock
+
+from bloomcli.report.human import width
+
+WIDTHS = (60, 80, 120, 200)
+LINES = [
+    line
+    for command, lines in screens.SESSIONS.items()
+    for line in lines
+    if command != "dump" and not line.startswith("probe lake")
+]
+_OUTPUT = re.compile(r" -o \S+")
+_PIECE = re.compile(
+    r"\d[\d.,]* (?:B|KiB|MiB|%|ms)(?![\w])"  # numbers with their units
+    r"|[A-Z0-9_]+ \([A-Z][^ ]*\)"  # types
+    r"|[\w./=-]+"  # names, paths, plain numbers
+)
+
+
+_ADDED = " empty in every row: in lake/ few/ not shown: (a wider terminal or --format csv shows all columns) :"
+"""The words that only a table that doesn't fit has."""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the screens."""
+    folder = tmp_path_factory.mktemp("widths")
+    screens.make(folder)
+    return folder
+
+
+def whole_pieces(text: str) -> Iterator[str]:
+    """Numbers with their units, types, names."""
+    return (found[0] for found in _PIECE.finditer(text))
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("line", LINES)
+def test_nothing_is_broken_at_any_width(files: Path, line: str, columns: int) -> None:
+    args = shlex.split(_OUTPUT.sub(" --dry-run", line))
+    with still_clock():
+        shown = on_terminal(args, columns, folder=files).out
+        wide = on_terminal(args, 10_000, folder=files).out
+    for text in shown.splitlines():
+        if width(text) > columns:  # only what has no blank to break it at, after its indentation or its title
+            assert len(list(whole_pieces(text))) <= 2 or "`" in text or "explain" in line, text
+    known = " ".join(wide.split()) + _ADDED
+    for piece in whole_pieces(shown):
+        assert piece in known, piece
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_columns_that_are_left_out_are_named(files: Path, columns: int) -> None:
+    shown = on_terminal(["inspect", "spark_types.parquet", "--all"], columns, folder=files).out
+    titles = {"type", "offset", "size", "blocks", "NDV", "fill", "FPP", "bits/value"}
+    grid = shown[shown.index("\n\n") :]
+    assert {title for title in titles if title in grid} == titles
+    assert ("not shown: " in shown) == (columns == 60 or columns == 80)
+    if columns <= 80:
+        assert "--format csv shows" in shown.replace("\n  ", " ")
+
+
+def test_the_same_values_and_the_common_path_move_above_the_table(files: Path) -> None:
+    shown = on_terminal(["inspect", "lake", "--all", "--jobs", "1"], 80, folder=files).out
+    assert "in every row: status done, format parquet" in shown
+    assert shown.count("region=eu-central-1") == 1
+    wide = on_terminal(["inspect", "lake", "--all", "--jobs", "1"], 200, folder=files).out
+    assert wide.count("region=eu-central-1") == 60
+
+
+def test_rows_stack_where_a_name_leaves_no_room(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import bloomcli
+
+    name = "a_column_with_a_name_of_more_than_sixty_characters_that_must_not_be_broken"
+    pq.write_table(pa.table({name: range(10), "id": range(10)}), tmp_path / "plain.parquet")
+    bloomcli.add(tmp_path / "plain.parquet", ["*"], output=tmp_path / "f.parquet")
+    shown = on_terminal(["inspect", "f.parquet", "--all"], 60, folder=tmp_path).out
+    assert f"\n{name}\n" in shown
+    assert "\nin every row: row group 0, type INT64," in shown
+    assert re.search(rf"\n{name}\n  offset \d+\nid\n  offset \d+\n", shown)
+
+
+def test_pipes_get_whole_tables_whatever_the_width(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from bloomcli.cli import run
+
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.chdir(files)
+    assert run(["inspect", "spark_types.parquet", "--all"]) == 0
+    out = capfd.readouterr().out
+    assert "not shown" not in out
+    assert "bits/value" in out
