@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
@@ -68,9 +68,17 @@ class AddPlan(Change):
         self._todo = {
             g.ordinal: [c for c in self.chosen if (g.ordinal, c.index) not in there] for g in self.footer.row_groups
         }
-        self._estimated = tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self._todo[g.ordinal])
         self.bytes_to_decode = sum(map(self._bytes_of, self.footer.row_groups))
-        self.new_bytes_bound = self.bound([c.bitset_bytes or 0 for c in self.estimate])
+
+    @cached_property
+    def _estimated(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
+        """Made when it is asked for: it reads the dictionaries."""
+        return tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self._todo[g.ordinal])
+
+    @property
+    def new_bytes_bound(self) -> int:  # type: ignore[override]
+        """Upper bound of the bytes of the new file that aren't copied."""
+        return self.bound([c.bitset_bytes or 0 for c in self._estimated])
 
     def _bytes_of(self, group: RowGroup) -> int:
         return self.filters.bytes_of(group, {c.index for c in self._todo[group.ordinal]})
@@ -90,7 +98,7 @@ class AddPlan(Change):
             # the filter has no more values than the dictionary has entries, which is far fewer than there are rows
             entries = self._dictionary_entries(group, column)
             if entries is not None:
-                size = min(size, sizing.upper_bound_bytes(entries, self.rule.fpp))
+                size = min(size, sizing.upper_bound_bytes(entries, self.rule.of(column.name).fpp))
         return FilterChange(
             row_group=group.ordinal,
             column=column.name,
