@@ -251,7 +251,7 @@ def write(report: DatasetReport, form: str, *, every: bool = False) -> int:
     if form == "csv":
         from bloomcli.report import csv
 
-        csv.write_rows(report, sys.stdout)
+        csv.write_rows(report, sys.stdout, every=every)
     else:
         from bloomcli.report import text_dataset
 

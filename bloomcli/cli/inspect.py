@@ -9,59 +9,130 @@ import click
 
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.cli.options import bundle
+from bloomcli.errors import UsageError
+
+_PARTS = ("pages", "indexes", "schema", "footer")
+
+_part_options = bundle(
+    click.option(
+        "--pages",
+        is_flag=True,
+        help="List the pages of one column with their headers; of ORC the streams, of Mosaic the buckets.",
+    ),
+    click.option(
+        "--indexes",
+        is_flag=True,
+        help="List what the indexes say of one column: Parquet's column and offset index, ORC's row index and its "
+        "filters joined by stripe, Mosaic's statistics.",
+    ),
+    click.option("--schema", is_flag=True, help="Show the schema as a tree, in the format's own terms."),
+    click.option(
+        "--footer",
+        is_flag=True,
+        help="Write the whole decoded footer as JSON: unknown fields by number, bytes in hex.",
+    ),
+)
+"""The options that show other parts of one file instead of its columns."""
 
 
 @click.command(
-    short_help="Show every Bloom filter of a file.",
+    short_help="Show the columns and Bloom filters of a file.",
     epilog="""\b
 Examples:
   bloom inspect orders.parquet
+  bloom inspect orders.parquet --all
   bloom inspect orders.parquet --columns id --format json
-  bloom inspect /data/orders --format csv
-  bloom inspect orders.parquet -c 'user.*' --format csv > filters.csv""",
+  bloom inspect orders.parquet --columns id --pages --indexes
+  bloom inspect orders.parquet --footer | jq .FileMetaData.row_groups[0]
+  bloom inspect /data/orders
+  bloom inspect /data/orders --all --format csv > filters.csv""",
 )
 @options.files_argument
-@options.columns_option("Show only filters of these leaf columns; globs are allowed.")
-@options.exclude_option("Don't show filters of these leaf columns.")
+@options.columns_option("Show only these leaf columns; globs are allowed.")
+@options.exclude_option("Don't show these leaf columns.")
 @click.option(
     "-a",
     "--all",
     "every",
     is_flag=True,
-    help="Show every filter of an ORC file instead of one summary line per column; show every file of many.",
+    help="Show every filter of a file instead of one line per column; of many files every file, and with "
+    "--format csv every filter of each.",
 )
+@_part_options
 @options.format_option("text", "json", "csv")
 @dataset_options
-def command(dataset: Dataset, columns: tuple[str, ...], exclude: tuple[str, ...], every: bool, form: str) -> int:
-    """Show every Bloom filter of a file.
+def command(
+    dataset: Dataset,
+    columns: tuple[str, ...],
+    exclude: tuple[str, ...],
+    every: bool,
+    pages: bool,
+    indexes: bool,
+    schema: bool,
+    footer: bool,
+    form: str,
+) -> int:
+    """Show the columns of a file and its Bloom filters.
 
-    For each filter: row group, column, type, offset, size, number of blocks, number of distinct
-    values (NDV, estimated from its bits), share of set bits (fill), measured false-positive rate
-    (FPP), and bits per distinct value. Only the footer and the filters are read. The size is that of
-    a filter's bits, without its header, as in `bloom add` and for --max-bytes; in JSON and CSV,
-    bitset_bytes is this size, and length includes the header.
+    For each column: type, nulls, minimum and maximum as `bloom probe` takes values, number of
+    distinct values (NDV), encodings without those of levels, compressed size, in how many row groups
+    it has a filter, the size of its filters, and the worst measured false-positive rate (FPP).
+    Statistics that are known to be wrong aren't shown. Only the footer and the filters are read.
 
-    An ORC file has a filter for every few thousand rows. The output has one line per column, with
+    --all has a line per filter: row group, column, type, offset, size, number of blocks, number of
+    distinct values (estimated from its bits), share of set bits (fill), measured false-positive rate,
+    and bits per distinct value. --format csv has a line per filter, too, and JSON has both.
+
+    An ORC file has a filter for every few thousand rows. A second table has one line per column, with
     the requested and the measured rate, and marks filters that readers must not use.
 
     Text and CSV contain escapes (\\n, \\x1b) for control characters in names, and CSV two backslashes
     for one. JSON has the original names.
 
     The row of a filter that can't be read has the reason. For directories, globs and several files,
-    there is one row per file. Links to directories are followed if they are arguments; links found
-    in a directory are reported in a row.
+    the output has a line per column over all files, and the files that differ from the others. Links
+    to directories are followed if they are arguments; links found in a directory are reported in a row.
     """
     from bloomcli.commands import inspect
     from bloomcli.commands.options import InspectOptions
 
-    options = InspectOptions(columns=columns, exclude=exclude)
+    chosen = InspectOptions(
+        columns=columns,
+        exclude=exclude,
+        every=every and form != "text",
+        pages=pages,
+        indexes=indexes,
+        schema=schema,
+        footer=footer,
+    )
+    asked = [name for name in _PARTS if getattr(chosen, name)]
     if dataset.single is None:
-        return run(dataset, options, form, every=every)
-    report = inspect.run(dataset.single, options)
+        if asked:
+            raise UsageError(f"--{asked[0]} is about one file", hint="name one file")
+        return run(dataset, chosen, form, every=every)
+    if (form == "csv" and len(asked) > 1) or (form != "json" and footer and len(asked) > 1):
+        raise UsageError(
+            f"--{asked[0]} and --{asked[1]} are different tables", hint="give one of them, or --format json"
+        )
+    if form == "csv" and (schema or footer):
+        raise UsageError(f"--{asked[0]} is no table", hint="--format json")
+    report = inspect.run(dataset.single, chosen)
     if form == "csv":
         from bloomcli.report import csv
 
-        csv.write(report, sys.stdout)
+        if asked:
+            csv.write_parts(report, sys.stdout, pages=pages)
+        else:
+            csv.write(report, sys.stdout)
+    elif asked and form == "text":
+        from bloomcli.report import text_pages
+
+        if footer:
+            click.echo("\n".join(text_pages.footer(report)))
+        else:
+            show = partial(text_pages.parts, with_pages=pages, with_indexes=indexes, with_schema=schema)
+            output.write("inspect", report, form, show)
     else:
         from bloomcli.report import text
 

@@ -63,9 +63,16 @@ class ColumnOptions(Options):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectOptions(ColumnOptions):
-    """Options of `inspect`."""
+    """Options of `inspect`. `every` is about many files, those below it are about one."""
 
     command: ClassVar[str] = "inspect"
+
+    every: bool = False
+    """The rows of many files have every filter. The report on one file always has."""
+    pages: bool = False
+    indexes: bool = False
+    schema: bool = False
+    footer: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

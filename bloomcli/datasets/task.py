@@ -7,7 +7,7 @@ file stops neither a run nor a Spark stage. Tasks can be run again: what is done
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import ModuleType
@@ -29,7 +29,6 @@ from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
-from bloomcli.model.file import FilterFacts
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.os_errors import refused
 from bloomcli.storage.registry import store_of
@@ -38,7 +37,6 @@ from bloomcli.storage.traffic import measured, with_traffic
 if TYPE_CHECKING:
     from bloomcli.commands.change import ChangeRequest
     from bloomcli.model.change import ChangeReport
-    from bloomcli.model.inspect import InspectReport
     from bloomcli.model.probe import ProbeReport
     from bloomcli.model.validate import ValidateReport
 
@@ -136,8 +134,9 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
             return _change(task, task.options, progress)
         case InspectOptions():
             from bloomcli.commands import inspect
+            from bloomcli.datasets.inspected import inspected
 
-            return _inspected(inspect.run(task.path, task.options))
+            return inspected(inspect.run(task.path, task.options), every=task.options.every)
         case ProbeOptions():
             from bloomcli.commands import probe
 
@@ -151,26 +150,6 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
 
             return validated(validate.run(task.path, task.options, threads=task.threads, progress=progress))
     raise TypeError(f"{type(task.options).__name__} are of no command for datasets")
-
-
-def _worst(facts: Iterable[FilterFacts]) -> float | None:
-    return max((f.fpp for f in facts if f.fpp is not None), default=None)
-
-
-def _inspected(report: InspectReport) -> FileRow:
-    broken = [f for f in report.filters if f.problem is not None]
-    return FileRow(
-        path=report.path,
-        status=Status.DONE,
-        format=report.format,
-        row_groups=report.row_groups,
-        columns=len({f.column for f in report.filters}),
-        filters=len(report.filters),
-        filter_bytes=sum(f.bitset_bytes or 0 for f in report.filters),
-        bytes_before=report.file_bytes,
-        max_fpp=_worst(report.filters),
-        reason=f"{len(broken)} unreadable: {broken[0].problem}" if broken else None,
-    )
 
 
 def _probed(report: ProbeReport) -> FileRow:

@@ -19,10 +19,14 @@ from bloomcli.model.file import Column, FilterFacts
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:
+    from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.model.change import FilterChange
     from bloomcli.model.inspect import FilterDump, FilterSummary
+    from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
+    from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding
     from bloomcli.values.literals import Literal
+    from bloomcli.values.trees import Tree
 
 
 def no_limit(column: str) -> None:
@@ -275,6 +279,41 @@ class FilterFile(ABC):
     @abstractmethod
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
         """Every filter of these columns (None: all), in row-group then schema order."""
+
+    def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
+        """`facts`, each with the ordinal of its column."""
+        indexes = {column.path: column.index for column in self.columns}
+        return ((indexes.get(facts.column, -1), facts) for facts in self.facts(columns))
+
+    def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
+        """What the metadata say of these columns (None: of all), in schema order; nothing by default."""
+        del columns
+        return iter(())
+
+    def pages(self, column: Column) -> Iterator[PageFacts]:
+        """The parts that a column is stored as: pages, streams or buckets. What can't be read is a row with its
+        problem. Nothing by default."""
+        del column
+        return iter(())
+
+    def index(self, column: Column) -> Iterator[IndexEntry]:
+        """What the indexes say of a column, by page or row group; nothing by default."""
+        del column
+        return iter(())
+
+    def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
+        """The column's filters of each stripe, joined; nothing in formats without stripes."""
+        del column
+        return iter(())
+
+    def schema_tree(self) -> Iterator[SchemaNode]:
+        """The schema's elements in preorder, as the format has them; nothing by default."""
+        return iter(())
+
+    def footer_tree(self) -> dict[str, Tree] | None:
+        """The whole footer as objects of JSON; None in a format without one. Raises UnsupportedError if it is too
+        large to be held in memory as such."""
+        return None
 
     @abstractmethod
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:

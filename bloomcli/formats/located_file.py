@@ -47,6 +47,9 @@ class Filters(Protocol):
 class Describe(Protocol):
     """A format's `describe` module."""
 
+    def ordinal(self, location: Any, /) -> int:
+        """The ordinal of a location's column, as the metadata claim it."""
+
     def facts(self, filters: Any, location: Any, loaded: Any, /) -> Iterator[FilterFacts]:
         """A filter's facts; in ORC those of each row group."""
 

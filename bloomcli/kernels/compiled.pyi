@@ -51,6 +51,28 @@ class PageHeader:
     is_compressed: bool
     def __init__(self, data: bytes, start: int, end: int, max_depth: int) -> None: ...
 
+def chunk_facts(
+    data: bytes, start: int, max_depth: int, ordered: bool, deprecated: bool
+) -> (
+    tuple[
+        int | None,
+        int | None,
+        int | None,
+        int | None,
+        int,
+        int | None,
+        int | None,
+        int | None,
+        int | None,
+        int | None,
+        bytes | None,
+        bytes | None,
+        bool | None,
+        bool | None,
+    ]
+    | None
+): ...
+
 class Levels:
     hits: int
     left: int

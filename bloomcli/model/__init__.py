@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bloomcli.model.change import ChangeReport, FilterChange
+    from bloomcli.model.columns import ColumnSummary
     from bloomcli.model.dataset import ColumnSeen, DatasetReport, FileRow, Status, SurveyReport, gravest
     from bloomcli.model.file import (
         Column,
@@ -22,10 +23,17 @@ if TYPE_CHECKING:
     )
     from bloomcli.model.gate import GateReport, Sample
     from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
+    from bloomcli.model.lake import ColumnFilters, ColumnOverFiles
+    from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
+    from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding, ValidateReport
 
 _HOMES = {
+    "ColumnSummary": "columns",
+    "SchemaNode": "schema",
+    **dict.fromkeys(("ColumnFilters", "ColumnOverFiles"), "lake"),
+    **dict.fromkeys(("IndexEntry", "MergedFilter", "PageFacts"), "pages"),
     **dict.fromkeys(
         (
             "Finding",
@@ -92,7 +100,10 @@ __all__ = [
     "ChangeReport",
     "Column",
     "ColumnChunk",
+    "ColumnFilters",
+    "ColumnOverFiles",
     "ColumnSeen",
+    "ColumnSummary",
     "DatasetReport",
     "FileRow",
     "FilterChange",
@@ -101,10 +112,14 @@ __all__ = [
     "FilterSummary",
     "Finding",
     "GateReport",
+    "IndexEntry",
     "InspectReport",
+    "MergedFilter",
+    "PageFacts",
     "Presence",
     "ProbeReport",
     "Sample",
+    "SchemaNode",
     "Severity",
     "Status",
     "SurveyReport",

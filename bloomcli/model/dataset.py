@@ -6,6 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bloomcli.model.file import FilterFacts
+from bloomcli.model.lake import ColumnFilters, ColumnOverFiles, over_files
 from bloomcli.model.probe import ValueTotals
 from bloomcli.model.traffic import SummedTraffic
 from bloomcli.model.validate import Finding
@@ -100,6 +102,12 @@ class FileRow:
     """Bytes of objects that went to the store."""
     bytes_copied_by_store: int | None = None
     """Bytes that the store copied from object to object, and that didn't pass through this machine."""
+    created_by: str | None = None
+    """inspect: the writer's name and version, as the file has them."""
+    by_column: tuple[ColumnFilters, ...] = ()
+    """inspect: the columns and their filters."""
+    filter_facts: tuple[FilterFacts, ...] = ()
+    """inspect --all: every filter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +127,11 @@ class DatasetReport(SummedTraffic):
     they were."""
     dry_run: bool = False
     """Nothing was written: the rows say what the command would do, and sizes after it are upper bounds."""
+
+    @property
+    def by_column(self) -> tuple[ColumnOverFiles, ...]:
+        """inspect: the columns over all files."""
+        return over_files(row.by_column for row in self.rows)
 
     @property
     def files(self) -> int:

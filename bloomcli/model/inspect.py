@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from bloomcli.model.columns import ColumnSummary
 from bloomcli.model.file import FilterFacts
+from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
+from bloomcli.model.schema import SchemaNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +42,7 @@ class FilterSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectReport:
-    """A file and every filter in it."""
+    """A file, its columns, and every filter in it."""
 
     path: str
     format: str
@@ -66,6 +70,19 @@ class InspectReport:
     """Bytes of objects that went to the store."""
     bytes_copied_by_store: int | None = None
     """Bytes that the store copied from object to object, and that didn't pass through this machine."""
+    by_column: tuple[ColumnSummary, ...] = ()
+    """One per chosen column, in schema order; none for a filter that is alone in a file."""
+    pages: tuple[PageFacts, ...] = ()
+    """With --pages: the parts that the chosen column is stored as."""
+    index: tuple[IndexEntry, ...] = ()
+    """With --indexes: what the indexes say of the chosen column."""
+    merged_filters: tuple[MergedFilter, ...] = ()
+    """With --indexes, ORC: the column's filters of each stripe, joined."""
+    schema_tree: tuple[SchemaNode, ...] = ()
+    """With --schema: every element of the schema, in preorder."""
+    footer: dict[str, Any] | None = None
+    """With --footer: the whole footer. Known fields have names, unknown ones their numbers; bytes are objects with
+    the key hex."""
 
     @property
     def filter_bytes(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
 from bloomcli.model.dataset import DatasetReport, FileRow
@@ -24,7 +24,8 @@ HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
 """The file's path, then the fields of FilterFacts, named as in JSON."""
 
 
-ROW_HEADER: Final = tuple(f.name for f in dataclasses.fields(FileRow) if f.name not in {"findings", "totals"})
+_NESTED: Final = ("findings", "totals", "by_column", "filter_facts")
+ROW_HEADER: Final = tuple(f.name for f in dataclasses.fields(FileRow) if f.name not in _NESTED)
 """The fields of FileRow, except those that contain rows themselves."""
 
 
@@ -52,18 +53,50 @@ def _write_answers(report: DatasetReport, stream: TextIO) -> None:
     _write(ANSWERS_HEADER, rows, stream)
 
 
-def write_rows(report: DatasetReport, stream: TextIO) -> None:
-    """Write a dataset's report: one row per file, of `probe` one per file and value."""
+def write_rows(report: DatasetReport, stream: TextIO, *, every: bool = False) -> None:
+    """Write a dataset's report: one row per file, of `probe` one per file and value.
+
+    Of `inspect`, if `every` is true, one row per filter, as for one file. A file that can't be read has a row with
+    its error as the problem, so that none is missing.
+    """
+    if report.command == "inspect" and every:
+        _write(HEADER, _filter_rows(report), stream)
+        return
     if report.command == "probe":
         _write_answers(report, stream)
         return
     _write(ROW_HEADER, ([getattr(row, name) for name in ROW_HEADER] for row in report.rows), stream)
 
 
+def _filter_rows(report: DatasetReport) -> Iterator[list[object]]:
+    for row in report.rows:
+        for facts in row.filter_facts:
+            yield [row.path, *(getattr(facts, name) for name in HEADER[1:])]
+        if row.error is not None:
+            yield [row.path, *(row.error if name == "problem" else None for name in HEADER[1:])]
+
+
 def write(report: InspectReport, stream: TextIO) -> None:
     """Write the report of `inspect`, one row per filter. Lines end with a newline only."""
     rows = ([report.path, *(getattr(facts, name) for name in HEADER[1:])] for facts in report.filters)
     _write(HEADER, rows, stream)
+
+
+def write_parts(report: InspectReport, stream: TextIO, *, pages: bool) -> None:
+    """Write the pages of a column, or the entries of its indexes, one row each."""
+    from bloomcli.model.pages import IndexEntry, PageFacts
+
+    kind: type = PageFacts if pages else IndexEntry
+    names = [f.name for f in dataclasses.fields(kind)]
+    rows = (
+        [report.path, *(_plain(getattr(item, name)) for name in names)]
+        for item in (report.pages if pages else report.index)
+    )
+    _write(["path", *names], rows, stream)
+
+
+def _plain(value: object) -> object:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _write(header: Sequence[str], rows: Iterable[list[object]], stream: TextIO) -> None:

@@ -75,4 +75,6 @@ def _value(value: object) -> Json:
             return value.hex()
         case tuple():
             return [_value(item) for item in value]
+        case dict():  # decoded metadata: JSON already
+            return value
     return _object(value)

@@ -126,6 +126,8 @@ def _json_type(hint: Any) -> str:  # a type hint has no type of its own
         return " or ".join(_json_type(a) for a in typing.get_args(hint))
     if origin is tuple:
         return f"array of {_json_type(typing.get_args(hint)[0])}"
+    if origin is dict:
+        return "object"
     if isinstance(hint, type) and issubclass(hint, Enum):
         return "one of " + ", ".join(f'"{member.value}"' for member in hint)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):

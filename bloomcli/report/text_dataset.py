@@ -10,6 +10,7 @@ from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.report.human import count, growth, rate, seconds, size, speed
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
 from bloomcli.report.text_answers import answers
+from bloomcli.report.text_lake import lake
 from bloomcli.report.text_traffic import traffic_line
 from bloomcli.words import plural
 
@@ -36,6 +37,8 @@ _WORKED: Final = (Status.DONE, Status.PLANNED)
 def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
     """Yield the files, if they are few or `every` is true, the errors and long notes, and the totals."""
     listed = every or report.files <= ROWS_SHOWN
+    if report.command == "inspect" and not every:
+        yield from lake(report)
     if listed:
         yield _grid(report)
         yield Gap()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from bloomcli.model.file import SIGNATURE, FilterFacts
 from bloomcli.report.human import count, rate, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
+from bloomcli.report.text_columns import columns
 from bloomcli.report.text_traffic import traffic_pairs, traffic_text
 from bloomcli.words import plural
 
@@ -19,25 +21,44 @@ _DETAILS_SHOWN = 60
 _NAMES_SHOWN = 8
 _DETAIL_WIDTH = 400
 """A file may have thousands of columns and row groups; the JSON report lists all of them."""
+_PARTS = re.compile(r"(column|row group) \d+")
+"""Details of columns and row groups, which the table of columns sums up."""
 
 
 def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
-    """Yield the file, then one row per filter; below the table, why filters can't be read or used.
+    """Yield the file, then one row per column; if `every` is true, one row per filter.
 
-    If the report has a summary, it replaces the rows of the filters, unless `every` is true.
+    Below the table, why statistics and filters can't be read or used.
     """
     headers = {_header(f) for f in report.filters if f.problem is None}
-    yield Pairs(tuple(_file_facts(report, headers)))
-    if not report.filters:
-        yield Gap()
-        adding = "" if SIGNATURE in dict(report.details) else " `bloom add FILE --columns NAME -o OUT` adds some."
-        yield line((_chosen_without(report) or "No Bloom filters.") + adding)
-        return
+    summed_up = bool(report.by_column) and not every
+    yield Pairs(tuple(_file_facts(report, headers, summed_up=summed_up)))
     yield Gap()
-    if report.summary and not every:
-        yield from _summaries(report)
-        yield from map(line, filter(None, [_chosen_without(report)]))
-        return
+    if summed_up:
+        yield from columns(report)
+        if report.summary:
+            yield Gap()
+            yield from _summaries(report)
+        yield from _closing(report)
+    elif report.filters:
+        yield from _filters(report, headers)
+    else:
+        yield line(_without_filters(report))
+
+
+def _without_filters(report: InspectReport) -> str:
+    adding = "" if SIGNATURE in dict(report.details) else " `bloom add FILE --columns NAME -o OUT` adds some."
+    return (_chosen_without(report) or "No Bloom filters.") + adding
+
+
+def _closing(report: InspectReport) -> Iterator[Block]:
+    text = _chosen_without(report) if report.filters else _without_filters(report)
+    if text:
+        yield Gap()
+        yield line(text)
+
+
+def _filters(report: InspectReport, headers: set[str]) -> Iterator[Block]:
     yield _filter_grid(report.filters, with_header=len(headers) > 1)
     broken = [f for f in report.filters if f.problem is not None]
     doubtful = dict.fromkeys((f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted)
@@ -68,7 +89,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMES_SHOWN]) + (f" and {count(left)} more" if left > 0 else "")
 
 
-def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str, Cell]]:
+def _file_facts(report: InspectReport, headers: set[str], *, summed_up: bool) -> Iterator[tuple[str, Cell]]:
     yield "file", Cell(report.path, Style.TITLE)
     yield "size", Cell(f"{size(report.file_bytes)} ({count(report.file_bytes)} bytes)")
     groups = plural(report.row_groups, "row group")
@@ -77,10 +98,11 @@ def _file_facts(report: InspectReport, headers: set[str]) -> Iterator[tuple[str,
     yield "rows", Cell(f"{count(report.rows)} in {groups}")
     yield "columns", Cell(count(report.columns))
     yield "created by", Cell(report.created_by or "-")
-    for name, value in report.details[:_DETAILS_SHOWN]:
+    details = [(name, value) for name, value in report.details if not (summed_up and _PARTS.fullmatch(name))]
+    for name, value in details[:_DETAILS_SHOWN]:
         yield name, Cell(value if len(value) <= _DETAIL_WIDTH else value[: _DETAIL_WIDTH - 1] + "…")
-    if len(report.details) > _DETAILS_SHOWN:
-        yield "…", Cell(f"{count(len(report.details) - _DETAILS_SHOWN)} more lines in the JSON report")
+    if len(details) > _DETAILS_SHOWN:
+        yield "…", Cell(f"{count(len(details) - _DETAILS_SHOWN)} more lines in the JSON report")
     if report.filters:
         bits = sum(f.bitset_bytes or 0 for f in report.filters)  # without headers, as every size of a filter
         text = f"{count(len(report.filters))}, {size(bits)}"

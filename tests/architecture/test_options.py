@@ -41,6 +41,7 @@ NOT_IN_PYTHON: Final = {("gate", "threads")}
 
 NOT_ON_SPARK: Final = {
     "add": {"threads"},
+    "inspect": {"every", "pages", "indexes", "schema", "footer"},
     "probe": {"explain", "skip_blank"},
     "validate": {"threads", "sample_row_groups", "seed"},
 }
@@ -56,7 +57,6 @@ COMMAND_LINE: Final = {
 }
 ONLY_ON_COMMAND_LINE: Final = {
     "add": {"no_policy"},
-    "inspect": {"every"},
     "probe": {"source", "matches", "every"},
     "validate": {"no_policy", "max_per_rule", "reports", "init", "explain"},
 }

@@ -16,7 +16,7 @@ import bloomcli
 
 
 def test_inspect_shows_every_filter_measured(bloom: Bloom, filtered: Path) -> None:
-    result = bloom("inspect", filtered)
+    result = bloom("inspect", filtered, "--all")
     assert result.code == 0
     assert result.err == ""
     rows = [line.split() for line in result.out.splitlines() if "BYTE_ARRAY" in line or "INT64" in line]

@@ -53,7 +53,7 @@ def test_a_column_that_can_have_no_filter_exits_with_4(bloom: Bloom, path: Path)
 
 
 def test_inspect_shows_version_schema_and_buckets(bloom: Bloom) -> None:
-    shown = bloom("inspect", MOSAIC / "draft_types.mosaic").out
+    shown = bloom("inspect", MOSAIC / "draft_types.mosaic", "--all").out
     for text in (
         "2, the draft with filters",
         "ZSTD",
@@ -73,7 +73,7 @@ def test_inspect_shows_version_schema_and_buckets(bloom: Bloom) -> None:
 
 def test_a_wide_files_details_are_cut_in_the_text_and_whole_in_json(bloom: Bloom, tmp_path: Path) -> None:
     path = write(tmp_path / "wide.mosaic", pa.table({f"c{i:03}": [i] for i in range(100)}))
-    text = bloom("inspect", path).out
+    text = bloom("inspect", path, "--all").out
     assert "48 more lines in the JSON report" in text
     assert "c099: INT64" not in text
     details = json.loads(bloom("inspect", path, "--format", "json").out)["details"]

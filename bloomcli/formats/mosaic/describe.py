@@ -23,6 +23,11 @@ def column_name(footer: Footer, location: FilterLocation) -> str:
     return f"column {location.column}" if column is None else column.name
 
 
+def ordinal(location: FilterLocation) -> int:
+    """The ordinal of a filter's column."""
+    return location.column
+
+
 def facts(filters: Filters, location: FilterLocation, loaded: LoadedFilter) -> Iterator[FilterFacts]:
     """A filter's facts, measured on its bits."""
     footer, bits = filters.footer, loaded.bits

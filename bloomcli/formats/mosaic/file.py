@@ -23,7 +23,11 @@ from bloomcli.model.file import Column
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
+    from bloomcli.formats.column_facts import ColumnFacts
+    from bloomcli.model.pages import IndexEntry, PageFacts
+    from bloomcli.model.schema import SchemaNode
     from bloomcli.values.literals import Literal
+    from bloomcli.values.trees import Tree
 
 
 class MosaicFile(LocatedFile):
@@ -73,6 +77,36 @@ class MosaicFile(LocatedFile):
             for c in self.footer.columns
             if c.kind not in COMPOUND
         ]
+
+    def pages(self, column: Column) -> Iterator[PageFacts]:
+        """The column's bucket in each row group."""
+        from bloomcli.formats.mosaic import bucket_list
+
+        return bucket_list.buckets(self.footer, column.index)
+
+    def index(self, column: Column) -> Iterator[IndexEntry]:
+        """The statistics of each row group."""
+        from bloomcli.formats.mosaic import bucket_list
+
+        return bucket_list.index(self.footer, column.index)
+
+    def schema_tree(self) -> Iterator[SchemaNode]:
+        """Every element of the schema."""
+        from bloomcli.formats.mosaic.trees import schema_tree
+
+        return schema_tree(self.footer)
+
+    def footer_tree(self) -> dict[str, Tree]:
+        """The whole footer."""
+        from bloomcli.formats.mosaic.trees import footer_tree
+
+        return footer_tree(self.footer)
+
+    def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
+        """Sum up the row-group index by column."""
+        from bloomcli.formats.mosaic.columns import column_facts
+
+        return column_facts(self.footer, columns)
 
     def literal_column(self, column: Column) -> Column:
         """The Parquet type that holds the same values."""

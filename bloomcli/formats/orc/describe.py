@@ -27,6 +27,11 @@ def hash_name(orc: OrcType) -> str:
     return "MURMUR3" if orc.kind in _TEXTS else "WANG"
 
 
+def ordinal(location: Location) -> int:
+    """The ordinal of a filter's column."""
+    return location.stream.column
+
+
 def facts(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[FilterFacts]:
     """The facts of each row group's filter, measured on its bits. `length` is that of its bits."""
     footer = filters.footer

@@ -21,8 +21,12 @@ from bloomcli.model.file import Column, FilterFacts
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
+    from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.model.inspect import FilterSummary
+    from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
+    from bloomcli.model.schema import SchemaNode
     from bloomcli.values.literals import Literal
+    from bloomcli.values.trees import Tree
 
 _PROBED: Final = values.READABLE | {"BOOLEAN", "UNION"}
 """Kinds whose filters can be asked; a union's holds its tags, and a boolean's has no answer."""
@@ -70,6 +74,42 @@ class OrcFile(LocatedFile):
         """Columns that hold values."""
         leaves = [t for t in self.footer.types if t.kind not in COMPOUND]
         return [replace(column_of(t), unfilterable=self.filters.unfilterable.get(t.id)) for t in leaves]
+
+    def pages(self, column: Column) -> Iterator[PageFacts]:
+        """The column's streams."""
+        from bloomcli.formats.orc import stream_list
+
+        return stream_list.streams(self.footer, column.index)
+
+    def index(self, column: Column) -> Iterator[IndexEntry]:
+        """The entries of the row index."""
+        from bloomcli.formats.orc import stream_list
+
+        return stream_list.index(self.filters, column.index)
+
+    def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
+        """The filters of each stripe, joined bit by bit."""
+        from bloomcli.formats.orc import stream_list
+
+        return stream_list.merged_filters(self.filters, column.index)
+
+    def schema_tree(self) -> Iterator[SchemaNode]:
+        """Every element of the schema."""
+        from bloomcli.formats.orc.schema_tree import schema_tree
+
+        return schema_tree(self.footer)
+
+    def footer_tree(self) -> dict[str, Tree]:
+        """The whole footer."""
+        from bloomcli.formats.orc.message_tree import footer_tree
+
+        return footer_tree(self.footer)
+
+    def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
+        """Sum up the statistics and the stripes' footers by column."""
+        from bloomcli.formats.orc.columns import column_facts
+
+        return column_facts(self.footer, columns)
 
     def literal_column(self, column: Column) -> Column:
         """The Parquet type that holds the same values."""

@@ -260,6 +260,16 @@ class Footer:
             raise self._fault(f"column {column} has two {kind} streams", at, f"{field}.streams")
         return StripeFooter(stripe, message, tuple(streams))
 
+    def read_metadata(self) -> bytes:
+        """The metadata section (statistics of stripes), decompressed; empty if there is none."""
+        length = self.postscript.metadata_length
+        if not length:
+            return b""
+        if length > limits.FOOTER_MAX_BYTES:
+            raise UnsupportedError(f"metadata of {length} bytes", path=self.path, offset=self.footer_at - length)
+        at = self.footer_at - length
+        return self.codec.metadata(self._source.read_at(at, length), at, "metadata")
+
     def read_stream(self, stream: Stream, stripe: Stripe) -> bytes:
         """A filter stream's bytes, decompressed."""
         return self.codec.decompress(*self._raw(stream, stripe))

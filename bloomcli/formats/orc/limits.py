@@ -53,3 +53,11 @@ usual. Above it, the rows of the largest row group size the filters: with a stri
 
 RATE_MARGIN: Final = 0.9
 """An ORC filter that has to meet a limit is made for this part of it: orc-core's size for 1 % measures 1.02 %."""
+
+DUMP_MAX_PARTS: Final = 3_000_000
+"""The number of fields of one message that `bloom inspect --footer` writes as JSON: 1,000 stripes of 100 columns have
+some 500,000 in their statistics."""
+
+ENTRIES_LISTED_MAX: Final = 200_000
+"""The number of row index entries of a column that `bloom inspect --indexes` lists: 2 billion rows at the usual
+stride. The report says that there are more."""

@@ -17,6 +17,11 @@ def non_null_values(chunk: ColumnChunk) -> int:
     return max(chunk.num_values - (chunk.null_count or 0), 0)
 
 
+def ordinal(chunk: ColumnChunk) -> int:
+    """The ordinal of a filter's column."""
+    return chunk.column.index
+
+
 def facts(filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[FilterFacts]:
     """A filter's facts, measured on its bits."""
     del filters

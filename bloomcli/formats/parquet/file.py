@@ -22,8 +22,12 @@ from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
+    from bloomcli.formats.column_facts import ColumnFacts
+    from bloomcli.model.pages import IndexEntry, PageFacts
+    from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding
     from bloomcli.values.literals import Literal
+    from bloomcli.values.trees import Tree
 
 
 class ParquetFile(LocatedFile):
@@ -72,6 +76,36 @@ class ParquetFile(LocatedFile):
     def leaves(self) -> Sequence[Column]:
         """The same: Parquet has filters for leaves only."""
         return [replace(c, unfilterable=why) if (why := unfilterable(c)) else c for c in self.footer.columns]
+
+    def pages(self, column: Column) -> Iterator[PageFacts]:
+        """The page headers of the column's chunks."""
+        from bloomcli.formats.parquet import page_list
+
+        return page_list.pages(self.filters, column.index)
+
+    def index(self, column: Column) -> Iterator[IndexEntry]:
+        """The entries of the column index and the offset index."""
+        from bloomcli.formats.parquet import page_list
+
+        return page_list.index(self.filters, column.index)
+
+    def schema_tree(self) -> Iterator[SchemaNode]:
+        """Every element of the schema."""
+        from bloomcli.formats.parquet.schema_tree import schema_tree
+
+        return schema_tree(self.footer)
+
+    def footer_tree(self) -> dict[str, Tree]:
+        """The whole footer."""
+        from bloomcli.formats.parquet.thrift_tree import footer_tree
+
+        return footer_tree(self.footer)
+
+    def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
+        """Sum up the chunks' metadata by column."""
+        from bloomcli.formats.parquet.columns import column_facts
+
+        return column_facts(self.footer, columns)
 
     def why_not(self, column: Column) -> str | None:
         """Its chunks are encrypted, or in a codec that isn't known here."""

@@ -276,16 +276,22 @@ class Footer:
     def _by_polars(self) -> bool:
         return (self.created_by or "").startswith("Polars ")
 
+    def trusted_bounds(self, column: Column) -> tuple[bool, bool]:
+        """Whether min_value and max_value can be trusted, if their order is defined; and the deprecated min and max,
+        which can be for signed integers only."""
+        if self._by_polars and _is_wide_integer(column):
+            return False, False
+        return self._ordered, column.physical in _INTEGER_BOUNDS and column.signed
+
     def _bounds(self, statistics: Struct | None, column: Column) -> tuple[bytes | None, bytes | None]:
-        """min_value and max_value if their order is defined; the deprecated min and max for signed integers only."""
-        if statistics is None or (self._by_polars and _is_wide_integer(column)):
+        """The bounds that can be trusted."""
+        if statistics is None:
             return None, None
+        ordered, deprecated = self.trusted_bounds(column)
         bounds = statistics.binary("min_value"), statistics.binary("max_value")
-        if self._ordered and bounds != (None, None):
+        if ordered and bounds != (None, None):
             return bounds
-        if column.physical in _INTEGER_BOUNDS and column.signed:
-            return statistics.binary("min"), statistics.binary("max")
-        return None, None
+        return (statistics.binary("min"), statistics.binary("max")) if deprecated else (None, None)
 
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which is what a reader skips."""

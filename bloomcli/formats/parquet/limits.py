@@ -49,3 +49,17 @@ more."""
 
 PAGE_HEADER_MAX_BYTES: Final = 16 << 20
 """The largest page header. It may contain entire min and max values; Arrow C++ has the same limit."""
+
+DUMP_MAX_BYTES: Final = 64 << 20
+"""The largest footer that `bloom inspect --footer` writes as JSON, which takes some 30 times the bytes in memory."""
+
+DUMP_MAX_PARTS: Final = 3_000_000
+"""The number of fields and list elements of a footer or page index that is decoded as a whole: 20,000 column chunks
+have some 600,000."""
+
+PAGES_LISTED_MAX: Final = 200_000
+"""The number of pages or index entries of a column that `bloom inspect --pages` and `--indexes` list: some 100 MB of
+memory. The report says that there are more."""
+
+INDEX_MAX_BYTES: Final = 16 << 20
+"""The largest column index or offset index that is read: one of 20,000 pages with bounds of 64 bytes has 3 MB."""

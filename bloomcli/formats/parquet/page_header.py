@@ -54,6 +54,11 @@ class PageHeader(kernels.PageHeader):
         found = _HEADS.get(self.kind)
         return None if found is None else found[0]
 
+    def head(self) -> Struct | None:
+        """The structure that belongs to the page's type, walked; None if the header or the IDL has none."""
+        found = _HEADS.get(self.kind)
+        return None if found is None or not self.has_head else self._walked().struct(*found)
+
     def _walked(self) -> Struct:
         return Struct("PageHeader", self.data[self.start : self.end], 0, self.location)
 

@@ -126,6 +126,11 @@ def _leaf(element: Struct, node: _Group, index: int) -> Column:
     )
 
 
+def logical_text(element: Struct) -> str | None:
+    """A schema element's logical type, of a leaf or a group, whether or not it fits the physical type."""
+    return _logical(element).text
+
+
 def _fits(logical: Logical, physical: str, length: int | None) -> bool:
     """Whether the format allows the logical type on the physical type. Source: Parquet's LogicalTypes.md."""
     kind = (logical.text or "").partition("(")[0]

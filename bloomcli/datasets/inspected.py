@@ -1,0 +1,41 @@
+"""The row of a file that `inspect` describes, with its columns and their filters."""
+
+from __future__ import annotations
+
+from bloomcli.model.columns import ColumnSummary
+from bloomcli.model.dataset import FileRow, Status
+from bloomcli.model.inspect import InspectReport
+from bloomcli.model.lake import ColumnFilters
+
+
+def inspected(report: InspectReport, *, every: bool) -> FileRow:
+    """The row of a file that was inspected; with every filter if `every` is true."""
+    broken = [f for f in report.filters if f.problem is not None]
+    return FileRow(
+        path=report.path,
+        status=Status.DONE,
+        format=report.format,
+        row_groups=report.row_groups,
+        columns=len({f.column for f in report.filters}),
+        filters=len(report.filters),
+        filter_bytes=report.filter_bytes,
+        bytes_before=report.file_bytes,
+        max_fpp=max((f.fpp for f in report.filters if f.fpp is not None), default=None),
+        reason=f"{len(broken)} unreadable: {broken[0].problem}" if broken else None,
+        created_by=report.created_by,
+        by_column=tuple(map(_filters_of, report.by_column)),
+        filter_facts=report.filters if every else (),
+    )
+
+
+def _filters_of(column: ColumnSummary) -> ColumnFilters:
+    return ColumnFilters(
+        column=column.column,
+        type=column.logical or column.physical,
+        row_groups_with_filter=column.row_groups_with_filter,
+        row_groups_without_filter=column.row_groups_without_filter,
+        filters=column.filters,
+        unreadable=column.unreadable,
+        filter_bytes=column.filter_bytes,
+        max_fpp=column.max_fpp,
+    )

@@ -1,0 +1,113 @@
+"""What a format's metadata say of a column, and the bounds of a column from those of its parts."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from bloomcli.model.file import Column
+
+MISORDERED: Final = "the statistics are wrong: a minimum is above its maximum"
+UNORDERED: Final = "the statistics have bounds that aren't values of the type"
+
+_ORDERLESS: Final = ("BOOLEAN", "INTERVAL", "INT96", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY")
+"""Kinds whose bounds mean nothing, or nothing that `probe` takes."""
+
+_CODES: Final = {("INT32", True): "i", ("INT32", False): "I", ("INT64", True): "q", ("INT64", False): "Q"}
+_WIDTHS: Final = {"INT32": 4, "INT64": 8}
+
+
+class Bounds(NamedTuple):
+    """Bounds of a column over all units, as PLAIN bytes of `literal_column`; or why there are none."""
+
+    low: bytes | None = None
+    high: bytes | None = None
+    low_exact: bool | None = None
+    high_exact: bool | None = None
+    problem: str | None = None
+
+
+NO_BOUNDS: Final = Bounds()
+
+
+class ColumnFacts(NamedTuple):
+    """What a format's metadata say of a column. None where it isn't known."""
+
+    column: Column
+    typed: Column
+    """The column as `literals` reads and renders values of it."""
+    encodings: tuple[str, ...] = ()
+    compression: tuple[str, ...] = ()
+    values: int | None = None
+    nulls: int | None = None
+    compressed_bytes: int | None = None
+    uncompressed_bytes: int | None = None
+    dictionary_bytes: int | None = None
+    distinct: int | None = None
+    distinct_from: str | None = None
+    bounds: Bounds = NO_BOUNDS
+    bucket: int | None = None
+
+
+def joined(
+    lows: Sequence[bytes | None],
+    highs: Sequence[bytes | None],
+    typed: Column,
+    exact: tuple[Sequence[bool | None], Sequence[bool | None]] | None = None,
+) -> Bounds:
+    """The bounds of several units, from theirs: unknown if one of them has none.
+
+    Args:
+        lows, highs: PLAIN bytes of `typed`, one a unit with values.
+        exact: whether they are values, as the statistics say.
+    """
+    low_keys, high_keys = _keys(lows, typed), _keys(highs, typed)
+    if low_keys is not None and high_keys is not None and any(map(_above, low_keys, high_keys)):
+        return Bounds(problem=MISORDERED)
+    problem = None
+    for values, keys in ((lows, low_keys), (highs, high_keys)):
+        if keys is None and values and None not in values and not _is_orderless(typed):
+            problem = UNORDERED
+    low = _extreme(low_keys, min)
+    high = _extreme(high_keys, max)
+    return Bounds(
+        None if low is None else lows[low],
+        None if high is None else highs[high],
+        None if low is None or exact is None else exact[0][low],
+        None if high is None or exact is None else exact[1][high],
+        problem,
+    )
+
+
+def _above(low: Any, high: Any) -> bool:
+    return bool(low > high)
+
+
+def _extreme(keys: Sequence[Any] | None, pick: Any) -> int | None:
+    """The position of the lowest or the highest key."""
+    return keys.index(pick(keys)) if keys else None
+
+
+def _keys(values: Sequence[bytes | None], typed: Column) -> Sequence[Any] | None:
+    """Comparable keys of bounds; None if one is missing or isn't a value of the type."""
+    if None in values:
+        return None
+    if typed.physical in _WIDTHS:
+        packed = b"".join(values)  # type: ignore[arg-type]  # none is None
+        width = _WIDTHS[typed.physical]
+        if all(len(v) == width for v in values if v is not None):
+            code = _CODES[typed.physical, typed.signed]
+            return struct.unpack(f"<{len(values)}{code}", packed)
+        return None
+    from bloomcli.values.literals import decode_bound
+
+    keys = [decode_bound(v, typed) for v in values if v is not None]
+    return None if None in keys else keys
+
+
+def _is_orderless(typed: Column) -> bool:
+    """The type has no order, so that bounds of it mean nothing."""
+    from bloomcli.values.column_types import kind_of
+
+    return kind_of(typed) in _ORDERLESS

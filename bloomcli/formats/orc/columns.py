@@ -1,0 +1,108 @@
+"""Sums up the footer's statistics and the stripes' footers by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, joined
+from bloomcli.formats.orc import spec, statistics
+from bloomcli.formats.orc.footer import INDEX_KINDS, Footer
+from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
+
+_DICTIONARIES: Final = ("DICTIONARY", "DICTIONARY_V2")
+_TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
+_SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
+
+
+class _Stored:
+    """How the stripes store one column."""
+
+    __slots__ = ("bytes", "dictionaries", "encodings", "stripes")
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.encodings: dict[str, None] = {}
+        self.dictionaries: list[int] = []
+        self.stripes = 0
+
+
+def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFacts]:
+    """Yield the facts of these columns (None: of all but structs), in schema order. Raises CorruptFile."""
+    chosen = [t for t in footer.types if t.kind != "STRUCT" and (columns is None or t.id in columns)]
+    stored = {t.id: _Stored() for t in chosen}
+    for stripe in footer.stripes:
+        streams = footer.stripe_footer(stripe)
+        encodings = streams.message.columns
+        for column, found in stored.items():
+            found.stripes += 1
+            found.bytes += sum(s.length for s in streams.of_column(column) if s.kind not in INDEX_KINDS)
+            if column < len(encodings):
+                name = spec.name_of("EncodingKind", encodings[column].kind)
+                found.encodings[name] = None
+                if name in _DICTIONARIES:
+                    found.dictionaries.append(encodings[column].dictionary_size)
+    for orc in chosen:
+        yield _facts(footer, orc, stored[orc.id])
+
+
+def _facts(footer: Footer, orc: OrcType, stored: _Stored) -> ColumnFacts:
+    typed = literal_column(orc)
+    encrypted = orc.id in footer.encrypted_columns
+    values, nulls = (None, None) if encrypted else _counts(footer, orc)
+    everywhere = stored.stripes and len(stored.dictionaries) == stored.stripes and not encrypted
+    return ColumnFacts(
+        column_of(orc),
+        typed,
+        encodings=() if encrypted else tuple(stored.encodings),
+        compression=("encrypted",) if encrypted else (footer.codec.name,),
+        values=values,
+        nulls=nulls,
+        compressed_bytes=None if encrypted else stored.bytes,
+        distinct=max(stored.dictionaries) if everywhere else None,
+        distinct_from="dictionary" if everywhere else None,
+        bounds=NO_BOUNDS if encrypted or orc.fault is not None else _bounds(footer, orc),
+    )
+
+
+def _statistics(footer: Footer, column: int) -> Any | None:
+    """The file's statistics of a column (those of an encrypted one are about its mask)."""
+    if column >= len(footer.message.statistics):
+        return None
+    raw = footer.message.statistics[column]
+    return spec.parse("ColumnStatistics", raw, footer.path, footer.footer_at, f"statistics[{column}]")
+
+
+def _counts(footer: Footer, orc: OrcType) -> tuple[int | None, int | None]:
+    """(values, nulls). A column within structs has a value or a null for each value of the struct."""
+    found = _statistics(footer, orc.id)
+    if found is None or not found.HasField("number_of_values"):
+        return None, None
+    known = int(found.number_of_values)
+    if found.HasField("has_null") and not found.has_null:
+        return known, 0
+    above = footer.above(orc)
+    if not above or above[-1].kind != "STRUCT" or above[-1].id in footer.encrypted_columns:
+        return None, None
+    parent = _statistics(footer, above[-1].id)
+    if parent is None or not parent.HasField("number_of_values") or parent.number_of_values < known:
+        return None, None
+    return int(parent.number_of_values), int(parent.number_of_values) - known
+
+
+def _bounds(footer: Footer, orc: OrcType) -> Bounds:
+    found = _statistics(footer, orc.id)
+    if found is None or (found.HasField("number_of_values") and found.number_of_values == 0):
+        return NO_BOUNDS
+    low, high = statistics.bounds(found, orc)
+    if low is None and high is None:
+        return NO_BOUNDS
+    low_exact = high_exact = None
+    if orc.kind in _TIMESTAMPS:  # rounded to milliseconds, down and up
+        low_exact = high_exact = False
+    elif orc.kind in _SHORTENED:
+        low_exact = found.string_statistics.HasField("minimum")
+        high_exact = found.string_statistics.HasField("maximum")
+    if orc.kind == "CHAR":  # stored padded, looked up without
+        low, high = (None if b is None else b.rstrip(b" ") for b in (low, high))
+    return joined((low,), (high,), literal_column(orc), ((low_exact,), (high_exact,)))

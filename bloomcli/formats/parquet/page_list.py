@@ -1,0 +1,174 @@
+"""Lists the page headers of a column, and the entries of its column index and offset index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from bloomcli.errors import BloomError, CorruptFile
+from bloomcli.formats.answer import ENCRYPTED
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.footer import ChunkKey
+from bloomcli.formats.parquet.page_header import PageHeader
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
+from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.model.pages import IndexEntry, PageFacts
+from bloomcli.values.literals import decode_bound, render
+
+_STRUCTS: Final = {"column_index": "ColumnIndex", "offset_index": "OffsetIndex"}
+
+
+def pages(filters: Filters, column: int) -> Iterator[PageFacts]:
+    """Yield the headers of the column's pages, row group by row group. No page is read or decompressed.
+
+    A header that can't be read is a row with its problem, and ends its row group.
+    """
+    listed = 0
+    for chunk in filters.chunks_of(column):
+        if chunk.encrypted:
+            yield _damaged(chunk, chunk.data_offset, ENCRYPTED)
+            continue
+        for page in _pages_of(filters, chunk):
+            if listed == parquet_limits.PAGES_LISTED_MAX:
+                yield _damaged(chunk, page.offset, f"not listed: pages after the first {listed:,}")
+                return
+            listed += 1
+            yield page
+
+
+def _damaged(chunk: ColumnChunk, offset: int, reason: str) -> PageFacts:
+    return PageFacts(row_group=chunk.row_group, kind="?", offset=offset, problem=reason)
+
+
+def _pages_of(filters: Filters, chunk: ColumnChunk) -> Iterator[PageFacts]:
+    try:
+        reader = ChunkReader(filters.source, chunk, filters.footer.start, HEADER_WINDOW)
+    except CorruptFile as error:
+        yield _damaged(chunk, chunk.data_offset, error.reason)
+        return
+    end = min(chunk.data_offset + chunk.compressed_bytes, filters.footer.start)
+    seen = 0
+    while reader.position < end or seen < chunk.num_values:
+        at = reader.position
+        try:
+            header = reader.header()
+            page = _facts(chunk, header, at)
+            packed = header.required("compressed_page_size")
+            reader.position = at + header.size
+            reader.room(packed)
+        except CorruptFile as error:
+            yield _damaged(chunk, at, error.reason)
+            return
+        reader.position += packed
+        if page.kind.startswith("DATA_PAGE"):
+            seen += max(page.values or 0, 0)
+        yield page
+    if seen != chunk.num_values:
+        yield _damaged(chunk, reader.position, f"the pages have {seen:,} values, the metadata {chunk.num_values:,}")
+
+
+def _facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
+    head = header.head()
+    return PageFacts(
+        row_group=chunk.row_group,
+        kind=header.kind,
+        offset=at,
+        header_bytes=header.size,
+        compressed_bytes=header.required("compressed_page_size"),
+        uncompressed_bytes=header.required("uncompressed_page_size"),
+        encoding=spec.enum_name("Encoding", header.required_of_head("encoding")) if head is not None else None,
+        values=header.required_of_head("num_values") if head is not None else None,
+        nulls=head.integer("num_nulls") if head is not None and header.kind == "DATA_PAGE_V2" else None,
+        rows=head.integer("num_rows") if head is not None and header.kind == "DATA_PAGE_V2" else None,
+        crc=None if header.crc is None else f"{header.crc & 0xFFFFFFFF:08x}",
+    )
+
+
+def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
+    """Yield the entries of the column's indexes, row group by row group; a row with a problem for a bad index."""
+    footer = filters.footer
+    listed = 0
+    for key in footer.chunk_keys({column}):
+        try:
+            for entry in _entries(filters, key, footer.columns[column]):
+                if listed == parquet_limits.PAGES_LISTED_MAX:
+                    reason = f"not listed: entries after the first {listed:,}"
+                    yield IndexEntry(row_group=key.row_group, problem=reason)
+                    return
+                listed += 1
+                yield entry
+        except BloomError as error:
+            yield IndexEntry(row_group=key.row_group, problem=error.reason)
+
+
+def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexEntry]:
+    footer = filters.footer
+    outer = footer.chunk_struct(key)
+    if outer.span("crypto_metadata") is not None:
+        yield IndexEntry(row_group=key.row_group, problem=ENCRYPTED)
+        return
+    found = {field: (offset, length) for field, offset, length in footer.index_extents(outer)}
+    columns, column_fault = _read(filters, "column_index", found, outer)
+    offsets, offset_fault = _read(filters, "offset_index", found, outer)
+    for problem in filter(None, (column_fault, offset_fault)):
+        yield IndexEntry(row_group=key.row_group, problem=problem)
+    locations = offsets.get("page_locations", [])
+    nulls = columns.get("null_pages", [])
+    if columns and offsets and len(locations) != len(nulls):
+        reason = f"the column index has {len(nulls):,} pages, the offset index {len(locations):,}"
+        yield IndexEntry(row_group=key.row_group, problem=reason)
+        return
+    ordered, _ = footer.trusted_bounds(column)
+    for page in range(max(len(locations), len(nulls))):
+        location = locations[page] if page < len(locations) else {}
+        yield IndexEntry(
+            row_group=key.row_group,
+            page=page,
+            offset=location.get("offset"),
+            compressed_bytes=location.get("compressed_page_size"),
+            first_row=location.get("first_row_index"),
+            nulls=_at(columns.get("null_counts"), page),
+            only_nulls=_at(nulls, page),
+            min=_bound(columns.get("min_values"), page, nulls, column) if ordered else None,
+            max=_bound(columns.get("max_values"), page, nulls, column) if ordered else None,
+            boundary_order=columns.get("boundary_order"),
+        )
+
+
+def _read(
+    filters: Filters, name: str, found: dict[str, tuple[int, int]], outer: spec.Struct
+) -> tuple[dict[str, Any], str | None]:
+    """An index as an object, empty without one; or why it can't be read."""
+    from bloomcli.formats.parquet.thrift_tree import decode
+
+    extent = found.get(f"{name}_offset")
+    if extent is None:
+        return {}, None
+    offset, length = extent
+    words = name.replace("_", " ")
+    if length > parquet_limits.INDEX_MAX_BYTES:
+        return {}, f"the {words} has {length:,} bytes; {parquet_limits.INDEX_MAX_BYTES:,} are read"
+    location = spec.Location(filters.source.path, offset, f"{outer.location.field}.{name}")
+    try:
+        tree: dict[str, Any] = decode(_STRUCTS[name], filters.source.read_at(offset, length), location)
+    except BloomError as error:
+        return {}, f"the {words} can't be read: {error.reason}"
+    wanted = "null_pages" if name == "column_index" else "page_locations"
+    if not isinstance(tree.get(wanted), list):
+        return {}, f"the {words} can't be read: it has no {wanted}"
+    return tree, None
+
+
+def _at(values: Any, page: int) -> Any:
+    return values[page] if isinstance(values, list) and page < len(values) else None
+
+
+def _bound(values: Any, page: int, nulls: list[Any], column: Column) -> str | None:
+    """A page's bound as text; None for pages of nulls, and for bytes that aren't a value with an order."""
+    found = _at(values, page)
+    if not isinstance(found, dict) or _at(nulls, page) is True:
+        return None
+    encoded = bytes.fromhex(found["hex"])
+    return None if decode_bound(encoded, column) is None else render(encoded, column)

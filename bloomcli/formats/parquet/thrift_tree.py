@@ -1,0 +1,203 @@
+"""Decodes a whole Thrift structure to objects of JSON: known fields by name, unknown ones by number.
+
+thriftpy2 gives the names and types, from metadata.thrift; it drops fields that it doesn't know, so the bytes are read
+here. Binary values become ``{"hex": "..."}``, strings text; a string that isn't UTF-8 becomes hex, too.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from bloomcli import kernels
+from bloomcli.errors import UnsupportedError
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.spec import Location
+from bloomcli.values.trees import Tree, binary
+
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2, 3, 7, 8, 9, 10, 11, 12, 13
+_INTEGERS: Final = (4, 5, 6)
+
+_NOTHING: Final[dict[int, Any]] = {}
+
+
+@cache
+def _module() -> Any:
+    import thriftpy2
+
+    return thriftpy2.load(
+        str(Path(__file__).with_name("metadata.thrift")), module_name="bloomcli_parquet_metadata_thrift"
+    )
+
+
+def decode(name: str, data: bytes, location: Location) -> dict[str, Tree]:
+    """Decode the structure `name` at the start of `data`.
+
+    Raises:
+        CorruptFile: the bytes are no such structure.
+        UnsupportedError: it has more parts than are held in memory.
+    """
+    try:
+        kernels.compact_struct(data, 0, parquet_limits.THRIFT_MAX_DEPTH)  # checks every length and the nesting
+    except kernels.CompactError as error:
+        raise location.fault(error.reason, error.offset) from None
+    return _Reader(data, location).struct(getattr(_module(), name).thrift_spec)
+
+
+class _Reader:
+    """Reads bytes that were walked: their lengths, types and nesting are sound."""
+
+    def __init__(self, data: bytes, location: Location) -> None:
+        self._data = data
+        self._location = location
+        self._at = 0
+        self._parts = 0
+
+    def _count(self, parts: int) -> None:
+        self._parts += parts
+        if self._parts > parquet_limits.DUMP_MAX_PARTS:
+            raise UnsupportedError(
+                f"metadata of more than {parquet_limits.DUMP_MAX_PARTS} parts",
+                path=self._location.path,
+                offset=self._location.base,
+                field=self._location.field or None,
+                hint="`bloom inspect` without --footer sums them up",
+            )
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._data[self._at]
+            self._at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value & (1 << 64) - 1
+            shift += 7
+
+    def _integer(self) -> int:
+        raw = self._varint()
+        return raw >> 1 ^ -(raw & 1)
+
+    def _take(self, size: int) -> bytes:
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def struct(self, fields: dict[int, Any]) -> dict[str, Tree]:
+        """A structure, whose known fields thriftpy2 describes."""
+        found: dict[str, Tree] = {}
+        number = 0
+        while True:
+            head = self._data[self._at]
+            self._at += 1
+            kind, delta = head & 0x0F, head >> 4
+            if not kind:
+                return found
+            number = number + delta if delta else self._integer()
+            self._count(1)
+            known = fields.get(number)
+            if known is None or not _fits(kind, known[0]):
+                value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, None)
+                found[str(number)] = value
+            else:
+                described = (known[0], known[2]) if len(known) > 3 else known[0]
+                value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, described)
+                found[str(known[1])] = value
+
+    def _value(self, kind: int, described: Any) -> Tree:
+        detail = described[1] if isinstance(described, tuple) else None
+        if kind in _INTEGERS:
+            value = self._integer()
+            return value if detail is None else _enum_name(detail, value)
+        match kind:
+            case 1 | 2:  # of a list
+                return self._take(1)[0] == _TRUE
+            case 3:
+                return int.from_bytes(self._take(1), "little", signed=True)
+            case 7:
+                (number,) = struct.unpack("<d", self._take(8))
+                return number if math.isfinite(number) else str(number)
+            case 8:
+                raw = self._take(self._varint())
+                is_text = (described[0] if isinstance(described, tuple) else described) == _string_type()
+                return binary(raw, text=is_text)
+            case 9 | 10:
+                return self._list(detail)
+            case 11:
+                return self._map()
+            case 12:
+                return self.struct(_NOTHING if detail is None else detail.thrift_spec)
+        return binary(self._take(16), text=False)
+
+    def _list(self, element: Any) -> list[Tree]:
+        head = self._data[self._at]
+        self._at += 1
+        kind, size = head & 0x0F, head >> 4
+        if size == 15:
+            size = self._varint()
+        self._count(size)
+        wanted = element[0] if isinstance(element, tuple) else element
+        described = element if wanted is not None and size and _fits(kind, wanted) else None
+        return [self._value(kind, described) for _ in range(size)]
+
+    def _map(self) -> list[Tree]:
+        size = self._varint()
+        if not size:
+            return []
+        kinds = self._take(1)[0]
+        self._count(2 * size)
+        return [{"key": self._value(kinds >> 4, None), "value": self._value(kinds & 0x0F, None)} for _ in range(size)]
+
+
+@cache
+def _string_type() -> int:
+    from thriftpy2.thrift import TType
+
+    return int(TType.STRING)
+
+
+@cache
+def _fits(kind: int, wanted: int) -> bool:
+    """Whether a wire type is the one of thriftpy2's type; a field of another type is as unknown as its number."""
+    from thriftpy2.thrift import TType
+
+    kinds = {
+        TType.BOOL: (_TRUE, _FALSE),
+        TType.BYTE: (_BYTE,),
+        TType.I16: (4,),
+        TType.I32: (5,),
+        TType.I64: (6,),
+        TType.DOUBLE: (_DOUBLE,),
+        TType.STRING: (_BINARY,),
+        TType.BINARY: (_BINARY,),
+        TType.LIST: (_LIST,),
+        TType.SET: (_SET,),
+        TType.MAP: (_MAP,),
+        TType.STRUCT: (_STRUCT,),
+    }
+    return kind in kinds.get(wanted, ())
+
+
+def _enum_name(enum: Any, value: int) -> str:
+    name = enum._VALUES_TO_NAMES.get(value)
+    return f"CODE {value}" if name is None else str(name)
+
+
+def footer_tree(footer: Any) -> dict[str, Tree]:
+    """The whole footer of an open file. Raises CorruptFile, UnsupportedError."""
+    if len(footer.raw) > parquet_limits.DUMP_MAX_BYTES:
+        raise UnsupportedError(
+            f"a footer of {len(footer.raw)} bytes; {parquet_limits.DUMP_MAX_BYTES} are dumped",
+            path=footer.path,
+            offset=footer.start,
+            hint="`bloom inspect` without --footer sums it up",
+        )
+    return {
+        "offset": footer.start,
+        "length": len(footer.raw),
+        "magic": spec.MAGIC.decode(),
+        "FileMetaData": decode("FileMetaData", footer.raw, footer.location),
+    }

@@ -1,0 +1,125 @@
+"""The table of a file's columns that `inspect` prints, one row per column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from bloomcli.report.human import count, rate, size
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
+from bloomcli.report.locations import row_group_text, type_text
+from bloomcli.report.values import CUT, value
+from bloomcli.words import plural
+
+if TYPE_CHECKING:
+    from bloomcli.model.columns import ColumnSummary
+    from bloomcli.model.inspect import InspectReport
+
+_OF_LEVELS: Final = ("RLE", "BIT_PACKED")
+"""Encodings of Parquet's levels, which are left out if the column has other ones."""
+
+
+def columns(report: InspectReport) -> Iterator[Block]:
+    """Yield a row per column; below the table, what is wrong with statistics and filters, and how cells are read."""
+    items = report.by_column
+    encodings, sizes, buckets = (
+        any(getattr(item, name) not in (None, ()) for item in items)
+        for name in ("encodings", "compressed_bytes", "bucket")
+    )
+    grid = Grid(
+        (
+            Head("column"),
+            Head("type"),
+            Head("nulls", figures=True),
+            Head("min"),
+            Head("max"),
+            Head("NDV", figures=True),
+            *([Head("encodings")] * encodings),
+            *([Head("bucket", figures=True)] * buckets),
+            *([Head("size", figures=True)] * sizes),
+            Head("with filter", figures=True),
+            Head("filter size", figures=True),
+            Head("worst FPP", figures=True),
+        )
+    )
+    for item in items:
+        with_filter = f"{count(item.row_groups_with_filter)} of {count(report.row_groups)}"
+        grid.add(
+            Cell(item.column, Style.BAD if item.untrusted is not None or item.unreadable else Style.PLAIN),
+            type_text(item.physical, item.logical),
+            count(item.nulls),
+            _bound(item.min, item.min_exact),
+            _bound(item.max, item.max_exact),
+            _distinct(item),
+            *([_encodings(item)] * encodings),
+            *([count(item.bucket)] * buckets),
+            *(["-" if item.compressed_bytes is None else size(item.compressed_bytes)] * sizes),
+            with_filter if item.row_groups_with_filter else Cell("none", Style.DIM),
+            size(item.filter_bytes) if item.row_groups_with_filter else "-",
+            rate(item.max_fpp),
+        )
+    yield grid
+    notes = list(_problems(report))
+    if notes:
+        yield Gap()
+        yield from notes
+    legend = _legend(report, grid)
+    if legend:
+        yield Gap()
+        yield line(legend, Style.DIM)
+
+
+def _bound(text: str | None, exact: bool | None) -> str:
+    return "-" if text is None else value(text, exact=exact)
+
+
+def _distinct(item: ColumnSummary) -> str:
+    if item.distinct is not None:
+        return ("~" if item.distinct_from == "filter" else "") + count(item.distinct)
+    return "-" if item.dictionary_bytes is None else f"dict {size(item.dictionary_bytes)}"
+
+
+def _encodings(item: ColumnSummary) -> str:
+    of_values = [name for name in item.encodings if name not in _OF_LEVELS]
+    return ", ".join(of_values or item.encodings) or "-"
+
+
+def _problems(report: InspectReport) -> Iterator[Block]:
+    for item in report.by_column:
+        if item.no_bounds is not None:
+            yield line(f"{item.column}: min/max not shown: {item.no_bounds}", Style.WARN)
+    for column, variant, reason in dict.fromkeys(
+        (f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted
+    ):
+        yield line(f"{column}: {variant + ', ' if variant else ''}{reason}", Style.BAD)
+    broken: dict[str, list[int]] = {}
+    for index, facts in enumerate(report.filters):
+        if facts.problem is not None:
+            broken.setdefault(facts.column, []).append(index)
+    for column, indexes in broken.items():
+        first = report.filters[indexes[0]]
+        where = f"{row_group_text(first.stripe, first.row_group)}, {column}: {first.problem}"
+        more = f" (and {plural(len(indexes) - 1, 'more unreadable filter')} of the column)" if indexes[1:] else ""
+        yield line(where + more, Style.BAD)
+
+
+def _legend(report: InspectReport, grid: Grid) -> str:
+    """Say what the marks in the table mean, as far as there are any, and how to see more."""
+    parts = []
+    if any(c.distinct is not None for c in report.by_column):
+        unit = "stripe or row group" if report.stripes is not None else "row group"
+        estimated = any(c.distinct_from == "filter" for c in report.by_column)
+        parts.append(f"NDV: of the {unit} with most{', ~ estimated from a filter' if estimated else ''}.")
+    if any(c.dictionary_bytes is not None and c.distinct is None for c in report.by_column):
+        parts.append("dict: size of the dictionaries.")
+    if any(cell.text.endswith(CUT) for row in grid.rows for cell in row[3:5]):
+        parts.append(f"{CUT}: cut; --format json has the value as the file has it.")
+    if any(item.bucket is not None for item in report.by_column):
+        parts.append("Columns of a bucket are stored together; --pages shows the buckets.")
+    if report.filters:
+        parts.append(f"--all shows {_each(len(report.filters))}.")
+    return " ".join(parts)
+
+
+def _each(number: int) -> str:
+    return "the filter" if number == 1 else f"each of the {number:,} filters"

@@ -1,0 +1,117 @@
+"""Text of `inspect` on many files: the columns over all files, and the files that differ from the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.report.human import count, rate, size
+from bloomcli.report.layout import Block, Gap, Grid, Head, Style, line
+from bloomcli.words import plural
+
+_DIFFERENT_SHOWN: Final = 50
+_WRITERS_SHOWN: Final = 8
+_COLUMNS_SHOWN: Final = 8
+_WORDS: Final = {
+    "all": "has filters",
+    "some": "has a filter in some row groups only",
+    "none": "has no filter",
+}
+
+
+def lake(report: DatasetReport) -> Iterator[Block]:
+    """Yield the columns, the writers, and the files whose columns or filters aren't those of most files."""
+    read = [row for row in report.rows if row.status is Status.DONE and row.by_column]
+    if not read:
+        return
+    yield _grid(report)
+    yield Gap()
+    yield line("written by: " + _writers(read))
+    yield from _different(read)
+    yield Gap()
+
+
+def _grid(report: DatasetReport) -> Grid:
+    columns = report.by_column
+    partly, unreadable = any(c.files_partly for c in columns), any(c.unreadable for c in columns)
+    grid = Grid(
+        (
+            Head("column"),
+            Head("type"),
+            Head("files", figures=True),
+            Head("with filter", figures=True),
+            *([Head("partly", figures=True)] * partly),
+            Head("without", figures=True),
+            Head("filters", figures=True),
+            *([Head("unreadable", figures=True)] * unreadable),
+            Head("filter size", figures=True),
+            Head("worst FPP", figures=True),
+        )
+    )
+    for column in columns:
+        grid.add(
+            column.column,
+            " or ".join(column.types),
+            count(column.files),
+            count(column.files_with_filter),
+            *([count(column.files_partly)] * partly),
+            count(column.files_without_filter),
+            count(column.filters),
+            *([count(column.unreadable)] * unreadable),
+            size(column.filter_bytes),
+            rate(column.max_fpp),
+        )
+    return grid
+
+
+def _writers(rows: Sequence[FileRow]) -> str:
+    found = Counter(row.created_by or "unknown" for row in rows)
+    shown = [f"{writer} ({plural(files, 'file')})" for writer, files in found.most_common(_WRITERS_SHOWN)]
+    left = len(found) - len(shown)
+    return ", ".join(shown) + (f" and {plural(left, 'other')}" if left else "")
+
+
+def _different(rows: Sequence[FileRow]) -> Iterator[Block]:
+    full = [(row, _coverage(row)) for row in rows if row.row_groups]
+    if len(full) < 2:  # one file can't differ from the others
+        return
+    ((usual, files),) = Counter(coverage for _, coverage in full).most_common(1)
+    different = [(row, coverage) for row, coverage in full if coverage != usual]
+    if not different:
+        yield line(f"All {plural(len(full), 'file')} have filters of the same columns.")
+        return
+    yield Gap()
+    if files == 1:
+        yield line("No two files have filters of the same columns.", Style.WARN)
+        return
+    verb = "differs" if len(different) == 1 else "differ"
+    yield line(f"{plural(len(different), 'file')} {verb} from the {count(files)} that are alike:", Style.WARN)
+    for row, coverage in different[:_DIFFERENT_SHOWN]:
+        yield line(f"{row.path}: {_difference(dict(coverage), dict(usual))}", indent=2)
+    left = len(different) - _DIFFERENT_SHOWN
+    if left > 0:
+        yield line(f"... and {plural(left, 'more file')}: --all or --format csv lists every file", indent=2)
+
+
+def _coverage(row: FileRow) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((column.column, column.coverage) for column in row.by_column))
+
+
+def _difference(found: dict[str, str], usual: dict[str, str]) -> str:
+    """Say what a file has otherwise than most files."""
+    parts: dict[str, list[str]] = {}
+    for column in dict.fromkeys((*usual, *found)):
+        if column not in found:
+            parts.setdefault("has no column", []).append(column)
+        elif column not in usual:
+            parts.setdefault("also has column", []).append(column)
+        elif found[column] != usual[column]:
+            parts.setdefault(f"{_WORDS.get(found[column], found[column])} for", []).append(column)
+    return "; ".join(f"{what} {_some(columns)}" for what, columns in parts.items())
+
+
+def _some(columns: Sequence[str]) -> str:
+    left = len(columns) - _COLUMNS_SHOWN
+    return ", ".join(columns[:_COLUMNS_SHOWN]) + (f" and {count(left)} more" if left > 0 else "")
