@@ -82,7 +82,9 @@ def command(
 
     --all has a line per filter: row group, column, type, offset, size, number of blocks, number of
     distinct values (estimated from its bits), share of set bits (fill), measured false-positive rate,
-    and bits per distinct value. --format csv has a line per filter, too, and JSON has both.
+    and bits per distinct value. --format csv has a line per filter, too, and JSON has both. The size is
+    that of a filter's bits, without its header, as in `bloom add` and for --max-bytes; in JSON and CSV,
+    bitset_bytes is this size, and length includes the header.
 
     An ORC file has a filter for every few thousand rows. A second table has one line per column, with
     the requested and the measured rate, and marks filters that readers must not use.

@@ -26,7 +26,7 @@ class _Filters:
 
     def add(self, facts: FilterFacts, units: Sequence[int]) -> None:
         """Count one filter. `units` has the row groups of each stripe."""
-        self.bytes += facts.length or 0
+        self.bytes += facts.bitset_bytes or 0
         stripe = facts.stripe
         if facts.problem is not None:
             self.unreadable += 1
@@ -97,7 +97,7 @@ def _summary(facts: ColumnFacts, filters: _Filters, row_groups: int) -> ColumnSu
         row_groups_without_filter=max(row_groups - len(filters.units), 0),
         filters=filters.readable,
         unreadable=filters.unreadable,
-        filter_bytes=filters.bytes,
+        bitset_bytes=filters.bytes,
         max_fpp=filters.max_fpp,
         untrusted=filters.untrusted,
     )

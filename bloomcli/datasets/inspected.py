@@ -18,7 +18,7 @@ def inspected(report: InspectReport, *, every: bool) -> FileRow:
         row_groups=report.row_groups,
         columns=len({f.column for f in report.filters}),
         filters=len(report.filters),
-        filter_bytes=report.filter_bytes,
+        filter_bytes=sum(f.bitset_bytes or 0 for f in report.filters),
         bytes_before=report.file_bytes,
         max_fpp=max((f.fpp for f in report.filters if f.fpp is not None), default=None),
         reason=f"{len(broken)} unreadable: {broken[0].problem}" if broken else None,
@@ -36,6 +36,6 @@ def _filters_of(column: ColumnSummary) -> ColumnFilters:
         row_groups_without_filter=column.row_groups_without_filter,
         filters=column.filters,
         unreadable=column.unreadable,
-        filter_bytes=column.filter_bytes,
+        bitset_bytes=column.bitset_bytes,
         max_fpp=column.max_fpp,
     )

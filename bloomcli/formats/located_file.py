@@ -114,14 +114,24 @@ class LocatedFile(FilterFile):
 
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
         """Every filter of these columns (None: of all), in row-group then schema order."""
+        return (facts for _, facts in self.indexed_facts(columns))
+
+    def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
+        """`facts`, each with the ordinal of its column."""
         self.source.will_read(self.filters.ranges(columns))
         for location in self.filters.locations(columns):
+            index = self.describe.ordinal(location)
             try:
                 loaded = self.filters.load(location)
             except FilterProblem as problem:
-                yield self.describe.problem_facts(self.filters, location, problem)
+                yield index, self.describe.problem_facts(self.filters, location, problem)
             else:
-                yield from self.describe.facts(self.filters, location, loaded)
+                self.compare(location, loaded)
+                for facts in self.describe.facts(self.filters, location, loaded):
+                    yield index, facts
+
+    def compare(self, location: Any, loaded: Any) -> None:
+        """Compare a filter with what the footer says of the whole file, for `column_facts`. Nothing by default."""
 
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
         """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""

@@ -45,8 +45,8 @@ class ColumnSummary:
     filters: int = 0
     """Filters that can be read."""
     unreadable: int = 0
-    filter_bytes: int = 0
-    """Bytes of the filters, headers included."""
+    bitset_bytes: int = 0
+    """Bytes of all bitsets together, without headers."""
     max_fpp: float | None = None
     """The highest measured false-positive rate."""
     untrusted: str | None = None

@@ -18,7 +18,7 @@ class ColumnFilters:
     filters: int
     """Filters that can be read."""
     unreadable: int
-    filter_bytes: int
+    bitset_bytes: int
     max_fpp: float | None = None
     """The highest measured false-positive rate."""
 
@@ -47,7 +47,7 @@ class ColumnOverFiles:
     """Files with row groups and without a filter of the column."""
     filters: int
     unreadable: int
-    filter_bytes: int
+    bitset_bytes: int
     max_fpp: float | None = None
     """The highest measured false-positive rate."""
 
@@ -72,6 +72,6 @@ def _sum(name: str, columns: list[ColumnFilters]) -> ColumnOverFiles:
         files_without_filter=coverage.count("none"),
         filters=sum(column.filters for column in columns),
         unreadable=sum(column.unreadable for column in columns),
-        filter_bytes=sum(column.filter_bytes for column in columns),
+        bitset_bytes=sum(column.bitset_bytes for column in columns),
         max_fpp=max((column.max_fpp for column in columns if column.max_fpp is not None), default=None),
     )

@@ -55,7 +55,7 @@ def columns(report: InspectReport) -> Iterator[Block]:
             *([count(item.bucket)] * buckets),
             *(["-" if item.compressed_bytes is None else size(item.compressed_bytes)] * sizes),
             with_filter if item.row_groups_with_filter else Cell("none", Style.DIM),
-            size(item.filter_bytes) if item.row_groups_with_filter else "-",
+            size(item.bitset_bytes) if item.row_groups_with_filter else "-",
             rate(item.max_fpp),
         )
     yield grid
@@ -88,6 +88,8 @@ def _problems(report: InspectReport) -> Iterator[Block]:
     for item in report.by_column:
         if item.no_bounds is not None:
             yield line(f"{item.column}: min/max not shown: {item.no_bounds}", Style.WARN)
+    if report.summary:  # its table says what is wrong with the filters
+        return
     for column, variant, reason in dict.fromkeys(
         (f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted
     ):

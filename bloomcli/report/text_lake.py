@@ -60,7 +60,7 @@ def _grid(report: DatasetReport) -> Grid:
             count(column.files_without_filter),
             count(column.filters),
             *([count(column.unreadable)] * unreadable),
-            size(column.filter_bytes),
+            size(column.bitset_bytes),
             rate(column.max_fpp),
         )
     return grid

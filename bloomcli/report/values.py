@@ -23,10 +23,10 @@ def value(text: str, most: int = VALUE_WIDTH, *, exact: bool | None = None) -> s
     Args:
         text: as `probe` takes it.
         most: terminal cells.
-        exact: False for a bound that the writer shortened, which is marked as cut.
+        exact: False for a bound that the writer shortened, which is marked as cut; numbers and times aren't.
     """
     if _FIGURE.fullmatch(text):
-        return text + CUT if exact is False else text
+        return text
     quoted = f'"{text}"' if not text or text != text.strip() else text
     found = printable(quoted[: most + 1])
     if len(quoted) > most + 1 or width(found) > most:

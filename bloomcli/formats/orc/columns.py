@@ -7,12 +7,53 @@ from typing import Any, Final
 
 from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, joined
 from bloomcli.formats.orc import spec, statistics
+from bloomcli.formats.orc.bounds import lost
+from bloomcli.formats.orc.filter_header import UTF8, LoadedStream
 from bloomcli.formats.orc.footer import INDEX_KINDS, Footer
 from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
+
+CONTRADICTED: Final = "no filter has the file's own minimum or maximum: the filters or the statistics are wrong"
 
 _DICTIONARIES: Final = ("DICTIONARY", "DICTIONARY_V2")
 _TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
 _SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
+
+
+class Contradictions:
+    """Finds columns whose filters don't have the file's own minimum or maximum, in any row group.
+
+    One of the two is wrong then, and which one isn't known. A column is judged if every stripe has filters of it
+    that can be trusted.
+    """
+
+    def __init__(self, footer: Footer) -> None:
+        self._footer = footer
+        self._missing: dict[int, set[str]] = {}
+        self._stripes: dict[int, set[int]] = {}
+
+    def look(self, stripe: int, loaded: LoadedStream) -> None:
+        """Look the file's bounds up in the filters of a column in a stripe."""
+        column = loaded.stream.column
+        if loaded.untrusted is not None or loaded.stream.kind != UTF8:
+            return
+        self._stripes.setdefault(column, set()).add(stripe)
+        orc = self._footer.types[column]
+        missing = self._missing.get(column)
+        if missing is None:
+            missing = self._missing[column] = {"minimum", "maximum"}
+        if not missing:
+            return
+        stats = _statistics(self._footer, column)
+        typed = literal_column(orc)
+        for bits in loaded.filters:
+            missing &= {which for which, _ in lost(stats, orc, typed, bits)}
+            if not missing:
+                return
+
+    def found(self, column: int) -> bool:
+        """Whether a bound of the file is in no filter of the column."""
+        stripes = {s.ordinal for s in self._footer.stripes if s.rows}
+        return bool(self._missing.get(column)) and self._stripes.get(column, set()) >= stripes
 
 
 class _Stored:
@@ -27,7 +68,7 @@ class _Stored:
         self.stripes = 0
 
 
-def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFacts]:
+def column_facts(footer: Footer, columns: set[int] | None, contradictions: Contradictions) -> Iterator[ColumnFacts]:
     """Yield the facts of these columns (None: of all but structs), in schema order. Raises CorruptFile."""
     chosen = [t for t in footer.types if t.kind != "STRUCT" and (columns is None or t.id in columns)]
     stored = {t.id: _Stored() for t in chosen}
@@ -43,7 +84,8 @@ def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFac
                 if name in _DICTIONARIES:
                     found.dictionaries.append(encodings[column].dictionary_size)
     for orc in chosen:
-        yield _facts(footer, orc, stored[orc.id])
+        facts = _facts(footer, orc, stored[orc.id])
+        yield facts._replace(bounds=Bounds(problem=CONTRADICTED)) if contradictions.found(orc.id) else facts
 
 
 def _facts(footer: Footer, orc: OrcType, stored: _Stored) -> ColumnFacts:

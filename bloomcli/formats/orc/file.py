@@ -14,7 +14,7 @@ from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.orc import bounds, describe, statistics, values
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, LoadedStream, sound_for_old_readers
-from bloomcli.formats.orc.filters import Filters
+from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.model.file import Column, FilterFacts
@@ -22,6 +22,7 @@ from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
+    from bloomcli.formats.orc.columns import Contradictions
     from bloomcli.model.inspect import FilterSummary
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.schema import SchemaNode
@@ -109,7 +110,17 @@ class OrcFile(LocatedFile):
         """Sum up the statistics and the stripes' footers by column."""
         from bloomcli.formats.orc.columns import column_facts
 
-        return column_facts(self.footer, columns)
+        return column_facts(self.footer, columns, self._contradictions)
+
+    @cached_property
+    def _contradictions(self) -> Contradictions:
+        from bloomcli.formats.orc.columns import Contradictions
+
+        return Contradictions(self.footer)
+
+    def compare(self, location: Location, loaded: LoadedStream) -> None:
+        """Look the file's bounds up in the filters."""
+        self._contradictions.look(location.streams.stripe.ordinal, loaded)
 
     def literal_column(self, column: Column) -> Column:
         """The Parquet type that holds the same values."""
