@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli.report.human import count, rate, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
-from bloomcli.report.locations import row_group_text, type_text
+from bloomcli.report.locations import row_group_text
 from bloomcli.report.values import CUT, value
 from bloomcli.words import plural
 
@@ -29,24 +29,25 @@ def columns(report: InspectReport) -> Iterator[Block]:
     grid = Grid(
         (
             Head("column"),
-            Head("type"),
-            Head("nulls", figures=True),
-            Head("min"),
-            Head("max"),
-            Head("NDV", figures=True),
-            *([Head("encodings")] * encodings),
-            *([Head("bucket", figures=True)] * buckets),
-            *([Head("size", figures=True)] * sizes),
-            Head("with filter", figures=True),
-            Head("filter size", figures=True),
-            Head("worst FPP", figures=True),
-        )
+            Head("type", rank=1),
+            Head("nulls", figures=True, rank=7),
+            Head("min", rank=5),
+            Head("max", rank=6),
+            Head("NDV", figures=True, rank=3),
+            *([Head("encodings", rank=10)] * encodings),
+            *([Head("bucket", figures=True, rank=8)] * buckets),
+            *([Head("size", figures=True, rank=4)] * sizes),
+            Head("filters", figures=True),
+            Head("filter size", figures=True, rank=9),
+            Head("worst FPP", figures=True, rank=2),
+        ),
+        complete="--format json",
     )
     for item in items:
         with_filter = f"{count(item.row_groups_with_filter)} of {count(report.row_groups)}"
         grid.add(
             Cell(item.column, Style.BAD if item.untrusted is not None or item.unreadable else Style.PLAIN),
-            type_text(item.physical, item.logical),
+            item.logical or item.physical,
             count(item.nulls),
             _bound(item.min, item.min_exact),
             _bound(item.max, item.max_exact),
@@ -107,7 +108,7 @@ def _problems(report: InspectReport) -> Iterator[Block]:
 
 def _legend(report: InspectReport, grid: Grid) -> str:
     """Say what the marks in the table mean, as far as there are any, and how to see more."""
-    parts = []
+    parts = ["filters: row groups with one."] if report.filters else []
     if any(c.distinct is not None for c in report.by_column):
         unit = "stripe or row group" if report.stripes is not None else "row group"
         estimated = any(c.distinct_from == "filter" for c in report.by_column)

@@ -39,16 +39,17 @@ def _grid(report: DatasetReport) -> Grid:
     grid = Grid(
         (
             Head("column"),
-            Head("type"),
-            Head("files", figures=True),
+            Head("type", rank=3),
+            Head("files", figures=True, rank=5),
             Head("with filter", figures=True),
             *([Head("partly", figures=True)] * partly),
             Head("without", figures=True),
-            Head("filters", figures=True),
+            Head("filters", figures=True, rank=4),
             *([Head("unreadable", figures=True)] * unreadable),
-            Head("filter size", figures=True),
-            Head("worst FPP", figures=True),
-        )
+            Head("filter size", figures=True, rank=2),
+            Head("worst FPP", figures=True, rank=1),
+        ),
+        complete="--format json",
     )
     for column in columns:
         grid.add(

@@ -16,6 +16,21 @@ if TYPE_CHECKING:
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.schema import SchemaNode
 
+_LEFT_OUT = (
+    "encoding",
+    "unpacked",
+    "max",
+    "min",
+    "rows",
+    "nulls",
+    "header",
+    "CRC",
+    "order",
+    "first row",
+    "positions",
+)
+"""Columns that narrow terminals leave out, the last one first."""
+
 
 def parts(report: InspectReport, *, with_pages: bool, with_indexes: bool, with_schema: bool) -> Iterator[Block]:
     """Yield the requested parts, one below the other."""
@@ -141,7 +156,8 @@ def _grid(items: Sequence[Any], columns: Sequence[tuple[str, bool, Any]]) -> Gri
     """A grid of the columns that have something to show."""
     cells = [(title, figures, [text(item) for item in items]) for title, figures, text in columns]
     kept = [column for column in cells if any(text != "-" for text in column[2])]
-    grid = Grid(tuple(Head(title, figures=figures) for title, figures, _ in kept))
+    ranks = {title: rank for rank, title in enumerate(_LEFT_OUT, 1)}
+    grid = Grid(tuple(Head(title, figures=figures, rank=ranks.get(title, 0)) for title, figures, _ in kept))
     for item, row in zip(items, zip(*(texts for _, _, texts in kept), strict=True), strict=True):
         style = Style.BAD if item.problem is not None else Style.PLAIN
         grid.add(*(Cell(text, style) for text in row))

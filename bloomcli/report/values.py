@@ -10,7 +10,7 @@ from bloomcli.report.human import printable, width
 CUT: Final = "…"
 """Ends a value that isn't shown whole."""
 
-VALUE_WIDTH: Final = 24
+VALUE_WIDTH: Final = 20
 """Terminal cells of a text in a table."""
 
 _FIGURE: Final = re.compile(r"[-+.:TZe0-9]{1,48}")
