@@ -6,7 +6,6 @@ encoding statistics say so or, in files without them, the headers of the pages.
 
 from __future__ import annotations
 
-import zlib
 from functools import cache
 from typing import Final
 
@@ -15,7 +14,6 @@ from bloomcli.formats.answer import Lookup
 from bloomcli.formats.dictionary import Allowance, Entries, Lacks
 from bloomcli.formats.parquet import bounds, values
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.page_check import BAD_CHECKSUM
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page, read_pages
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
@@ -56,7 +54,7 @@ def _entries(source: Source, chunk: ColumnChunk, data_end: int, allowance: Allow
     most = limits.PROBED_DICTIONARY_MAX_BYTES
     if (chunk.dictionary_bytes or 0) > most:
         return None
-    reader = ChunkReader(source, chunk, data_end, max(chunk.dictionary_bytes or 0, HEADER_WINDOW))
+    reader = ChunkReader(source, chunk, data_end, max(chunk.dictionary_bytes or 0, HEADER_WINDOW), checked=True)
     at = reader.position
     header = reader.header()
     if header.kind != "DICTIONARY_PAGE":
@@ -64,12 +62,7 @@ def _entries(source: Source, chunk: ColumnChunk, data_end: int, allowance: Allow
     packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
     if max(packed, size) > most or not allowance.take(packed + size):
         return None
-    crc = header.crc
-    if crc is not None:
-        reader.position = at + header.size
-        if zlib.crc32(reader.take(packed)) != crc & 0xFFFFFFFF:
-            raise reader.fault(BAD_CHECKSUM, at)
-        reader.position = at
+    reader.position = at
     page = read_page(reader, lambda _: False)
     if page is None or not (chunk.only_dictionary_encoded or _all_encoded(source, chunk, data_end)):
         return None

@@ -152,7 +152,7 @@ def test_a_bad_checksum_is_found_while_the_chunk_is_decoded(client: MemoryClient
 @pytest.mark.parametrize(
     "command",
     [
-        lambda uri: bloomcli.inspect(uri),
+        bloomcli.inspect,
         lambda uri: bloomcli.probe(uri, [42], column="id"),
         lambda uri: bloomcli.dump(uri, column="id"),
         lambda uri: bloomcli.add(uri, ["b"], in_place=True),
