@@ -31,13 +31,17 @@ def _s3() -> Store:
     return S3Store()
 
 
+@cache
+def _gcs() -> Store:
+    from bloomcli.storage.gcs.store import GcsStore
+
+    return GcsStore()
+
+
 MAKERS: Final[dict[str, Callable[[], Store]]] = {
-    "abfs": _azure,
-    "abfss": _azure,
-    "az": _azure,
-    "s3": _s3,
-    "s3a": _s3,
-    "s3n": _s3,
+    **dict.fromkeys(("s3", "s3a", "s3n"), _s3),
+    **dict.fromkeys(("az", "abfs", "abfss"), _azure),
+    **dict.fromkeys(("gs", "gcs"), _gcs),
 }
 """What makes the stores of URIs with these schemes, each imported when its first URI is used."""
 

@@ -1,44 +1,83 @@
-"""A directory in a bucket of fake-gcs-server, with preconditions as `support/servers/gcs.py` enforces them."""
+"""A directory in a bucket of fake-gcs-server, behind the proxy that checks preconditions."""
 
 from __future__ import annotations
 
+import functools
+import os
 import secrets
-from typing import Any
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from bloomcli.storage.base import Store
-from bloomcli.storage.registry import store_of
-from support.servers import clients
+from bloomcli.storage.gcs.store import GcsStore
+from support.servers import clients, running
+from support.servers.dialects import Gcs
+from support.servers.gcs import Preconditions
+from support.servers.proxy import Proxy
 from support.stores import Place
+
+_ROOT = Path(__file__).parents[2]
+
+_KILLED_BEFORE_COMPOSE = """
+import os, signal, sys
+from bloomcli.storage.base import KeptRange
+from bloomcli.storage.gcs import writing
+from bloomcli.storage.registry import store_of
+
+path = sys.argv[1]
+store = store_of(path)
+writing._commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+
+def pieces(size):
+    yield KeptRange(0, size)
+    yield b"new bytes"
+
+with store.open(path) as source:
+    store.replace(store.normal(path), pieces(source.size), source=source, overwrite=True)
+"""
+
+
+@functools.cache
+def guarded() -> Proxy:
+    """The proxy before the server, for this process."""
+    port = running.fake_gcs().port
+    proxy = Proxy(port, Gcs(), guard=Preconditions(port))
+    proxy.__enter__()
+    return proxy
 
 
 class GcsPlace(Place):
     """A directory in a bucket of its own."""
 
-    def __init__(self, url: str, patched: pytest.MonkeyPatch) -> None:
+        def __init__(self, url: str, patched: pytest.MonkeyPatch) -> None:
         for name, value in clients.gcs_environment(url).items():
             patched.setenv(name, value)
-        self.bucket: Any = clients.gcs(url).create_bucket(f"bloom-{secrets.token_hex(6)}")
-
-    @property
-    def store(self) -> Store:  # type: ignore[override]
-        """The store of its URIs."""
-        return store_of(self.path())
+        self.store: Store = GcsStore()
+        self.bucket = clients.gcs(url).create_bucket(f"bloom-{secrets.token_hex(6)}")
 
     def path(self, name: str = "") -> str:
         return f"gs://{self.bucket.name}/lake" + (f"/{name}" if name else "")
 
     def put(self, name: str, data: bytes) -> None:
-        self.bucket.blob(f"lake/{name}").upload_from_string(data, "application/octet-stream")
+        self.bucket.blob(f"lake/{name}").upload_from_string(data)
 
     def get(self, name: str) -> bytes | None:
-        blob = self.bucket.get_blob(f"lake/{name}")
-        return None if blob is None else blob.download_as_bytes()
+        found = self.bucket.get_blob(f"lake/{name}")
+        return None if found is None else found.download_as_bytes()
 
     def remove(self, name: str) -> None:
-        self.bucket.blob(f"lake/{name}").delete()
+        self.bucket.delete_blob(f"lake/{name}")
 
     def names(self) -> set[str]:
-        """With the parts that a compose has joined: they are objects."""
-        return {blob.name.removeprefix("lake/") for blob in self.bucket.list_blobs()}
+        """With the temporary objects that are composed: they are objects."""
+        return {found.name.removeprefix("lake/") for found in self.bucket.list_blobs(prefix="lake/")}
+
+    def leave_by_killed_run(self, name: str) -> None:
+        """Have a run killed after its tail is there, and before it is composed."""
+        command = [sys.executable, "-c", _KILLED_BEFORE_COMPOSE, self.path(name)]
+        done = subprocess.run(command, cwd=_ROOT, env=os.environ | {"PYTHONPATH": str(_ROOT)}, check=False)
+        assert done.returncode == -signal.SIGKILL

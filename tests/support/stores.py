@@ -210,6 +210,16 @@ def _in_s3(**options: Any) -> Callable[[Path, pytest.MonkeyPatch], Place]:
     return make
 
 
+def _fake_gcs(_: Path, patched: pytest.MonkeyPatch) -> Place:
+    """A bucket of fake-gcs-server, behind a proxy that checks preconditions."""
+    from support.gcs_place import GcsPlace, guarded
+    from support.servers import running
+
+    if not running.installed("fake-gcs-server"):
+        pytest.skip("needs fake-gcs-server: python tests/support/servers/install.py fake-gcs-server")
+    return GcsPlace(guarded().url, patched)
+
+
 PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
     "local": lambda root, _: LocalPlace(root),
     "local-with-checksums": lambda root, _: PlaceWithChecksums(root),
@@ -217,6 +227,7 @@ PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
     "file-uri": lambda root, _: FileUriPlace(root),
     "object-store": lambda _, __: MemoryPlace(),
     "azurite": _azurite,
+    "fake-gcs-server": _fake_gcs,
     "pyarrow": lambda root, _: ArrowPlace(root),
     "s3": _in_s3(),
     "s3-in-parts": _in_s3(put_most=0),

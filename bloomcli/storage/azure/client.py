@@ -24,7 +24,7 @@ class AzureClient(Client):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._services: dict[tuple[int, str], Any] = {}
+        self._services: dict[tuple[object, ...], Any] = {}
 
     def locate(self, uri: str) -> Location:
         """Parse a URI. Raises UsageError."""
@@ -97,7 +97,7 @@ class AzureClient(Client):
         return ObjectInfo(len(data), done["etag"], _nanoseconds(done["last_modified"]))
 
     def _service(self, where: Container, at: Location) -> Any:
-        key = os.getpid(), where.host
+        key = os.getpid(), where.host, *map(os.environ.get, connection.VARIABLES)
         with self._lock:
             if key not in self._services:
                 self._services[key] = connection.service(where, at)

@@ -24,6 +24,14 @@ ATTEMPTS: Final = 6
 """How often a request is sent, at most."""
 READ_BYTES: Final = 64 << 20
 """The SDK splits ranges that are larger."""
+VARIABLES: Final = (
+    "AZURE_STORAGE_CONNECTION_STRING",
+    "AZURE_STORAGE_ACCOUNT",
+    "AZURE_STORAGE_SERVICE_ENDPOINT",
+    "AZURE_STORAGE_KEY",
+    "AZURE_STORAGE_SAS_TOKEN",
+    "AZURE_STORAGE_ANON",
+)
 _TRUE: Final = frozenset({"1", "true", "yes"})
 
 

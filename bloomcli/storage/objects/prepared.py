@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bloomcli.errors import UsageError
 from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Verify
-from bloomcli.storage.objects.client import Conflict, Location, Need
+from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
 from bloomcli.storage.objects.content import Content, PlannedSource
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import EXISTS, ObjectStore
@@ -92,7 +92,7 @@ class PreparedStore(ObjectStore):
             source.check_unchanged()
             try:
                 self.upload(Order(at, content, need, origin, progress))
-            except Conflict:
+            except (Absent, Conflict):
                 if need is Need.ABSENT and self.client.head(at) is not None:
                     raise UsageError(EXISTS, path=path, hint="--overwrite replaces it") from None
                 raise source.changed("changed") from None

@@ -1,0 +1,163 @@
+"""Requests to the JSON API, counted and retried."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import urllib.parse
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
+
+import google.auth
+import requests
+from google.api_core import exceptions
+from google.auth.credentials import AnonymousCredentials
+from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
+from google.auth.transport.requests import AuthorizedSession
+from google.cloud import storage
+from google.cloud.storage.retry import DEFAULT_RETRY
+
+from bloomcli.errors import UsageError
+from bloomcli.storage import traffic
+from bloomcli.storage.gcs.errors import made, refusal
+from bloomcli.storage.objects.client import Location
+from bloomcli.storage.objects.network import trouble
+
+T = TypeVar("T")
+
+RETRY_SECONDS: Final = 90
+"""Requests are repeated for so long at most, with pauses that double."""
+_TIMEOUT: Final = (20, 60)
+"""Seconds to wait for a connection, and for an answer."""
+_POOL: Final = 32
+"""Connections that are kept."""
+_VARIABLES: Final = ("STORAGE_EMULATOR_HOST", "API_ENDPOINT_OVERRIDE", "GOOGLE_APPLICATION_CREDENTIALS")
+_NO_ERRORS: Final = frozenset({308, 416})
+"""Statuses that the callers look at: an upload goes on; there is no such range."""
+
+
+class Answer(NamedTuple):
+    """What the store answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The content, parsed. An answer without content is an empty document."""
+        found = json.loads(self.content) if self.content else {}
+        return found if isinstance(found, dict) else {}
+
+
+class Request(NamedTuple):
+    """A request."""
+
+    method: str
+    url: str
+    params: Mapping[str, object] = {}
+    headers: Mapping[str, str] = {}
+    body: bytes | None = None
+    uploaded: int = 0
+    """Bytes of an object's content in the body."""
+
+
+class Api:
+    """The JSON API. Threads may use it at once; a process that was forked makes its own connections."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of: tuple[object, ...] = ()
+        self._connected: tuple[requests.Session, str] | None = None
+
+    def url(self, bucket: str, name: str | None = None, *, upload: bool = False) -> str:
+        """The address of an object, or of a bucket's objects."""
+        where = f"{self._session()[1]}{'/upload' if upload else ''}/storage/v1/b/{_quoted(bucket)}/o"
+        return where if name is None else f"{where}/{_quoted(name)}"
+
+    def send(self, at: Location, request: Request, *, writing: bool = False) -> Answer:
+        """Send a request until it is answered. Raises Absent, Conflict, UnreadableError; WriteError when `writing`."""
+        return self.repeated(at, lambda: self.once(request), writing=writing)
+
+    def repeated(self, at: Location, work: Callable[[], T], *, writing: bool) -> T:
+        """Do work by `once` again while it may help, as the SDK does. Raises as `send`."""
+        try:
+            return DEFAULT_RETRY.with_timeout(RETRY_SECONDS)(work)()
+        except exceptions.RetryError as error:
+            cause = error.cause if isinstance(error.cause, Exception) else error
+            raise self._error(at, cause, writing, f", tried for {RETRY_SECONDS} seconds") from None
+        except (exceptions.GoogleAPICallError, GoogleAuthError, requests.RequestException, OSError) as error:
+            raise self._error(at, error, writing) from None
+
+    def once(self, request: Request) -> Answer:
+        """Send a request once. Raises GoogleAPICallError for an answer that says no, and the connection's errors."""
+        meter = traffic.current()
+        meter.count(uploaded=request.uploaded)
+        media = request.params.get("alt") == "media"
+        with self._session()[0].request(
+            request.method,
+            request.url,
+            params=dict(request.params),
+            headers={"Accept-Encoding": "gzip"} | dict(request.headers),
+            data=request.body,
+            stream=True,
+            timeout=_TIMEOUT,
+        ) as answer:
+            if not answer.ok and answer.status_code not in _NO_ERRORS:
+                raise exceptions.from_http_response(answer)
+            if not media:
+                return Answer(answer.status_code, answer.headers, answer.content)
+            # an object's content is taken as it is stored, which may be gzip
+            content = answer.raw.read(decode_content=False)
+            meter.count(requests=0, downloaded=len(content))
+            return Answer(answer.status_code, answer.headers, content)
+
+    def _session(self) -> tuple[requests.Session, str]:
+        with self._lock:
+            now = os.getpid(), *map(os.environ.get, _VARIABLES)
+            if self._connected is None or self._of != now:
+                self._of, self._connected = now, _connected()
+            return self._connected
+
+    def _error(self, at: Location, error: Exception, writing: bool, tried: str = "") -> Exception:
+        if isinstance(error, exceptions.GoogleAPICallError):
+            return refusal(at, error, writing=writing, tried=tried)
+        if isinstance(error, GoogleAuthError) and not isinstance(next(iter(error.args), None), OSError):
+            return made(
+                at,
+                writing,
+                "access denied: the token has expired or can't be had",
+                "gcloud auth application-default login, or check GOOGLE_APPLICATION_CREDENTIALS",
+            )
+        why, hint = trouble(error)
+        return made(at, writing, why + tried, hint)
+
+
+def _connected() -> tuple[requests.Session, str]:
+    """A session with the credentials that the SDK finds, and the endpoint that it uses. Raises UsageError."""
+    credentials: Any = AnonymousCredentials()  # type: ignore[no-untyped-call]
+    try:
+        if not os.environ.get("STORAGE_EMULATOR_HOST"):
+            credentials, _ = google.auth.default(scopes=storage.Client.SCOPE)
+    except DefaultCredentialsError:
+        if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
+            raise UsageError(
+                "the credentials for Google Cloud Storage can't be used",
+                hint="GOOGLE_APPLICATION_CREDENTIALS has to name a file of credentials",
+            ) from None
+        # public buckets need none
+    session = AuthorizedSession(credentials)
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, requests.adapters.HTTPAdapter(pool_connections=4, pool_maxsize=_POOL))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a project that isn't needed
+        client = storage.Client(project="none", credentials=credentials)
+    endpoint = client.api_endpoint.rstrip("/")
+    client.close()
+    return session, endpoint
+
+
+def _quoted(text: str) -> str:
+    return urllib.parse.quote(text, safe="")

@@ -1,0 +1,139 @@
+"""Reads and lists objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.storage.gcs.api import Api, Request
+from bloomcli.storage.gcs.uploads import insert
+from bloomcli.storage.objects.client import Absent, Client, Entry, Location, Need, ObjectInfo, Page
+
+SCHEMES: Final = ("gs", "gcs")
+_NO_RANGE: Final = 416
+
+
+class GcsClient(Client):
+    """Requests to Google Cloud Storage."""
+
+    def __init__(self) -> None:
+        self.api = Api()
+
+    def locate(self, uri: str) -> Location:
+        """Parse a URI. Raises UsageError."""
+        scheme, _, rest = uri.partition("://")
+        bucket, _, key = rest.partition("/")
+        if scheme not in SCHEMES or not bucket:
+            raise UsageError("the URI names no bucket", path=uri, hint="gs://BUCKET/NAME")
+        return Location(f"{scheme}://{bucket}", key)
+
+    def identity(self, at: Location) -> str:
+        """The URI with the scheme of Google's own tools."""
+        return f"gs://{bucket_of(at)}/{at.key}"
+
+    def resource(self, at: Location) -> dict[str, Any] | None:
+        """What the store knows of an object; None where there is none. Raises UnreadableError."""
+        try:
+            return self.api.send(at, Request("GET", self.api.url(bucket_of(at), at.key))).json
+        except Absent:
+            return None
+
+    def head(self, at: Location) -> ObjectInfo | None:
+        """An object's size and generation."""
+        found = self.resource(at)
+        return None if found is None else info_of(found)
+
+    def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
+        """The last bytes of an object. Raises Absent."""
+        request = Request("GET", self.api.url(bucket_of(at), at.key), {"alt": "media"}, {"Range": f"bytes=-{length}"})
+        answer = self.api.send(at, request)
+        if answer.status == _NO_RANGE:  # an empty object has none
+            found = self.head(at)
+            if found is None:
+                raise Absent
+            return b"", found
+        total = answer.headers.get("Content-Range", "").rpartition("/")[2]
+        size = int(total) if total.isdigit() else len(answer.content)
+        self._check(at, answer.content, min(length, size))
+        return answer.content, _info(size, answer.headers.get("x-goog-generation", ""))
+
+    def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
+        """A range of an object. Raises Absent, Conflict."""
+        request = Request(
+            "GET",
+            self.api.url(bucket_of(at), at.key),
+            {"alt": "media", "ifGenerationMatch": tag},
+            {"Range": f"bytes={offset}-{offset + length - 1}"},
+        )
+        data = self.api.send(at, request).content
+        self._check(at, data, length)
+        return data
+
+    def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
+        """The objects whose names begin with a key."""
+        for found in self.listed(at, "name,size", delimiter=delimiter, limit=limit):
+            items = found.get("items", [])
+            yield Page([Entry(item["name"], int(item["size"])) for item in items], found.get("prefixes", []))
+
+    def listed(
+        self, at: Location, fields: str, *, delimiter: bool = False, limit: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The pages of a listing, with these fields of each object."""
+        params: dict[str, object] = {
+            "prefix": at.key,
+            "fields": f"items({fields}),prefixes,nextPageToken",
+            **({"delimiter": "/"} if delimiter else {}),
+            **({} if limit is None else {"maxResults": limit}),
+        }
+        while True:
+            try:
+                found = self.api.send(at, Request("GET", self.api.url(bucket_of(at)), params)).json
+            except Absent:
+                raise UnreadableError(
+                    "can't be read: there is no such bucket", path=at.uri, hint="check the bucket's name"
+                ) from None
+            yield found
+            if not found.get("nextPageToken"):
+                return
+            params["pageToken"] = found["nextPageToken"]
+
+    def put(self, at: Location, data: bytes, need: Need | str) -> ObjectInfo:
+        """Write an object in one request. Raises Conflict."""
+        return info_of(insert(self.api, at, len(data), lambda: iter([data]), {}, conditions(need)).resource)
+
+    def delete(self, at: Location, generation: str | None = None) -> None:
+        """Delete an object, if it is there. Raises Conflict, WriteError."""
+        params = {} if generation is None else {"ifGenerationMatch": generation}
+        try:
+            self.api.send(at, Request("DELETE", self.api.url(bucket_of(at), at.key), params), writing=True)
+        except Absent:
+            return
+
+    def _check(self, at: Location, data: bytes, length: int) -> None:
+        if len(data) != length:
+            raise UnreadableError(
+                f"can't be read: the store sent {len(data)} of {length} bytes", path=at.uri, hint="try again"
+            )
+
+
+def bucket_of(at: Location) -> str:
+    """The bucket of a location."""
+    return at.root.partition("://")[2]
+
+
+def conditions(need: Need | str) -> dict[str, object]:
+    """The parameters of a condition."""
+    if need is Need.NOTHING:
+        return {}
+    return {"ifGenerationMatch": "0" if need is Need.ABSENT else need}
+
+
+def info_of(resource: Mapping[str, Any]) -> ObjectInfo:
+    """What the store's description of an object says."""
+    return _info(int(resource["size"]), str(resource["generation"]))
+
+
+def _info(size: int, generation: str) -> ObjectInfo:
+    # a generation is the time in microseconds at which the object was written; the answer to a read has no other
+    return ObjectInfo(size, generation, int(generation or 0) * 1000)

@@ -1,0 +1,64 @@
+"""Google Cloud Storage as a store. The SDK is imported with the first URI."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bloomcli.errors import UnsupportedError
+from bloomcli.storage.base import Swept
+from bloomcli.storage.objects.client import Location
+from bloomcli.storage.objects.prepared import Order, PreparedStore
+
+if TYPE_CHECKING:
+    from bloomcli.storage.gcs.client import GcsClient
+
+
+class GcsStore(PreparedStore):
+    """Objects by their URIs."""
+
+    @cached_property
+    def client(self) -> GcsClient:
+        """The client. Raises UnsupportedError where the SDK is missing."""
+        try:
+            from bloomcli.storage.gcs.client import GcsClient
+        except ImportError as error:
+            raise UnsupportedError(
+                f"Google Cloud Storage needs packages that aren't installed ({error.name})",
+                hint="pip install 'bloomcli[gcs]'",
+            ) from None
+        return GcsClient()
+
+    def check_replaceable(self, at: Location) -> None:
+        """Refuse holds, retention, and keys of the customer's. Raises UsageError."""
+        from bloomcli.storage.gcs.writing import check_replaceable
+
+        check_replaceable(self.client, at)
+
+    def upload(self, order: Order) -> None:
+        """Compose the object, or upload it. Raises Conflict, WriteError."""
+        from bloomcli.storage.gcs.writing import write
+
+        write(self.client, order)
+
+    def sweep(self, path: str) -> Swept:
+        """Remove the temporary objects of killed runs in the object's directory."""
+        from bloomcli.storage.gcs.temporary import OLD_SECONDS, owner_of
+
+        at = self.client.locate(path)
+        directory = Location(at.root, f"{at.key.rpartition('/')[0]}/." if "/" in at.key else ".")
+        removed, left = [], []
+        for page in self.client.listed(directory, "name,generation,timeCreated", delimiter=True):
+            for item in page.get("items", []):
+                owner, one = owner_of(item["name"]), Location(at.root, item["name"])
+                if owner is None:
+                    continue
+                age = time.time() - datetime.fromisoformat(item["timeCreated"]).timestamp()
+                if age > OLD_SECONDS or (owner.is_here and not owner.is_alive):
+                    self.client.delete(one, item["generation"])
+                    removed.append(one.uri)
+                else:
+                    left.append(one.uri)
+        return Swept(removed, left)

@@ -1,0 +1,85 @@
+"""Names of the objects that hold new tails until they are composed.
+
+    .NAME.bloom-RANDOM-MACHINE-PROCESS-START.tmp    lies beside NAME; hidden names aren't listed
+
+A sweep removes those of this machine's processes that have ended, and those that are older than a day.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import socket
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+OLD_SECONDS: Final = 24 * 3600
+"""No run holds a tail for so long."""
+_NAME_CHARACTERS: Final = 120
+_NAME: Final = re.compile(
+    r"\..{1,120}\.bloom-[0-9a-f]{12}-(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-(?P<start>\d+)\.tmp", re.DOTALL
+)
+
+
+class Owner(NamedTuple):
+    """The process that made a temporary object."""
+
+    machine: str
+    process: int
+    start: int
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is one of this machine, or was."""
+        return self.machine == _machine()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is a process of this machine that runs."""
+        return self.is_here and _start(self.process) == self.start
+
+
+def temporary_key(key: str) -> str:
+    """A hidden name in the directory of an object, which no other run has chosen."""
+    directory, slash, name = key.rpartition("/")
+    process = os.getpid()
+    owner = f"{_machine()}-{process}-{_start(process) or 0}"
+    return f"{directory}{slash}.{name[:_NAME_CHARACTERS]}.bloom-{secrets.token_hex(6)}-{owner}.tmp"
+
+
+def owner_of(key: str) -> Owner | None:
+    """The process that made a temporary object; None for another object's name."""
+    found = _NAME.fullmatch(key.rpartition("/")[2])
+    return None if found is None else Owner(found["machine"], int(found["process"]), int(found["start"]))
+
+
+@cache
+def _machine() -> str:
+    """A hash of what tells this machine, since it was started, and this container from others."""
+    known = socket.gethostname()
+    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        try:
+            known += Path(path).read_text() if path.startswith("/proc/sys") else os.readlink(path)  # noqa: PTH115
+        except OSError:
+            continue
+    return hashlib.sha256(known.encode()).hexdigest()[:8]
+
+
+def _start(process: int) -> int | None:
+    """When a process was started, in ticks since the machine was; 0 where the system doesn't tell; None: there is no
+    such process."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+        return int(fields[19])
+    except (OSError, IndexError, ValueError):
+        pass
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return None
+    except OSError:
+        pass
+    return 0

@@ -1,0 +1,216 @@
+"""Writes an object: composed of the old one and a new tail, or anew.
+
+Compose joins whole objects of one bucket. A content that begins with the whole source is composed of the source and of
+a temporary object with the rest, which is removed whatever happens. Any other content is uploaded from its first byte.
+The store does both on the condition of a generation, and its CRC32C of the result tells that it is what was planned.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from bloomcli.errors import UsageError, WriteError
+from bloomcli.storage import traffic
+from bloomcli.storage.base import Progress
+from bloomcli.storage.gcs.api import Request
+from bloomcli.storage.gcs.checksum import combined, decoded, encoded
+from bloomcli.storage.gcs.client import GcsClient, bucket_of, conditions
+from bloomcli.storage.gcs.temporary import temporary_key
+from bloomcli.storage.gcs.uploads import CHUNK_BYTES, insert
+from bloomcli.storage.objects.client import Absent, Conflict, Location
+from bloomcli.storage.objects.content import Content, within
+from bloomcli.storage.objects.prepared import Order
+
+_TAKEN_OVER: Final = (
+    "cacheControl",
+    "contentDisposition",
+    "contentEncoding",
+    "contentLanguage",
+    "contentType",
+    "contexts",
+    "customTime",
+    "metadata",
+    "storageClass",
+)
+_HOLDS: Final = {"temporaryHold": "a temporary hold", "eventBasedHold": "an event-based hold"}
+
+
+def check_replaceable(client: GcsClient, at: Location) -> None:
+    """Refuse an object that can't be replaced. Raises UsageError."""
+    found = client.resource(at) or {}
+    why = next((text for name, text in _HOLDS.items() if found.get(name)), None)
+    until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
+    if why is None and until and _is_ahead(until):
+        why = f"it is to be kept until {until}"
+    if why is None and found.get("customerEncryption"):
+        why = "it is encrypted with a key of the customer's, which bloom hasn't got"
+    if why is not None:
+        raise UsageError(f"can't be replaced: {why}", path=at.uri, hint="-o writes a copy")
+
+
+def write(client: GcsClient, order: Order) -> None:
+    """Write the object. Raises Conflict, WriteError."""
+    source: dict[str, Any] = {}
+    if order.origin is not None:
+        found = client.resource(order.origin.at)
+        if found is None or str(found["generation"]) != order.origin.info.tag:
+            raise Conflict
+        source = found
+    first = next(iter(order.content.segments), None)
+    size = order.content.source.size
+    if source and size and first is not None and (first.offset, first.length, first.kept) == (0, size, True):
+        _compose(client, order, source)
+    else:
+        _write_anew(client, order, source)
+
+
+def appends(order_bucket: str, source: Location) -> bool:
+    """Whether a new object in a bucket can begin with the whole source without an upload of it."""
+    return bucket_of(source) == order_bucket
+
+
+def _compose(client: GcsClient, order: Order, source: dict[str, Any]) -> None:
+    """Compose the source and a temporary object with what follows it."""
+    at, content = order.at, order.content
+    temporary: list[Location] = []
+    try:
+        parts = [{"name": source["name"], "generation": source["generation"]}]
+        if order.origin is not None and bucket_of(order.origin.at) != bucket_of(at):
+            copied = Location(at.root, temporary_key(at.key))
+            temporary.append(copied)
+            made = _rewrite(client, order.origin.at, source, copied)
+            parts = [{"name": copied.key, "generation": made["generation"]}]
+        crc, tail = decoded(source["crc32c"]), content.size - content.source.size
+        if tail:
+            new = Location(at.root, temporary_key(at.key))
+            temporary.append(new)
+            described = {key: source[key] for key in ("storageClass",) if key in source}
+            done = insert(
+                client.api, new, tail, lambda: _chunks(order, content.source.size), described,
+                {"ifGenerationMatch": "0", **_key(source)},
+            )  # fmt: skip
+            parts.append({"name": new.key, "generation": done.resource["generation"]})
+            crc = combined(crc, done.crc, tail)
+        for part in parts:
+            part["objectPreconditions"] = {"ifGenerationMatch": part["generation"]}
+        body = json.dumps({"kind": "storage#composeRequest", "sourceObjects": parts, "destination": _taken(source)})
+        request = Request(
+            "POST",
+            f"{client.api.url(bucket_of(at), at.key)}/compose",
+            {**conditions(order.need), **_key(source)},
+            {"Content-Type": "application/json"},
+            body.encode(),
+        )
+        _commit(client, order, crc, source, lambda: client.api.send(at, request, writing=True).json)
+    finally:
+        for one in temporary:
+            _remove(client, one)
+    traffic.current().count(requests=0, copied=content.source.size)
+    if order.progress is not None:
+        _report(order.progress, content.source.size)
+
+
+def _write_anew(client: GcsClient, order: Order, source: dict[str, Any]) -> None:
+    """Upload the whole content."""
+    content, crc = order.content, 0
+
+    def chunks() -> Iterator[bytes]:
+        nonlocal crc
+        import google_crc32c
+
+        for data in _chunks(order, 0):
+            crc = int(google_crc32c.extend(crc, data))
+            yield data
+
+    def upload() -> dict[str, Any]:
+        done = insert(
+            client.api, order.at, content.size, chunks, _taken(source), {**conditions(order.need), **_key(source)}
+        )
+        return done.resource
+
+    _commit(client, order, lambda: crc, source, upload)
+
+
+def _commit(client: GcsClient, order: Order, crc: Any, source: dict[str, Any], work: Any) -> None:
+    """Do what makes the new object, and compare what the store has then. An answer that was lost is looked up."""
+    try:
+        found = work()
+    except (Absent, Conflict, WriteError):
+        found = client.resource(order.at)
+        if found is None or str(found["generation"]) == order.need or not _is_it(found, order.content, crc):
+            raise
+        return
+    if not _is_it(found, order.content, crc):
+        generation = source.get("generation")
+        back = f"gcloud storage cp '{order.at.uri}#{generation}' '{order.at.uri}', where the bucket keeps versions"
+        raise WriteError(
+            "the object in the store isn't what was written",
+            path=order.at.uri,
+            hint=back if order.in_place else "delete it, and try again",
+        )
+
+
+def _is_it(found: dict[str, Any], content: Content, crc: Any) -> bool:
+    expected = encoded(crc() if callable(crc) else crc)
+    return int(found["size"]) == content.size and found.get("crc32c") == expected
+
+
+def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Location) -> dict[str, Any]:
+    """Have the store copy the source to a temporary object of another bucket."""
+    url = f"{client.api.url(bucket_of(origin), origin.key)}/rewriteTo/b/{bucket_of(to)}/o/"
+    params: dict[str, object] = {
+        "sourceGeneration": source["generation"],
+        "ifSourceGenerationMatch": source["generation"],
+        "ifGenerationMatch": "0",
+    }
+    body = json.dumps({key: source[key] for key in ("storageClass",) if key in source}).encode()
+    while True:
+        target = client.api.url(bucket_of(to), to.key).rpartition("/")[2]
+        found = client.api.send(
+            to, Request("POST", url + target, params, {"Content-Type": "application/json"}, body), writing=True
+        ).json
+        if found.get("done"):
+            resource: dict[str, Any] = found["resource"]
+            return resource
+        params["rewriteToken"] = found["rewriteToken"]
+
+
+def _chunks(order: Order, start: int) -> Iterator[bytes]:
+    """The content from an offset on."""
+    content = order.content
+    for at in range(start, content.size, CHUNK_BYTES):
+        length = min(CHUNK_BYTES, content.size - at)
+        yield content.read(at, length)
+        if order.progress is not None:
+            for segment in within(content.segments, at, at + length):
+                if segment.kept:
+                    order.progress(segment.length)
+
+
+def _report(progress: Progress, count: int) -> None:
+    for at in range(0, count, CHUNK_BYTES):
+        progress(min(CHUNK_BYTES, count - at))
+
+
+def _taken(source: dict[str, Any]) -> dict[str, Any]:
+    return {key: source[key] for key in _TAKEN_OVER if source.get(key)}
+
+
+def _key(source: dict[str, Any]) -> dict[str, object]:
+    """The key of Cloud KMS, without its version."""
+    name = source.get("kmsKeyName", "").partition("/cryptoKeyVersions/")[0]
+    return {"kmsKeyName": name} if name else {}
+
+
+def _remove(client: GcsClient, temporary: Location) -> None:
+    try:
+        client.delete(temporary)
+    except (Conflict, WriteError):
+        return  # the next sweep finds it
+
+
+def _is_ahead(time: str) -> bool:
+    return datetime.datetime.fromisoformat(time) > datetime.datetime.now(datetime.UTC)
