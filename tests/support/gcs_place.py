@@ -53,7 +53,7 @@ def guarded() -> Proxy:
 class GcsPlace(Place):
     """A directory in a bucket of its own."""
 
-        def __init__(self, url: str, patched: pytest.MonkeyPatch) -> None:
+    def __init__(self, url: str, patched: pytest.MonkeyPatch) -> None:
         for name, value in clients.gcs_environment(url).items():
             patched.setenv(name, value)
         self.store: Store = GcsStore()

@@ -237,5 +237,5 @@ PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
 READ_ONLY: Final = frozenset({"pyarrow"})
 """Those of them whose files can't be changed."""
 
-SERVED: Final = frozenset({"s3", "s3-in-parts"})
+SERVED: Final = frozenset({"azurite", "fake-gcs-server", "s3", "s3-in-parts"})
 """Those of them that start servers."""

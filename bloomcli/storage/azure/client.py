@@ -32,12 +32,13 @@ class AzureClient(Client):
 
     def identity(self, at: Location) -> str:
         """The blob's URL without a signature."""
-        return f"{self.blob(at).url.partition('?')[0]}"
+        where = connection.container(at)
+        return f"{self._service(where, at).url.partition('?')[0].rstrip('/')}/{where.name}/{at.key}"
 
     def blob(self, at: Location) -> Any:
         """The SDK's client of a blob. Raises UsageError."""
         where = connection.container(at)
-        return self._service(where, at).get_blob_client(where.name, at.key or "/")
+        return self._service(where, at).get_blob_client(where.name, at.key)
 
     def properties(self, at: Location) -> Any | None:
         """A blob's properties, as the SDK has them; None for no blob, and for one that stands for a directory."""
@@ -81,11 +82,13 @@ class AzureClient(Client):
         with refusals(at):
             inside = self._service(where, at).get_container_client(where.name)
             found = inside.walk_blobs(delimiter="/", **options) if delimiter else inside.list_blobs(**options)
-            for page in found.by_page():
+            pages = found.by_page()
+            for page in pages:
                 items = list(page)
                 yield Page(
                     [Entry(i.name, i.size) for i in items if not isinstance(i, BlobPrefix) and not _is_folder(i)],
                     [i.name for i in items if isinstance(i, BlobPrefix)],
+                    last=not getattr(pages, "continuation_token", None),
                 )
 
     def put(self, at: Location, data: bytes, need: Need | str) -> ObjectInfo:

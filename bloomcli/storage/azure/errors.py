@@ -11,7 +11,7 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpRes
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.storage.azure.connection import ATTEMPTS
-from bloomcli.storage.objects.client import Absent, Conflict, Location
+from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
 from bloomcli.storage.objects.network import trouble
 
 _ABSENT: Final = frozenset({"BlobNotFound", "ResourceNotFound", "CannotVerifyCopySource"})
@@ -106,10 +106,10 @@ def refusal(at: Location, code: str, status: int, request: str | None, *, writin
     else:
         why, hint = "the store refuses", "see the service's documentation of this code"
     details = ", ".join(filter(None, (code or f"status {status}", f"request {request}" if request else "")))
-    return _made(at, writing, f"{why} ({details})", hint.format(permission=permission))
+    return _made(at, writing, f"{why} ({details})", hint.format(permission=permission), denied=status in {401, 403})
 
 
-def _made(at: Location, writing: bool, why: str, hint: str) -> BloomError:
+def _made(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:
     if writing:
         return WriteError(f"can't be written: {why}", path=at.uri, hint=hint)
-    return UnreadableError(f"can't be read: {why}", path=at.uri, hint=hint)
+    return (AccessDenied if denied else UnreadableError)(f"can't be read: {why}", path=at.uri, hint=hint)

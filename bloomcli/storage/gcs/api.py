@@ -57,7 +57,7 @@ class Request(NamedTuple):
 
     method: str
     url: str
-    params: Mapping[str, object] = {}
+    params: Mapping[str, str] = {}
     headers: Mapping[str, str] = {}
     body: bytes | None = None
     uploaded: int = 0
@@ -78,13 +78,14 @@ class Api:
         return where if name is None else f"{where}/{_quoted(name)}"
 
     def send(self, at: Location, request: Request, *, writing: bool = False) -> Answer:
-        """Send a request until it is answered. Raises Absent, Conflict, UnreadableError; WriteError when `writing`."""
+        """Send a request until it is answered. Raises Absent, Conflict; and WriteError if `writing`."""
         return self.repeated(at, lambda: self.once(request), writing=writing)
 
     def repeated(self, at: Location, work: Callable[[], T], *, writing: bool) -> T:
         """Do work by `once` again while it may help, as the SDK does. Raises as `send`."""
         try:
-            return DEFAULT_RETRY.with_timeout(RETRY_SECONDS)(work)()
+            repeatedly: Callable[[], T] = DEFAULT_RETRY.with_timeout(RETRY_SECONDS)(work)
+            return repeatedly()
         except exceptions.RetryError as error:
             cause = error.cause if isinstance(error.cause, Exception) else error
             raise self._error(at, cause, writing, f", tried for {RETRY_SECONDS} seconds") from None
@@ -106,7 +107,7 @@ class Api:
             timeout=_TIMEOUT,
         ) as answer:
             if not answer.ok and answer.status_code not in _NO_ERRORS:
-                raise exceptions.from_http_response(answer)
+                raise exceptions.from_http_response(answer)  # type: ignore[no-untyped-call]
             if not media:
                 return Answer(answer.status_code, answer.headers, answer.content)
             # an object's content is taken as it is stored, which may be gzip
@@ -148,7 +149,7 @@ def _connected() -> tuple[requests.Session, str]:
                 hint="GOOGLE_APPLICATION_CREDENTIALS has to name a file of credentials",
             ) from None
         # public buckets need none
-    session = AuthorizedSession(credentials)
+    session = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
     for scheme in ("https://", "http://"):
         session.mount(scheme, requests.adapters.HTTPAdapter(pool_connections=4, pool_maxsize=_POOL))
     with warnings.catch_warnings():

@@ -1,7 +1,7 @@
 """The CRC32C that the store computes of each object, and that of two contents that follow one another.
 
-A CRC is linear: appending n bytes to a content multiplies its CRC by a matrix that only depends on n, which is squared
-for each bit of n (as zlib's crc32_combine does for another polynomial).
+A CRC is linear: appending n bytes to a content multiplies its CRC by a matrix that only depends on n, which is
+squared for each bit of n (as zlib's crc32_combine does for another polynomial).
 """
 
 from __future__ import annotations

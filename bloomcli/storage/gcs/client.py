@@ -74,17 +74,18 @@ class GcsClient(Client):
         """The objects whose names begin with a key."""
         for found in self.listed(at, "name,size", delimiter=delimiter, limit=limit):
             items = found.get("items", [])
-            yield Page([Entry(item["name"], int(item["size"])) for item in items], found.get("prefixes", []))
+            entries = [Entry(item["name"], int(item["size"])) for item in items]
+            yield Page(entries, found.get("prefixes", []), last=not found.get("nextPageToken"))
 
     def listed(
         self, at: Location, fields: str, *, delimiter: bool = False, limit: int | None = None
     ) -> Iterator[dict[str, Any]]:
         """The pages of a listing, with these fields of each object."""
-        params: dict[str, object] = {
+        params: dict[str, str] = {
             "prefix": at.key,
             "fields": f"items({fields}),prefixes,nextPageToken",
             **({"delimiter": "/"} if delimiter else {}),
-            **({} if limit is None else {"maxResults": limit}),
+            **({} if limit is None else {"maxResults": str(limit)}),
         }
         while True:
             try:
@@ -122,7 +123,7 @@ def bucket_of(at: Location) -> str:
     return at.root.partition("://")[2]
 
 
-def conditions(need: Need | str) -> dict[str, object]:
+def conditions(need: Need | str) -> dict[str, str]:
     """The parameters of a condition."""
     if need is Need.NOTHING:
         return {}

@@ -1,4 +1,4 @@
-"""Answers of the JSON API that say no, as errors of bloomcli. Nothing of their texts is repeated but the permission."""
+"""Answers of the JSON API that say no, as errors of bloomcli. Of their texts only the permission is repeated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from google.api_core.exceptions import GoogleAPICallError
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
-from bloomcli.storage.objects.client import Absent, Conflict, Location
+from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
 
 _PERMISSION: Final = re.compile(r"\bstorage\.[a-zA-Z]+\.[a-zA-Z]+\b")
 _LOGIN: Final = "gcloud auth application-default login, or check GOOGLE_APPLICATION_CREDENTIALS"
@@ -19,24 +19,24 @@ def refusal(at: Location, error: GoogleAPICallError, *, writing: bool, tried: st
     """The error of an answer, with the request's id: Absent, Conflict, or one of bloomcli's."""
     status, text = int(error.code or 0), error.message or ""
     reason = next((str(found.get("reason")) for found in error.errors if isinstance(found, dict)), "")
-    if status == 404 and "bucket" in text.lower() and "object" not in text.lower():  # noqa: PLR2004
+    if status == 404 and "bucket" in text.lower() and "object" not in text.lower():
         why, hint = "there is no such bucket", "check the bucket's name"
     elif status in {404, 410}:
         return Absent()
     elif status in {412, 304}:
         return Conflict()
-    elif status == 401:  # noqa: PLR2004
+    elif status == 401:
         why, hint = "access denied: there are no credentials, or the token has expired", _LOGIN
     elif "retention" in text.lower() or "hold" in reason.lower() or "retention" in reason.lower():
         why, hint = "the object can't be replaced: it has a hold, or is to be kept for some time", "-o writes a copy"
-    elif status == 403:  # noqa: PLR2004
+    elif status == 403:
         found = _PERMISSION.search(text)
         by_default = "storage.objects.create and .delete" if writing else "storage.objects.get"
         why = f"access denied: {found.group() if found else by_default} is needed"
         hint = "ask the bucket's owner for a role that has it; see docs/stores.md"
-    elif status == 429:  # noqa: PLR2004
+    elif status == 429:
         why, hint = f"the store asks for fewer requests{tried}", _LATER
-    elif status >= 500:  # noqa: PLR2004
+    elif status >= 500:
         why, hint = f"the store failed{tried}", "try again later"
     elif reason.startswith("customerEncryption") or "customer-supplied encryption" in text.lower():
         why, hint = "the object is encrypted with a key of the customer's", "bloom has no keys"
@@ -46,11 +46,11 @@ def refusal(at: Location, error: GoogleAPICallError, *, writing: bool, tried: st
     answer: Any = error.response
     request = None if answer is None else answer.headers.get("x-guploader-uploadid")
     details = f"status {status}" + (f", request {request}" if request else "")
-    return made(at, writing, f"{why} ({details})", hint)
+    return made(at, writing, f"{why} ({details})", hint, denied=status in {401, 403})
 
 
-def made(at: Location, writing: bool, why: str, hint: str) -> BloomError:
+def made(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:
     """An error of reading or writing."""
     if writing:
         return WriteError(f"can't be written: {why}", path=at.uri, hint=hint)
-    return UnreadableError(f"can't be read: {why}", path=at.uri, hint=hint)
+    return (AccessDenied if denied else UnreadableError)(f"can't be read: {why}", path=at.uri, hint=hint)

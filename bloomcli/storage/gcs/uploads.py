@@ -1,8 +1,8 @@
 """Writes new objects: small ones in one request, others in chunks of a resumable upload.
 
-The store compares a small object's content with its CRC32C. That of a large one is known at its end, and compared with
-what the store has computed. An upload in chunks that doesn't come to its end is cancelled; one of a killed process is
-dropped by the store after a week, and nobody sees it.
+The store compares a small object's content with its CRC32C. That of a large one is known at its end, and compared
+with what the store has computed. An upload in chunks that doesn't come to its end is cancelled; one of a killed
+process is dropped by the store after a week, and nobody sees it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import google_crc32c
@@ -37,7 +38,7 @@ def insert(
     size: int,
     chunks: Callable[[], Iterator[bytes]],
     resource: Mapping[str, Any],
-    params: Mapping[str, object],
+    params: Mapping[str, str],
 ) -> Inserted:
     """Write an object.
 
@@ -126,10 +127,8 @@ def _received(answer: Answer) -> int:
 
 
 def _cancel(api: Api, session: str) -> None:
-    try:
+    with suppress(Exception):  # the store answers with an error of its own, and drops what is left anyway
         api.once(Request("DELETE", session))
-    except Exception:  # noqa: BLE001, S110  the store answers with an error of its own, and drops what is left anyway
-        pass
 
 
 def _related(resource: Mapping[str, Any], data: bytes) -> tuple[bytes, str]:

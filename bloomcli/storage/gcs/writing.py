@@ -1,13 +1,14 @@
 """Writes an object: composed of the old one and a new tail, or anew.
 
-Compose joins whole objects of one bucket. A content that begins with the whole source is composed of the source and of
-a temporary object with the rest, which is removed whatever happens. Any other content is uploaded from its first byte.
-The store does both on the condition of a generation, and its CRC32C of the result tells that it is what was planned.
+Compose joins whole objects of one bucket. A content that begins with the whole source is composed of the source and
+of a temporary object with the rest, which is removed whatever happens. Any other content is uploaded from its first
+byte. The store does both on the condition of a generation, and its CRC32C of the result tells that it is what was
+planned.
 """
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 from collections.abc import Iterator
 from typing import Any, Final
@@ -161,7 +162,7 @@ def _is_it(found: dict[str, Any], content: Content, crc: Any) -> bool:
 def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Location) -> dict[str, Any]:
     """Have the store copy the source to a temporary object of another bucket."""
     url = f"{client.api.url(bucket_of(origin), origin.key)}/rewriteTo/b/{bucket_of(to)}/o/"
-    params: dict[str, object] = {
+    params: dict[str, str] = {
         "sourceGeneration": source["generation"],
         "ifSourceGenerationMatch": source["generation"],
         "ifGenerationMatch": "0",
@@ -199,7 +200,7 @@ def _taken(source: dict[str, Any]) -> dict[str, Any]:
     return {key: source[key] for key in _TAKEN_OVER if source.get(key)}
 
 
-def _key(source: dict[str, Any]) -> dict[str, object]:
+def _key(source: dict[str, Any]) -> dict[str, str]:
     """The key of Cloud KMS, without its version."""
     name = source.get("kmsKeyName", "").partition("/cryptoKeyVersions/")[0]
     return {"kmsKeyName": name} if name else {}
@@ -213,4 +214,4 @@ def _remove(client: GcsClient, temporary: Location) -> None:
 
 
 def _is_ahead(time: str) -> bool:
-    return datetime.datetime.fromisoformat(time) > datetime.datetime.now(datetime.UTC)
+    return dt.datetime.fromisoformat(time) > dt.datetime.now(dt.UTC)

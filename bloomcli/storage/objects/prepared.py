@@ -16,7 +16,7 @@ from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Verify
 from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
 from bloomcli.storage.objects.content import Content, PlannedSource
 from bloomcli.storage.objects.source import ObjectSource
-from bloomcli.storage.objects.store import EXISTS, ObjectStore
+from bloomcli.storage.objects.store import EXISTS, ObjectStore, source_of
 
 
 class Order(NamedTuple):
@@ -81,7 +81,7 @@ class PreparedStore(ObjectStore):
         del cancelled, force  # nothing is copied before the last piece; no condition can be left out
         at = self.client.locate(path)
         with closing(pieces), closing(Content(source)) as content:
-            origin = source if isinstance(source, ObjectSource) and self._is_same_store(source.at) else None
+            origin = source_of(source, self.client)
             need = self._need(at, origin, overwrite=overwrite, path=path)
             for piece in pieces:
                 content.add(piece)
@@ -107,10 +107,3 @@ class PreparedStore(ObjectStore):
         if origin is not None and self.client.identity(origin.at) == self.client.identity(at):
             return origin.info.tag
         return Need.NOTHING
-
-    def _is_same_store(self, at: Location) -> bool:
-        """Whether this store's client can read a location."""
-        try:
-            return self.client.locate(at.uri) == at
-        except UsageError:
-            return False
