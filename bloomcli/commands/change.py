@@ -104,6 +104,7 @@ def change(
         reason = request.done(file) if request.only_where_needed else None
         if reason is not None and target.output is None:
             return _unchanged(source, file, request, target, reason)
+        file.appends_only = _appends_only(source, target, output)
         report = _change(source, file, request.plan(file), output, request, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + remarks)
 
@@ -131,6 +132,7 @@ def change_where_needed(
             if state is _Output.MADE:
                 return "the output is there already"
             target = target._replace(overwrite=state is _Output.STALE)
+        file.appends_only = _appends_only(source, target, target.output)
         reason, plan = request.done(file), None
         if reason is None and request.idle is not None:
             plan = request.plan(file)
@@ -146,6 +148,12 @@ def change_where_needed(
         output = _output(store, source, target, makes_directories=True)
         report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
+
+
+def _appends_only(source: Source, target: Target, output: str | os.PathLike[str] | None) -> bool:
+    """Whether the file that is to be written had better begin with the whole source."""
+    path = source.path if output is None or target.in_place else os.fspath(output)
+    return store_of(path).appends_only(source, path)
 
 
 class _Output(Enum):

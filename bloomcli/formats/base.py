@@ -240,6 +240,8 @@ class FilterFile(ABC):
 
     stripes: int | None = None
     """The number of stripes; None in formats that have none."""
+    appends_only: bool = False
+    """The new file is to begin with this whole file, where the change can be made so (`Store.appends_only`)."""
     unfoldable: str | None = None
     """Why the format's filters can't be folded; None where they can."""
 

@@ -55,7 +55,8 @@ class ChangeReport:
     seconds: float
     changes: tuple[FilterChange, ...]
     bytes_unreclaimed: int = 0
-    """Bytes of old filters that stay in the file unused, because they lie between row groups and pages can't move."""
+    """Bytes that stay in the file unused: old filters between row groups, as pages can't move; the old footer too, in
+    a store that appends to whole objects only."""
     remarks: tuple[str, ...] = ()
     """Notes on the file or the run."""
     requests: int | None = None

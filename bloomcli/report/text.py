@@ -160,9 +160,13 @@ def change(report: ChangeReport) -> Iterator[Block]:
     yield from traffic_line(report, dry_run=report.dry_run)
     if report.bytes_unreclaimed:
         left = size(report.bytes_unreclaimed)
-        yield line(
-            f"{left} of old filters stay in the file, unused: they lie between row groups, and pages can't move"
-        )
+        if report.bytes_copied == report.bytes_before:
+            text = f"{left} stay in the file, unused: the old footer, as this store appends to whole objects only"
+        else:
+            text = (
+                f"{left} of old filters stay in the file, unused: they lie between row groups, and pages can't move"
+            )
+        yield line(text)
     for text in report.remarks:
         yield line(f"remark: {text}", Style.WARN)
     left_out: dict[str, list[str]] = {}

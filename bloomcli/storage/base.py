@@ -349,6 +349,14 @@ class Store(ABC):
         del path
         return source.estimate(piece for piece in outline if isinstance(piece, KeptRange))
 
+    def appends_only(self, source: Source, path: str) -> bool:
+        """Whether `replace` moves no byte of a kept range only if the new file begins with the whole source.
+
+        A plan then appends what it can, and leaves what it would have left out in the file, unused.
+        """
+        del source, path
+        return False
+
     @abstractmethod
     def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
         """Write a small file of bloom's own, such as a baseline, whole or not at all.

@@ -202,7 +202,9 @@ class ParquetFile(LocatedFile):
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
         from bloomcli.formats.parquet.plan import AddPlan
 
-        return AddPlan(self.filters, columns, rule, replace=replace, missing=missing).leaving_out(columns)
+        return AddPlan(
+            self.filters, columns, rule, replace=replace, missing=missing, appends=self.appends_only
+        ).leaving_out(columns)
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""

@@ -63,6 +63,7 @@ class AddPlan(Change):
         *,
         replace: bool,
         missing: bool = False,
+        appends: bool = False,
     ) -> None:
         _refuse(filters, columns)
         self.rule = rule
@@ -70,7 +71,7 @@ class AddPlan(Change):
         self._ahead: Ahead[_BuiltFilter] | None = None
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
         gone = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
-        super().__init__(filters, gone, puts=True)
+        super().__init__(filters, gone, puts=True, appends=appends)
         found = extension.of_footer(filters.footer)
         if found is not None and self.chunks:
             self.remarks = (

@@ -15,7 +15,7 @@ from bloomcli import kernels
 from bloomcli.errors import UnsupportedError, WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Built, Carried
-from bloomcli.formats.parquet import extension, footer_check, splice
+from bloomcli.formats.parquet import appended, extension, footer_check, splice
 from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
@@ -52,8 +52,11 @@ def refuse_signed(footer: Footer) -> None:
 class Change(Carried):
     """A change to a file: removes the filters of the chunks `gone`, and verifies the finished file."""
 
-    def __init__(self, filters: Filters, gone: set[ChunkKey], *, puts: bool) -> None:
-        """`gone` are the chunks whose filters go; the change `puts` filters into the file, new or folded ones."""
+    def __init__(self, filters: Filters, gone: set[ChunkKey], *, puts: bool, appends: bool = False) -> None:
+        """`gone` are the chunks whose filters go; the change `puts` filters into the file, new or folded ones.
+
+        A change that `appends` keeps the whole file, with its footer, and lays filters and footer behind it.
+        """
         refuse_signed(filters.footer)
         if gone:
             extension.refuse(filters.footer)
@@ -63,7 +66,10 @@ class Change(Carried):
         self.gone = gone
         self.lengths = filters.unwritten_lengths if gone else {}
         filters.source.will_read(filters.headers(None, unwritten=True))
-        self.keep = splice.plan(filters.footer, {}, gone, self.lengths).keep
+        self.appends = appends
+        self._earlier: int | None = None
+        """The bytes of an earlier file that this one was made of, if the change gives it back."""
+        self.keep = splice.plan(filters.footer, {}, gone, self.lengths, appends=appends).keep
         self.bytes_to_copy = sum(length for _, length in self.keep)
         self.variant = CURRENT
         self._new: dict[ChunkKey, _Written] = {}
@@ -73,6 +79,14 @@ class Change(Carried):
         """What is kept, then filters and footer."""
         yield from itertools.starmap(KeptRange, self.keep)
         yield self.new_bytes_bound
+
+    def give_back(self) -> None:
+        """If nothing but removed filters was appended to an earlier file, plan to give that file back."""
+        plan = splice.plan(self.filters.footer, {}, self.gone, self.lengths)
+        self._earlier = appended.earlier_file(self.filters.source, self.filters.footer, self.gone, plan.tail)
+        if self._earlier is not None:
+            self.keep = ((0, self._earlier - len(plan.tail)),)
+            self.bytes_to_copy = self._earlier - len(plan.tail)
 
     def put(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
         """The next filter. With `early`, the body isn't complete yet, and the filter is placed behind it."""
@@ -91,8 +105,11 @@ class Change(Carried):
         """Yield the patched footer, after checking it."""
         footer, new = self.filters.footer, self._new
         sizes = {key: written.bytes for key, written in new.items()}
-        plan = splice.plan(footer, sizes, self.gone, self.lengths, write_lengths=self.variant == CURRENT)
-        moved = len(plan.keep) > 1 or sum(n for _, n in plan.keep) != footer.start
+        write_lengths = self.variant == CURRENT
+        plan = splice.plan(footer, sizes, self.gone, self.lengths, write_lengths=write_lengths, appends=self.appends)
+        if self._earlier is not None:
+            plan = plan._replace(keep=tuple(self.keep), unreclaimed=0)
+        moved = not self.appends and (len(plan.keep) > 1 or plan.copied_bytes != footer.start)
         splice.check(footer, plan.footer, self.gone | new.keys(), moved)
 
         def verify(written: Source) -> None:

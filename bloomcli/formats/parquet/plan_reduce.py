@@ -19,6 +19,7 @@ class RemovePlan(Change):
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters, set(filters.filter_keys(columns)), puts=False)
         filters.source.will_read(filters.headers(columns))
+        self.give_back()
         chunks = (filters.footer.chunk(key) for key in sorted(self.gone))
         self._estimated = tuple(
             FilterChange(

@@ -3,6 +3,11 @@
     original:   body                       | footer | length | PAR1
     with add:   body | filters             | footer'| length | PAR1
 
+A store that can only append to an object keeps the original whole; what is behind the body is unused then:
+
+    original:   body | footer | length | PAR1
+    with add:   body | footer | length | PAR1 | filters | footer'| length | PAR1
+
 The body is copied unchanged. The footer's bytes are patched: the compact protocol is walked, and
 only fields 14 and 15 (bloom_filter_offset, bloom_filter_length) of the chosen ColumnMetaData are put in,
 replaced or taken out; a following field's header is re-based, since compact headers carry the distance to
@@ -161,6 +166,7 @@ def plan(
     filter_lengths: dict[ChunkKey, int],
     *,
     write_lengths: bool = True,
+    appends: bool = False,
 ) -> Splice:
     """Lay out the new file.
 
@@ -171,6 +177,7 @@ def plan(
         filter_lengths: sizes (header included) of all present filters whose length the metadata doesn't
             give; a filter in `gone` without a known length stays behind unused.
         write_lengths: write bloom_filter_length; False for the drafts of 2018, which had no such field.
+        appends: keep the whole file, with its footer and the filters that go.
 
     Returns the plan; nothing is written.
     """
@@ -181,11 +188,15 @@ def plan(
         claims = [r for r in claims if r.kind == layout.PAGES or r.start < footer.start]
     movable = layout.movable_start(claims, footer.start) if gone else footer.start
     cuts, unreclaimed = _cuts(claims, gone, movable)
+    body = footer.file_bytes if appends else footer.start
+    if appends:
+        unreclaimed += body - footer.start + sum(end - start for start, end in cuts)
+        cuts = []
     keep, position = [], 0
     for start, end in cuts:
         keep.append((position, start - position))
         position = end
-    keep.append((position, footer.start - position))
+    keep.append((position, body - position))
     keep = [(start, length) for start, length in keep if length]
     edits: list[Edit] = []
     offsets: dict[ChunkKey, int] = {}

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bloomcli.errors import UnsupportedError
-from bloomcli.storage.base import Swept
+from bloomcli.storage.base import Source, Swept
 from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.prepared import Order, PreparedStore
+from bloomcli.storage.objects.store import source_of
 
 if TYPE_CHECKING:
     from bloomcli.storage.gcs.client import GcsClient
@@ -42,6 +43,11 @@ class GcsStore(PreparedStore):
         from bloomcli.storage.gcs.writing import write
 
         write(self.client, order)
+
+    def appends_only(self, source: Source, path: str) -> bool:
+        """Whether the source is an object of this store: compose joins whole objects."""
+        del path
+        return source_of(source, self.client) is not None
 
     def sweep(self, path: str) -> Swept:
         """Remove the temporary objects of killed runs in the object's directory."""

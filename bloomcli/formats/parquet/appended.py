@@ -1,0 +1,79 @@
+"""Finds the file that filters were appended to, in a store that appends to whole objects only (see `splice`).
+
+    body | footer | length | PAR1 | filters | footer'| length | PAR1
+
+Everything up to the first PAR1 behind the body is the earlier file, which may have been made of one before in the
+same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from bloomcli.errors import CorruptFile
+from bloomcli.formats.parquet import layout, spec
+from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
+from bloomcli.storage.base import Fingerprint, Source
+
+_MOST: Final = 100
+"""Footers of earlier files that are looked at."""
+
+
+def earlier_file(source: Source, footer: Footer, gone: set[ChunkKey], tail: bytes) -> int | None:
+    """The bytes of the earlier file that the file without some filters is again; None if there is none.
+
+    Args:
+        source: the file.
+        footer: its footer.
+        gone: the chunks whose filters are taken out.
+        tail: footer, length and magic of the file without them.
+
+    It is one that ends with this tail, byte for byte, and has all that the tail speaks of.
+    """
+    claims = layout.regions(footer, lambda _: None)
+    needed = max((c.end for c in claims if c.kind != layout.FILTER or c.key not in gone), default=len(spec.MAGIC))
+    waiting = [start for start in _starts(claims, gone) if start <= footer.start]
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST:
+        end = waiting.pop()
+        if end in seen or end - len(tail) < needed:
+            continue
+        seen.add(end)
+        if source.read_at(end - len(tail), len(tail)) == tail:
+            return end
+        try:
+            earlier = read_footer(_Beginning(source, end))
+            waiting += [start for start in _starts(layout.regions(earlier, lambda _: None), None) if start < end]
+        except CorruptFile:
+            continue  # other bytes than those of a footer lie there
+    return None
+
+
+def _starts(claims: list[layout.Region], keys: set[ChunkKey] | None) -> Iterator[int]:
+    """Where filters begin that don't follow anything that the footer speaks of (None: filters of any chunk)."""
+    ends = {claim.end for claim in claims}
+    for claim in claims:
+        if claim.kind == layout.FILTER and (keys is None or claim.key in keys) and claim.start not in ends:
+            yield claim.start
+
+
+class _Beginning(Source):
+    """The first bytes of a file, as a file."""
+
+    def __init__(self, source: Source, size: int) -> None:
+        self.path, self.size, self._source = source.path, size, source
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """That of the file."""
+        return self._source.fingerprint
+
+    def _current(self) -> Fingerprint:
+        return self.fingerprint
+
+    def _read(self, offset: int, length: int) -> bytes:
+        return self._source.read_at(offset, length)
+
+    def close(self) -> None:
+        """The file is closed by who opened it."""
