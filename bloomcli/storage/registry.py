@@ -38,10 +38,18 @@ def _gcs() -> Store:
     return GcsStore()
 
 
+@cache
+def _https() -> Store:
+    from bloomcli.storage.https.store import HttpStore
+
+    return HttpStore()
+
+
 MAKERS: Final[dict[str, Callable[[], Store]]] = {
     **dict.fromkeys(("s3", "s3a", "s3n"), _s3),
     **dict.fromkeys(("az", "abfs", "abfss"), _azure),
     **dict.fromkeys(("gs", "gcs"), _gcs),
+    **dict.fromkeys(("https", "http"), _https),
 }
 """What makes the stores of URIs with these schemes, each imported when its first URI is used."""
 

@@ -220,6 +220,13 @@ def _fake_gcs(_: Path, patched: pytest.MonkeyPatch) -> Place:
     return GcsPlace(guarded().url, patched)
 
 
+def _https(patched: pytest.MonkeyPatch) -> Place:
+    """A web server of this process."""
+    from support.http_place import HttpPlace
+
+    return HttpPlace(patched)
+
+
 PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
     "local": lambda root, _: LocalPlace(root),
     "local-with-checksums": lambda root, _: PlaceWithChecksums(root),
@@ -228,14 +235,18 @@ PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
     "object-store": lambda _, __: MemoryPlace(),
     "azurite": _azurite,
     "fake-gcs-server": _fake_gcs,
+    "https": lambda _, patched: _https(patched),
     "pyarrow": lambda root, _: ArrowPlace(root),
     "s3": _in_s3(),
     "s3-in-parts": _in_s3(put_most=0),
 }
 """The stores that the suite runs on, made for an empty directory."""
 
-READ_ONLY: Final = frozenset({"pyarrow"})
+READ_ONLY: Final = frozenset({"https", "pyarrow"})
 """Those of them whose files can't be changed."""
+
+UNLISTED: Final = frozenset({"https"})
+"""Those of them that have no directories."""
 
 SERVED: Final = frozenset({"azurite", "fake-gcs-server", "s3", "s3-in-parts"})
 """Those of them that start servers."""

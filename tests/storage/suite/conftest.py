@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from support.stores import PLACES, READ_ONLY, SERVED, Place
+from support.stores import PLACES, READ_ONLY, SERVED, UNLISTED, Place
 
 
 def _made(request: pytest.FixtureRequest, folder: Path, patched: pytest.MonkeyPatch) -> Place:
@@ -22,6 +22,12 @@ def _params(names: Iterable[str]) -> list[object]:
 @pytest.fixture(params=_params(PLACES))
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """An empty directory in each store."""
+    return _made(request, tmp_path, monkeypatch)
+
+
+@pytest.fixture(params=_params(name for name in PLACES if name not in UNLISTED))
+def listing(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """An empty directory in each store that has directories."""
     return _made(request, tmp_path, monkeypatch)
 
 

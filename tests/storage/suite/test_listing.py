@@ -13,11 +13,11 @@ HIDDEN = ["_SUCCESS", ".a.part", "_delta_log/0.json", ".git/x.parquet", "year=20
 
 
 @pytest.fixture
-def lake(place: Place) -> Place:
+def lake(listing: Place) -> Place:
     """A directory with partitions and hidden names."""
     for name in (*VISIBLE, *HIDDEN):
-        place.put(f"lake/{name}", b"abc")
-    return place
+        listing.put(f"lake/{name}", b"abc")
+    return listing
 
 
 def test_a_directory_is_listed_with_its_partitions_and_without_its_hidden_names(lake: Place) -> None:

@@ -111,16 +111,16 @@ def test_a_directory_cannot_be_opened(place: Place) -> None:
     assert caught.value.hint
 
 
-def test_the_status_of_a_path_says_what_has_it(place: Place) -> None:
-    place.put("folder/data.bin", CONTENT)
-    file = place.store.status(place.path("folder/data.bin"))
-    folder = place.store.status(place.path("folder"))
+def test_the_status_of_a_path_says_what_has_it(listing: Place) -> None:
+    listing.put("folder/data.bin", CONTENT)
+    file = listing.store.status(listing.path("folder/data.bin"))
+    folder = listing.store.status(listing.path("folder"))
     assert file is not None
     assert (file.kind, file.size) == (Kind.FILE, len(CONTENT))
     assert folder is not None
     assert folder.kind is Kind.DIRECTORY
-    assert place.store.status(place.path("folder/nowhere")) is None
-    assert place.store.status(place.path("nowhere/at/all")) is None
+    assert listing.store.status(listing.path("folder/nowhere")) is None
+    assert listing.store.status(listing.path("nowhere/at/all")) is None
 
 
 def test_a_later_file_has_a_later_time(place: Place) -> None:

@@ -1,0 +1,133 @@
+"""Ranges of a file on a web server, each on the condition that it is the file that was opened.
+
+Servers differ in what they honour of a condition: an answer to a range has to have the tag of the first one too.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from http import HTTPStatus
+from typing import Final, NoReturn
+
+from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
+from bloomcli.storage.https.headers import conditions, content_range, modified_ns, request_id, tag_of
+from bloomcli.storage.https.session import ATTEMPTS, Answer, Session, shown
+from bloomcli.storage.objects.client import Absent, AccessDenied, Client, Conflict, Location, Need, ObjectInfo
+
+_GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+
+
+class HttpClient(Client):
+    """Requests to web servers."""
+
+    def __init__(self) -> None:
+        self._session = Session()
+
+    def locate(self, uri: str) -> Location:
+        """Parse a URI: the host, and the path with its query. Raises UsageError."""
+        scheme, _, rest = uri.partition("://")
+        host, _, key = rest.partition("/")
+        if scheme not in {"http", "https"} or not urllib.parse.urlsplit(uri).hostname:
+            raise UsageError("the URI names no host", path=uri, hint="https://HOST/NAME")
+        return Location(f"{scheme}://{host}", key.partition("#")[0])
+
+    def head(self, at: Location) -> ObjectInfo | None:
+        """A file's size and tag, by a request for its first byte: signed URLs often allow nothing else."""
+        answer = self._session.get(at, {"Range": "bytes=0-0"}, 1)
+        if answer.status in _GONE:
+            return None
+        if answer.status == HTTPStatus.OK:
+            return _info(int(answer.headers.get("Content-Length") or len(answer.content)), answer)
+        return _info(self._size(at, answer), answer)
+
+    def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
+        """The last bytes of a file. Raises Absent."""
+        answer = self._session.get(at, {"Range": f"bytes=-{length}"}, length)
+        if answer.status in _GONE:
+            raise Absent
+        if answer.status == HTTPStatus.OK and not answer.too_long:
+            return answer.content, _info(len(answer.content), answer)  # all of a small file
+        size = self._size(at, answer)
+        info = _info(size, answer)
+        if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and size:
+            wanted = min(length, size)  # the server doesn't know ranges that count from the end
+            return self.read(at, size - wanted, wanted, info.tag), info
+        self._check(at, answer, max(size - length, 0), min(length, size))
+        return answer.content, info
+
+    def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
+        """A range of the file that has this tag. Raises Absent, Conflict."""
+        wanted = {"Range": f"bytes={offset}-{offset + length - 1}", **conditions(tag)}
+        answer = self._session.get(at, wanted, length)
+        if answer.status in _GONE:
+            raise Absent
+        if answer.status in {HTTPStatus.PRECONDITION_FAILED, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE}:
+            raise Conflict
+        if answer.status in {HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT} and tag_of(answer.headers) != tag:
+            raise Conflict
+        self._size(at, answer)
+        self._check(at, answer, offset, length)
+        return answer.content
+
+    def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> NoReturn:
+        """Raise UnsupportedError: a web server has no listings."""
+        del delimiter, limit
+        raise UnsupportedError(
+            "a web server's files can't be listed",
+            path=shown(at.uri),
+            hint="name the files, or put their URIs into a file for --files-from",
+        )
+
+    def put(self, at: Location, data: bytes, need: Need | str) -> NoReturn:
+        """Raise UnsupportedError: files are only read."""
+        del data, need
+        raise UnsupportedError("a web server's files can't be written", path=shown(at.uri), hint="-o FILE")
+
+    def _size(self, at: Location, answer: Answer) -> int:
+        """The size of the file that an answer with a range tells. Raises what the answer says."""
+        found = content_range(answer.headers)
+        if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and found is not None:
+            return found.size
+        path, number = shown(at.uri), request_id(answer.headers)
+        if answer.status == HTTPStatus.OK:
+            raise UnsupportedError(
+                f"the server ignores ranges: it would send the whole file for each of them{number}",
+                path=path,
+                hint="copy the file to this machine",
+            )
+        if answer.status == HTTPStatus.PARTIAL_CONTENT:
+            if found is not None and answer.headers.get("Content-Encoding", "identity") == "identity":
+                return found.size
+            raise UnsupportedError(
+                f"the server sends ranges without the file's size, or compresses them{number}",
+                path=path,
+                hint="copy the file to this machine",
+            )
+        why = f"status {answer.status}{number}"
+        if answer.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}:
+            hint = "check the URI, its signature and its time: https://USER:PASSWORD@HOST/NAME sends a password"
+            raise AccessDenied(f"can't be read: access denied ({why})", path=path, hint=hint)
+        if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            why = f"the server failed, {ATTEMPTS} attempts ({why})"
+            raise UnreadableError(f"can't be read: {why}", path=path, hint="try again later, or with fewer --jobs")
+        raise UnreadableError(f"can't be read: the server refuses ({why})", path=path, hint="check the URI")
+
+    def _check(self, at: Location, answer: Answer, offset: int, length: int) -> None:
+        """Raise UnreadableError if an answer isn't the range that was asked for."""
+        found = content_range(answer.headers)
+        empty = found is not None and not length and not found.end
+        if (
+            answer.too_long
+            or len(answer.content) != length
+            or found is None
+            or (not empty and (found.start, found.end) != (offset, offset + length))
+        ):
+            raise UnreadableError(
+                "can't be read: the server sent another range than the one that was asked for",
+                path=shown(at.uri),
+                hint="copy the file to this machine",
+            )
+
+
+def _info(size: int, answer: Answer) -> ObjectInfo:
+    return ObjectInfo(size, tag_of(answer.headers), modified_ns(answer.headers))

@@ -1,0 +1,58 @@
+"""What the headers of an answer say (RFC 9110)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Final, NamedTuple
+
+_RANGE: Final = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18})")
+_IDS: Final = ("x-request-id", "x-amz-request-id", "x-ms-request-id", "x-guploader-uploadid", "cf-ray")
+
+
+class ContentRange(NamedTuple):
+    """The range of an answer."""
+
+    start: int
+    end: int
+    """The first byte behind it; that of an answer without a range is 0."""
+    size: int
+    """Bytes of the file."""
+
+
+def content_range(headers: Mapping[str, str]) -> ContentRange | None:
+    """The range that an answer has; None where it doesn't tell, or not the size of the file."""
+    found = _RANGE.fullmatch(headers.get("Content-Range", "").strip())
+    if found is None:
+        return None
+    first, last, size = found.groups()
+    return ContentRange(int(first or 0), int(last) + 1 if last else 0, int(size))
+
+
+def tag_of(headers: Mapping[str, str]) -> str:
+    """A strong ETag, or the time of the last change; empty where there is neither. Only ETags have quotes."""
+    tag = headers.get("ETag", "").strip()
+    return tag if tag.startswith('"') else headers.get("Last-Modified", "").strip()
+
+
+def conditions(tag: str) -> dict[str, str]:
+    """The headers by which a server sends a range only of the file that has a tag."""
+    if not tag:
+        return {}
+    if tag.startswith('"'):
+        return {"If-Match": tag, "If-Range": tag}
+    return {"If-Unmodified-Since": tag, "If-Range": tag}
+
+
+def modified_ns(headers: Mapping[str, str]) -> int:
+    """The time of the last change, in nanoseconds; 0 where the server doesn't tell."""
+    try:
+        return int(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp()) * 1_000_000_000
+    except (ValueError, TypeError, OverflowError):
+        return 0
+
+
+def request_id(headers: Mapping[str, str]) -> str:
+    """The request's id, where the server gives one; else empty."""
+    return next((f", request {headers[name]}" for name in _IDS if headers.get(name)), "")

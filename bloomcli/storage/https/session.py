@@ -1,0 +1,148 @@
+"""Requests to web servers, counted and repeated."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Self
+
+import urllib3
+from urllib3.util import Retry, make_headers
+
+from bloomcli.errors import UnreadableError
+from bloomcli.storage import traffic
+from bloomcli.storage.objects.client import Location
+from bloomcli.storage.objects.network import trouble
+
+ATTEMPTS: Final = 5
+"""How often a request is sent, at most, redirects not counted."""
+_REDIRECTS: Final = 10
+_PAUSE_SECONDS: Final = 0.5
+"""Before the second attempt; twice as long before each further one."""
+_AGAIN: Final = (429, 500, 502, 503, 504)
+_CONNECTIONS: Final = 32
+
+
+class Answer(NamedTuple):
+    """What a server answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    """Empty where it is longer than was wanted: it wasn't read."""
+    too_long: bool
+
+
+class _Counted(Retry):
+    """Counts each request that follows another one: a retry, a redirect."""
+
+    def increment(self, *args: Any, **options: Any) -> Self:
+        """Count, unless this was the last attempt."""
+        following = super().increment(*args, **options)
+        traffic.current().count()
+        return following
+
+
+class Session:
+    """Connections to servers, through the proxies that the usual variables name. Threads may use it at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._managers: dict[tuple[object, ...], urllib3.PoolManager] = {}
+
+    def get(self, at: Location, headers: Mapping[str, str], most: int) -> Answer:
+        """Send a GET request until it is answered.
+
+        Args:
+            at: the file.
+            headers: of the request.
+            most: bytes of content that are read; more of them aren't.
+
+        Raises:
+            UnreadableError: no answer came.
+        """
+        retries = _Counted(
+            total=None,
+            connect=ATTEMPTS - 1,
+            read=ATTEMPTS - 1,
+            status=ATTEMPTS - 1,
+            other=ATTEMPTS - 1,
+            redirect=_REDIRECTS,
+            status_forcelist=_AGAIN,
+            backoff_factor=_PAUSE_SECONDS,
+            raise_on_status=False,
+        )
+        url, secret = _without_userinfo(at.uri)
+        wanted = {"Accept-Encoding": "identity", **headers, **secret}
+        for attempt in range(ATTEMPTS):
+            meter = traffic.current()
+            meter.count()
+            try:
+                manager = self._manager(url)
+                # leaving the block closes the connection unless all of the answer was read
+                with manager.request("GET", url, headers=wanted, retries=retries, preload_content=False) as answer:
+                    length = int(answer.headers.get("Content-Length") or 0)
+                    if length > most:
+                        return Answer(answer.status, answer.headers, b"", too_long=True)
+                    content = answer.read(most + 1, decode_content=False)
+                    meter.count(requests=0, downloaded=len(content))
+                    if length > len(content):
+                        raise urllib3.exceptions.IncompleteRead(len(content), length - len(content))
+                    if len(content) > most:
+                        return Answer(answer.status, answer.headers, b"", too_long=True)
+                    return Answer(answer.status, answer.headers, content, too_long=False)
+            except urllib3.exceptions.MaxRetryError as error:
+                raise _failed(at, error) from None
+            except (urllib3.exceptions.HTTPError, OSError) as error:  # in the middle of the content
+                if attempt == ATTEMPTS - 1:
+                    raise _failed(at, error) from None
+                time.sleep(_PAUSE_SECONDS * 2**attempt)
+        raise AssertionError("every attempt returns or raises")
+
+    def _manager(self, url: str) -> urllib3.PoolManager:
+        parts = urllib.parse.urlsplit(url)
+        proxy = urllib.request.getproxies().get(parts.scheme)
+        if proxy and urllib.request.proxy_bypass(parts.hostname or ""):
+            proxy = None
+        trusted = os.environ.get("REQUESTS_CA_BUNDLE") or None
+        key = os.getpid(), proxy, trusted
+        with self._lock:
+            if key not in self._managers:
+                self._managers[key] = _manager(proxy, trusted)
+            return self._managers[key]
+
+
+def _manager(proxy: str | None, trusted: str | None) -> urllib3.PoolManager:
+    timeout = urllib3.Timeout(connect=20, read=60)
+    options: dict[str, Any] = {"maxsize": _CONNECTIONS, "timeout": timeout, "ca_certs": trusted}
+    if proxy is None:
+        return urllib3.PoolManager(**options)
+    address, secret = _without_userinfo(proxy if "://" in proxy else f"http://{proxy}", proxy=True)
+    return urllib3.ProxyManager(address, proxy_headers=secret, **options)
+
+
+def _without_userinfo(url: str, *, proxy: bool = False) -> tuple[str, dict[str, str]]:
+    """A URL without its user and password, and the header that has them."""
+    parts = urllib.parse.urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    plain = parts._replace(netloc=host).geturl()
+    user = urllib.parse.unquote(user)
+    return plain, dict(make_headers(proxy_basic_auth=user) if proxy else make_headers(basic_auth=user))
+
+
+def _failed(at: Location, error: BaseException) -> UnreadableError:
+    why, hint = trouble(error)
+    return UnreadableError(f"can't be read: {why}, after {ATTEMPTS} attempts at most", path=shown(at.uri), hint=hint)
+
+
+def shown(uri: str) -> str:
+    """A URI as reports and errors show it: without a password, and without the values of its query."""
+    parts = urllib.parse.urlsplit(uri)
+    query = "..." if parts.query else ""
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()

@@ -1,0 +1,60 @@
+"""Web servers as a store that is only read. urllib3 is imported with the first URI."""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from bloomcli.errors import UnsupportedError
+from bloomcli.storage.base import Kind, Listed, Source, Status
+from bloomcli.storage.objects.source import ObjectSource
+from bloomcli.storage.read_only import ReadOnlyStore
+
+if TYPE_CHECKING:
+    from bloomcli.storage.https.client import HttpClient
+
+_WILDCARDS: Final = frozenset("*[")
+"""A question mark begins the query."""
+
+
+class HttpStore(ReadOnlyStore):
+    """Files by their URIs."""
+
+    @cached_property
+    def client(self) -> HttpClient:
+        """The client. Raises UnsupportedError where urllib3 is missing."""
+        try:
+            from bloomcli.storage.https.client import HttpClient
+        except ImportError as error:
+            raise UnsupportedError(
+                f"https:// and http:// need packages that aren't installed ({error.name})",
+                hint="pip install 'bloomcli[https]'",
+            ) from None
+        return HttpClient()
+
+    def open(self, path: str) -> Source:
+        """Open a file: one request. Raises UnreadableError, UnsupportedError, UsageError."""
+        at = self.client.locate(path)
+        from bloomcli.storage.https.session import shown
+
+        return ObjectSource(self.client, at, shown(path))
+
+    def status(self, path: str) -> Status | None:
+        """A file's. A server's directories are none. Raises UnreadableError, UnsupportedError."""
+        found = self.client.head(self.client.locate(path))
+        return None if found is None else Status(Kind.FILE, found.size, found.mtime_ns)
+
+    def is_dataset(self, path: str) -> bool:
+        """Whether it looks like a directory or a pattern: sends no request."""
+        name = urllib.parse.urlsplit(path).path
+        return name.endswith("/") or not _WILDCARDS.isdisjoint(name)
+
+    def list(self, path: str) -> Iterator[Listed]:
+        """The named file. Raises UnsupportedError for directories and patterns."""
+        if self.is_dataset(path):
+            self.client.pages(self.client.locate(path))
+        name = urllib.parse.unquote(urllib.parse.urlsplit(path).path)
+        yield Listed(path, -1, PurePosixPath(name).name, walked=False)

@@ -1,0 +1,232 @@
+"""Files on web servers, which honour ranges and conditions, or some of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support.http_place import Behaviour, HttpPlace
+from support.tables import write
+
+import bloomcli
+from bloomcli.errors import SourceChanged, UnreadableError, UnsupportedError, UsageError
+from bloomcli.storage import traffic
+from bloomcli.storage.https.session import ATTEMPTS, Session, shown
+from bloomcli.storage.objects.source import TAIL_BYTES
+
+LARGE = bytes(range(251)) * 4000
+"""More than the tail that is read first."""
+assert len(LARGE) > TAIL_BYTES + 1000
+
+
+@pytest.fixture
+def behaviour() -> Behaviour:
+    return Behaviour()
+
+
+@pytest.fixture
+def place(behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch) -> HttpPlace:
+    monkeypatch.setattr("bloomcli.storage.https.session._PAUSE_SECONDS", 0.01)
+    return HttpPlace(monkeypatch, behaviour)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, TAIL_BYTES, len(LARGE)])
+@pytest.mark.parametrize("suffixes", [True, False])
+@pytest.mark.parametrize("tags", ["strong", "weak", "time", "none"])
+def test_every_range_comes_as_it_is_whatever_tags_the_server_has(
+    place: HttpPlace, behaviour: Behaviour, size: int, suffixes: bool, tags: str
+) -> None:
+    behaviour.suffixes, behaviour.tags = suffixes, tags
+    place.put("data.bin", LARGE[:size])
+    with place.store.open(place.path("data.bin")) as source:
+        assert source.size == size
+        for start, length in ((0, size), (0, min(size, 10)), (size // 2, size // 3), (size, 0)):
+            assert source.read_at(start, length) == LARGE[start : start + length]
+        source.check_unchanged()
+
+
+@pytest.mark.parametrize("conditions", [True, False])
+@pytest.mark.parametrize("tags", ["strong", "time"])
+def test_a_file_that_changes_between_two_ranges_is_never_mixed(
+    place: HttpPlace, behaviour: Behaviour, tags: str, conditions: bool
+) -> None:
+    behaviour.tags, behaviour.conditions = tags, conditions
+    place.put("data.bin", LARGE)
+    with place.store.open(place.path("data.bin")) as source:
+        place.put("data.bin", LARGE[::-1])
+        with pytest.raises(SourceChanged):
+            source.read_at(0, 100)
+        with pytest.raises(SourceChanged):
+            source.check_unchanged()
+
+
+def test_each_range_is_asked_for_with_the_tag_of_the_first_one(place: HttpPlace, behaviour: Behaviour) -> None:
+    place.put("data.bin", LARGE)
+    with place.store.open(place.path("data.bin")) as source:
+        source.read_at(0, 100)
+    (_, first), (_, second) = behaviour.seen
+    assert first["range"] == f"bytes=-{TAIL_BYTES}"
+    assert "if-match" not in first
+    assert second["range"] == "bytes=0-99"
+    assert second["if-match"] == second["if-range"]
+    assert second["if-match"].startswith('"')
+
+
+def test_a_server_that_ignores_ranges_is_told_by_name_and_its_file_is_not_loaded(
+    place: HttpPlace, behaviour: Behaviour
+) -> None:
+    behaviour.ranges = False
+    place.put("data.bin", LARGE)
+    with traffic.measured() as meter, pytest.raises(UnsupportedError, match="the server ignores ranges") as caught:
+        place.store.open(place.path("data.bin"))
+    assert caught.value.hint == "copy the file to this machine"
+    assert meter.total.bytes_downloaded == 0
+    place.put("small.bin", LARGE[:5000])
+    with place.store.open(place.path("small.bin")) as source:  # it comes with the first answer
+        assert source.read_at(17, 100) == LARGE[17:117]
+
+
+def test_redirects_are_followed_and_counted(place: HttpPlace, behaviour: Behaviour) -> None:
+    place.put("data.bin", LARGE)
+    behaviour.redirects["/lake/old.bin"] = "/lake/data.bin"
+    with traffic.measured() as meter, place.store.open(place.path("old.bin")) as source:
+        assert source.read_at(0, 100) == LARGE[:100]
+    assert len(behaviour.seen) == meter.total.requests == 4
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_that_fails_is_asked_again_and_each_request_is_counted(
+    place: HttpPlace, behaviour: Behaviour, status: int
+) -> None:
+    place.put("data.bin", LARGE)
+    behaviour.statuses = [status, status]
+    with traffic.measured() as meter, place.store.open(place.path("data.bin")) as source:
+        assert source.size == len(LARGE)
+    assert meter.total.requests == len(behaviour.seen) == 3
+    behaviour.statuses = [status] * 50
+    with pytest.raises(UnreadableError, match=f"status {status}, request abc123") as caught:
+        place.store.open(place.path("data.bin"))
+    assert f"{ATTEMPTS} attempts" in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_content_that_breaks_off_is_asked_for_again(place: HttpPlace, behaviour: Behaviour) -> None:
+    place.put("data.bin", LARGE)
+    behaviour.cut = [1000, 0]
+    with traffic.measured() as meter, place.store.open(place.path("data.bin")) as source:
+        assert source.read_at(0, len(LARGE)) == LARGE
+    assert meter.total.requests == len(behaviour.seen) == 4
+    behaviour.cut = [10] * 50
+    with pytest.raises(UnreadableError, match=f"the connection was lost, after {ATTEMPTS} attempts"):
+        place.store.open(place.path("data.bin"))
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_denied_access_says_so(place: HttpPlace, behaviour: Behaviour, status: int) -> None:
+    behaviour.statuses = [status]
+    with pytest.raises(UnreadableError, match=f"access denied .status {status}, request abc123") as caught:
+        place.store.open(place.path("data.bin"))
+    assert "signature" in str(caught.value.hint)
+
+
+def test_a_signed_uri_and_a_password_are_sent_and_never_shown(place: HttpPlace, behaviour: Behaviour) -> None:
+    place.put("data.bin", LARGE)
+    uri = f"http://user:pass%21word@{place.host}/lake/data.bin?X-Signature=secret"
+    with place.store.open(uri) as source:
+        assert source.path == f"http://{place.host}/lake/data.bin?..."
+    path, headers = behaviour.seen[0]
+    assert path == "/lake/data.bin?X-Signature=secret"
+    assert headers["authorization"] == "Basic dXNlcjpwYXNzIXdvcmQ="
+    with pytest.raises(UnreadableError) as caught:
+        place.store.open(uri.replace("data.bin", "nowhere.bin"))
+    assert "secret" not in str(caught.value)
+    assert "pass" not in str(caught.value)
+    assert shown("https://host/a?b=c#d").partition("#")[0] == "https://host/a?..."
+
+
+@pytest.mark.parametrize("name", ["", "lake/", "lake/*.parquet", "lake/[ab].parquet"])
+def test_directories_and_patterns_are_refused_with_a_hint(place: HttpPlace, behaviour: Behaviour, name: str) -> None:
+    uri = f"http://{place.host}/{name}"
+    assert place.store.is_dataset(uri)
+    with pytest.raises(UnsupportedError, match="a web server's files can't be listed") as caught:
+        list(place.store.list(uri))
+    assert "--files-from" in str(caught.value.hint)
+    assert not behaviour.seen
+
+
+def test_a_question_mark_begins_the_query_and_is_no_pattern(place: HttpPlace) -> None:
+    uri = place.path("data.bin?version=2")
+    assert not place.store.is_dataset(uri)
+    (found,) = place.store.list(uri)
+    assert (found.path, found.relative) == (uri, "data.bin")
+
+
+@pytest.mark.parametrize("uri", ["https://", "http:///data.bin", "https://:80/x"])
+def test_a_uri_without_a_host_is_a_usage_error(place: HttpPlace, uri: str) -> None:
+    with pytest.raises(UsageError, match="names no host"):
+        place.store.open(uri)
+
+
+def test_a_connection_that_is_refused_and_tls_where_there_is_none_are_told(
+    place: HttpPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UnreadableError, match="the connection was refused") as caught:
+        place.store.open("http://127.0.0.1:1/data.bin")
+    assert caught.value.hint
+    with pytest.raises(UnreadableError, match="TLS can't be used with the server"):
+        place.store.open(f"https://{place.host}/lake/data.bin")
+    with pytest.raises(UnreadableError, match="the server's name can't be resolved"):
+        place.store.open("http://no-such-host.invalid/data.bin")
+
+
+def test_proxies_are_taken_from_the_usual_variables(place: HttpPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server takes a request for any host, as a proxy does."""
+    place.behaviour.files["/data.bin"] = (LARGE, 1e9)
+    monkeypatch.setenv("http_proxy", f"http://user:word@{place.host}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with place.store.open("http://files.invalid/data.bin") as source:
+        assert source.read_at(0, 10) == LARGE[:10]
+    asked, headers = place.behaviour.seen[0]
+    assert asked == "http://files.invalid/data.bin"
+    assert headers["proxy-authorization"] == "Basic dXNlcjp3b3Jk"
+    monkeypatch.setenv("no_proxy", "files.invalid")
+    with pytest.raises(UnreadableError, match="can't be resolved"):
+        place.store.open("http://files.invalid/data.bin")
+
+
+def test_commands_read_a_file_of_a_server(place: HttpPlace, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", pa.table({"id": pa.array(range(5000), pa.int64())}), rows=1000)
+    bloomcli.add(path, ["id"], in_place=True)
+    place.put("a.parquet", path.read_bytes())
+    there, here = bloomcli.inspect(place.path("a.parquet")), bloomcli.inspect(path)
+    assert there.filters == here.filters
+    assert bloomcli.validate(place.path("a.parquet"), deep=True).findings == ()
+    with pytest.raises(UsageError, match="only local files can be changed"):
+        bloomcli.add(place.path("a.parquet"), ["id"], in_place=True, replace=True)
+
+
+def test_a_missing_package_is_an_error_that_names_the_extra() -> None:
+    code = (
+        "import sys; sys.modules['urllib3'] = None\n"
+        "from bloomcli.storage.registry import open_source\n"
+        "from bloomcli.errors import UnsupportedError\n"
+        "try: open_source('https://host.invalid/x')\n"
+        "except UnsupportedError as e: print(e, '|', e.hint)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "https:// and http:// need packages that aren't installed" in done.stdout
+    assert "pip install 'bloomcli[https]'" in done.stdout
+
+
+def test_connections_are_used_again(place: HttpPlace) -> None:
+    place.put("data.bin", LARGE)
+    session = Session()
+    at = place.store.client.locate(place.path("data.bin"))  # type: ignore[attr-defined]
+    for _ in range(3):
+        session.get(at, {"Range": "bytes=0-9"}, 10)
+    (manager,) = session._managers.values()
+    assert manager.connection_from_url(at.uri).num_connections == 1  # type: ignore[attr-defined]
