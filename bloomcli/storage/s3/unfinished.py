@@ -1,7 +1,7 @@
 """Unfinished uploads to keys that are to be written. A killed run has left them, or another program is at work.
 
 S3 doesn't tell whose they are, so that none is ended here: the user is told, with the commands that end them. There
-is one exception. Where the answer to the request that begins an upload is lost, boto3 sends it again, so that there are
+is one exception. Where the answer to the request that begins an upload is lost, boto3 sends it again, and there are
 two: `end_lost` ends the other one, which has no parts and began in these moments.
 """
 
