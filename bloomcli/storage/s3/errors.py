@@ -81,6 +81,10 @@ _BY_CODE: Final = {
     "QuotaExceeded": _Said("the bucket's quota is used up", "free some room in it"),
 }
 
+_OF_BUCKETS: Final = frozenset(
+    {"NoSuchBucket", "InvalidBucketName", *(c for c, s in _BY_CODE.items() if s is _REGION)}
+)
+
 _SECRETS: Final = re.compile(
     r"(?i)(//)[^/@\s]+@|((?:X-Amz-(?:Signature|Credential|Security-Token)|AWSAccessKeyId|Signature)=)[^&\s\"']+"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b"
@@ -136,7 +140,8 @@ def translated(error: Exception, operation: str, at: Location, *, writes: bool) 
     denied = AccessDenied if said.denied else UnreadableError
     kind: type[BloomError] = WriteError if writes else denied
     what = "can't be written" if writes else "can't be read"
-    return kind(f"{what}: {said.reason}", path=at.uri, hint=said.hint)
+    path = at.root if code in _OF_BUCKETS else at.uri
+    return kind(f"{what}: {said.reason}", path=path, hint=said.hint)
 
 
 def _answered(error: Exception, operation: str, code: str, status: int) -> _Said:

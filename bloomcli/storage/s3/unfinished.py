@@ -1,8 +1,8 @@
 """Unfinished uploads to keys that are to be written. A killed run has left them, or another program is at work.
 
 S3 doesn't tell whose they are, so that none is ended here: the user is told, with the commands that end them. There
-is one exception. Where the answer to the request that begins an upload is lost, boto3 sends it again, and there are
-two: `end_lost` ends the other one, which has no parts and began in these moments.
+is one exception. Where the answer to the request that begins an upload is lost, boto3 sends it again, and the store
+has two: `end_lost` ends the other one, which has no parts and began in these moments.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def sweep(client: S3Client, places: Sequence[Location]) -> Swept:
         except (Absent, Conflict, BloomError):
             continue
     told = [
-        f"an upload to {at.uri} that began at {item['Initiated']:%Y-%m-%d %H:%M:%S %Z} isn't complete: if nothing "
-        f"writes there any more, {command_for(client, at, item['UploadId'])} ends it"
+        f"an unfinished upload to {at.uri} began at {item['Initiated']:%Y-%m-%d %H:%M:%S %Z}: if nothing writes "
+        f"there any more, {command_for(client, at, item['UploadId'])} ends it"
         for at, item in found[:_MOST_TOLD]
     ]
     if len(found) > len(told):
-        told.append(f"{len(found) - len(told)} more uploads aren't complete")
+        told.append(f"{len(found) - len(told)} more unfinished uploads")
     return Swept(left=[f"{at.uri} (upload {item['UploadId']})" for at, item in found], remarks=told)
 
 

@@ -9,7 +9,7 @@ from collections import deque
 from functools import partial
 from typing import Any, Final
 
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.errors import BloomError, WriteError
 from bloomcli.storage import traffic
@@ -89,17 +89,37 @@ class Upload:
         self._waiting: deque[Future[None]] = deque()
         self._tags: dict[int, str] = {}
         self._again: Moments | None = None
-        started = time.monotonic()
+        self._threads = Threads(CONCURRENT, "bloom-upload")
+        # A stop (Ctrl-C) doesn't interrupt the request in its thread, so that the id is known then too.
+        began = self._threads.submit(partial(self._begin, properties))
         try:
-            answer = client.request("CreateMultipartUpload", at, writes=True, **properties)
-        except BloomError:
-            unfinished.end_lost(client, at, None, time.monotonic() - started)
+            self.id: str = self._threads.result(began)
+        except BaseException:
+            self._threads.close()
+            self._end_begun(began)
             raise
+
+    def _begin(self, properties: dict[str, Any]) -> str:
+        started = time.monotonic()
+        with traffic.counted_by(self._meter):
+            try:
+                answer = self._client.request("CreateMultipartUpload", self._at, writes=True, **properties)
+            except BloomError:
+                unfinished.end_lost(self._client, self._at, None, time.monotonic() - started)
+                raise
         head = answer["ResponseMetadata"]
         if head.get("RetryAttempts"):
             self._again = unfinished.moments(head["HTTPHeaders"]["date"], time.monotonic() - started)
-        self.id: str = answer["UploadId"]
-        self._threads = Threads(CONCURRENT, "bloom-upload")
+        return str(answer["UploadId"])
+
+    def _end_begun(self, began: Future[str]) -> None:
+        """Abort the upload if it was begun all the same."""
+        try:
+            self.id = began.result()
+        except (BloomError, Stopped):
+            return
+        self.abort()
+        self.end_lost()
 
     def add(self, *, finished: bool = False) -> None:
         """Begin with the parts that are certain. Raises what an earlier part has raised."""

@@ -1,0 +1,192 @@
+"""Errors of S3: one line, what to do, the store's request id, and nothing of credentials."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore import exceptions
+from botocore.exceptions import ClientError
+from conftest import ROOT
+from support.s3_place import S3Place
+
+from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError, WriteError
+from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
+from bloomcli.storage.registry import store_of
+from bloomcli.storage.s3.errors import PERMISSIONS, shown, translated
+
+AT = Location("s3://lake", "orders/a.parquet")
+
+
+def answered(code: str, status: int, message: str = "") -> ClientError:
+    """What boto3 raises for an error that the store answers."""
+    response: Any = {
+        "Error": {"Code": code, "Message": message},
+        "ResponseMetadata": {"HTTPStatusCode": status, "RequestId": "4442587FB7D0A2F9"},
+    }
+    return ClientError(response, "GetObject")
+
+
+CODES = {
+    "NoSuchBucket": (404, "no such bucket", "aws s3 ls"),
+    "ExpiredToken": (400, "credentials have expired", "aws sso login"),
+    "InvalidAccessKeyId": (403, "doesn't know these credentials", "get-caller-identity"),
+    "SignatureDoesNotMatch": (403, "signature", "secret key"),
+    "RequestTimeTooSkewed": (403, "clock differs", "timedatectl"),
+    "PermanentRedirect": (301, "another region", "AWS_REGION"),
+    "AuthorizationHeaderMalformed": (400, "another region", "AWS_REGION"),
+    "SlowDown": (503, "busy", "--jobs"),
+    "InvalidObjectState": (403, "archived", "restore-object"),
+    "AccessDenied": (403, "access denied: s3:GetObject", "s3:ListBucket"),
+}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_what_the_store_answers_is_said_with_its_request_id_and_a_hint(code: str) -> None:
+    status, words, hint = CODES[code]
+    error = translated(answered(code, status), "GetObject", AT, writes=False)
+    assert isinstance(error, UnreadableError)
+    assert words in error.reason
+    assert "4442587FB7D0A2F9" in error.reason
+    assert hint in str(error.hint)
+    assert "\n" not in str(error)
+    assert isinstance(error, AccessDenied) == (code == "AccessDenied")
+    assert isinstance(translated(answered(code, status), "UploadPart", AT, writes=True), WriteError)
+
+
+@pytest.mark.parametrize("operation", PERMISSIONS)
+def test_a_refused_request_names_its_permission(operation: str) -> None:
+    error = translated(answered("AccessDenied", 403), operation, AT, writes=False)
+    assert isinstance(error, BloomError)
+    assert PERMISSIONS[operation] in error.reason
+
+
+def test_what_callers_decide_on_is_left_to_them() -> None:
+    assert isinstance(translated(answered("NoSuchKey", 404), "GetObject", AT, writes=False), Absent)
+    assert isinstance(translated(answered("404", 404), "HeadObject", AT, writes=False), Absent)
+    for code, status in (("PreconditionFailed", 412), ("412", 412), ("ConditionalRequestConflict", 409)):
+        assert isinstance(translated(answered(code, status), "PutObject", AT, writes=True), Conflict)
+
+
+UNANSWERED: dict[str, tuple[Exception, str]] = {
+    "connection refused": (exceptions.EndpointConnectionError(endpoint_url="http://u:p@h/"), "can't be reached"),
+    "no answer": (exceptions.ReadTimeoutError(endpoint_url="http://h/"), "doesn't answer in time"),
+    "TLS": (exceptions.SSLError(endpoint_url="https://h/", error="CERTIFICATE_VERIFY_FAILED"), "certificate"),
+    "proxy": (exceptions.ProxyConnectionError(proxy_url="http://u:p@h/", error="refused"), "proxy"),
+    "half credentials": (exceptions.PartialCredentialsError(provider="env", cred_var="AWS_SECRET"), "incomplete"),
+    "profile": (exceptions.ProfileNotFound(profile="nowhere"), "nowhere"),
+    "sign-on": (exceptions.UnauthorizedSSOTokenError(), "can't be had"),
+}
+
+
+@pytest.mark.parametrize("kind", UNANSWERED)
+def test_a_store_that_cannot_be_reached_is_an_error_with_a_hint(kind: str) -> None:
+    raised, words = UNANSWERED[kind]
+    error = translated(raised, "GetObject", AT, writes=False)
+    assert isinstance(error, UnreadableError)
+    assert words in error.reason
+    assert error.hint
+    assert "u:p" not in f"{error}{error.hint}"
+
+
+def test_what_could_be_a_credential_is_not_shown() -> None:
+    text = (
+        "GET https://user:pass@host/b?X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F2026&X-Amz-Signature=fe5f80 by "
+        "AKIAIOSFODNN7EXAMPLE"
+    )
+    line = shown(text)
+    for secret in ("user", "pass", "AKIA", "fe5f80"):
+        assert secret not in line
+    assert "host" in line
+    error = translated(answered("Weird", 400, text), "GetObject", AT, writes=False)
+    assert isinstance(error, BloomError)
+    assert "AKIA" not in str(error)
+    assert "400 Weird" in error.reason
+
+
+def test_credentials_in_a_uri_are_refused_and_not_repeated() -> None:
+    with pytest.raises(UsageError, match="has credentials in it") as caught:
+        store_of("s3n://AKIAIOSFODNN7EXAMPLE:secret@lake/a").open("s3n://AKIAIOSFODNN7EXAMPLE:secret@lake/a")
+    assert "secret" not in f"{caught.value}{caught.value.hint}"
+    assert "AKIA" not in str(caught.value)
+
+
+@pytest.mark.parametrize("uri", ["s3://", "s3:///key"])
+def test_a_uri_without_a_bucket_is_an_error(uri: str) -> None:
+    with pytest.raises(UsageError, match="names no bucket"):
+        store_of(uri).open(uri)
+
+
+def test_a_missing_package_is_an_error_that_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_CLIENT_OF_ITS_OWN", "missing")
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(UnsupportedError) as caught:
+        store_of("s3://lake/a").open("s3://lake/a")
+    assert (caught.value.path, caught.value.hint) == ("s3://lake/a", "pip install 'bloomcli[s3]'")
+
+
+def test_a_local_file_is_inspected_without_any_sdk() -> None:
+    program = (
+        "import sys; from bloomcli.cli import run\n"
+        "code = run(['inspect', 'fixtures/parquet/orders.parquet'])\n"
+        "names = {name.partition('.')[0] for name in sys.modules}\n"
+        "print(code, sorted(names & {'boto3', 'botocore', 's3transfer', 'urllib3', 'azure', 'google'}))\n"
+        "print([name for name in sys.modules if name.startswith('bloomcli.storage.s3')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-2:] == ["0 []", "[]"]
+
+
+def closed_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port: int = bound.getsockname()[1]
+        return port
+
+
+@pytest.mark.servers
+def test_each_error_of_a_real_store_is_one_line(lake: S3Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.put("data.bin", b"old")
+    cases: dict[str, tuple[Callable[[], object], str]] = {
+        "bucket": (lambda: open_("s3://no-such-bucket-here/data.bin"), "there is no such bucket"),
+        "key": (lambda: open_(lake.path("nowhere")), "no such file"),
+        "listing": (lambda: list(lake.store.list("s3://no-such-bucket-here/")), "there is no such bucket"),
+    }
+    for name, (act, words) in cases.items():
+        check_error(act, words, name)
+    secret = "SecretThatNobodyMaySee0123456789"
+    changed = {
+        "AWS_SECRET_ACCESS_KEY": (secret, "signature"),
+        "AWS_ACCESS_KEY_ID": ("AKIAIOSFODNN7EXAMPLE", "doesn't know these credentials"),
+        "AWS_ENDPOINT_URL": (f"http://user:{secret}@127.0.0.1:{closed_port()}", "can't be reached"),
+        "AWS_PROFILE": ("nowhere", "configuration can't be used"),
+    }
+    for name, (value, words) in changed.items():
+        with monkeypatch.context() as patched:
+            patched.setenv(name, value)
+            patched.setenv("AWS_MAX_ATTEMPTS", "1")
+            text = check_error(lambda: open_(lake.path("data.bin")), words, name)
+        assert secret not in text
+        assert "AKIA" not in text
+
+
+def open_(path: str) -> None:
+    """Open an object."""
+    store_of(path).open(path).close()
+
+
+def check_error(act: Callable[[], object], words: str, name: str) -> str:
+    """Raise AssertionError unless it fails with an error of bloom's; gives its text."""
+    with pytest.raises(BloomError) as caught:
+        act()
+    text = f"{caught.value} {caught.value.hint}"
+    assert words in text, name
+    assert "\n" not in text
+    assert caught.value.hint
+    assert caught.value.__cause__ is None
+    return text
