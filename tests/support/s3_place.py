@@ -45,6 +45,7 @@ class S3Place(Place):
                 patched.setitem(registry.BY_SCHEME, scheme, S3Store(put_most))
         for name, value in clients.s3_environment(server, server.url).items():
             patched.setenv(name, value)
+        self.server = server
         self.client: Any = clients.s3(server)
         self.bucket = f"bloom-{secrets.token_hex(6)}"
         self.client.create_bucket(Bucket=self.bucket)
