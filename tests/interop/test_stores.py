@@ -1,4 +1,4 @@
-"""What bloom writes to a store is read by others from the store itself: the same rows, and the filters where they show.
+"""What bloom writes to a store is read by others from the store itself: the same rows, and the row of a value.
 
 The object's body is copied by the store, and only its tail is uploaded: a reader that takes the object for a file of
 one piece sees whether the two fit.
