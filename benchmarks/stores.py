@@ -69,7 +69,7 @@ class Lake:
     def bloom(self, *arguments: object) -> Run:
         """Run a command; raises RuntimeError where it fails."""
         self.proxy.forget()
-        command = [sys.executable, "-m", "bloomcli", *map(str, arguments), "--json"]
+        command = [sys.executable, "-m", "bloomcli", *map(str, arguments), "--format", "json"]
         # The starter counts memory and time; the command's report goes to a file, as the starter discards output.
         report = Path(self.env.get("TMPDIR", "/tmp")) / f"bloom-benchmark-{os.getpid()}.json"
         started = time.perf_counter()

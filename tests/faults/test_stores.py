@@ -10,7 +10,6 @@ after; and Ctrl-C and SIGTERM stop it at each request.
 from __future__ import annotations
 
 import itertools
-import json
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -109,8 +108,8 @@ class Add:
             yield "a traceback"
         if done.code == 0 and content != "new":
             yield "it said that it was done"
-        if done.code == 3 and self.rig.place.path("data.parquet") not in done.err:
-            yield "the error doesn't name the object"
+        if done.code == 3 and self.rig.place.path() not in done.err:
+            yield "the error doesn't name the object, or the directory that it looked into"
         if left := self.rig.place.names() - {"data.parquet"}:
             yield f"left: {left}"
             for name in left:
@@ -238,8 +237,8 @@ def test_a_process_that_is_killed_at_any_request_leaves_one_of_the_two(add: Add)
             if left and again.code == 0:
                 if add.rig.place.names() - {"data.parquet"} != left:
                     found.append("the next run removed what may be somebody else's")
-                if "unfinished" not in again.err:
-                    found.append(f"the next run says nothing of {left}: {again.err}")
+                if "isn't complete" not in again.out:
+                    found.append(f"the next run says nothing of {left}: {again.out}")
             for name in left:
                 _forget(add.rig, name)
     assert not told(problems), told(problems)
@@ -249,11 +248,14 @@ def test_a_process_that_is_killed_at_any_request_leaves_one_of_the_two(add: Add)
 def test_a_process_that_is_stopped_at_any_request_leaves_nothing(add: Add, number: signal.Signals) -> None:
     problems, stopped = {}, 0
     for at in range(1, len(add.kinds) + 1):
-        done = add.ended(Fault(Action.PASS, at=at), number)
+        # A request that is on its way can't be called back: what a store begins has begun when the signal comes.
+        begins = add.kinds[at - 1] == "CreateMultipartUpload"
+        done = add.ended(Fault(Action.TELL if begins else Action.PASS, at=at), number)
         found = problems[f"at request {at}, {add.kinds[at - 1]}: {done.code} {done.err}"] = []
         found += [each for each in add.problems(done) if "exit code" not in each]
-        stopped += done.code == 128 + number
-        if done.code not in {0, 128 + number}:
+        stopped += done.code != 0
+        # What only reads has nothing to tidy up, and leaves SIGTERM to the system.
+        if done.code not in {0, 128 + number, *([-number] if number == signal.SIGTERM else [])}:
             found.append("another exit code")
     assert not told(problems), told(problems)
     assert stopped >= len(add.kinds) // 2
@@ -271,8 +273,8 @@ def test_of_two_writers_one_wins_and_the_other_says_so(add: Add) -> None:
     assert [each.code for each in others] == [0], others
     assert done.code == 3
     assert "changed" in done.err
-    (report,) = json.loads(add.rig.bloom("inspect", path, "--json").out)["columns"] or [None]
-    assert report["column"] == "other"
+    shown = add.rig.bloom("inspect", path)
+    assert ("other" in shown.out, "id " in shown.out) == (True, False), shown
     assert add.rig.place.names() == {"data.parquet"}
     assert add.rig.bloom(*add.command).code == 0, "the loser's command works again"
 

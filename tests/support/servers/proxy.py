@@ -230,7 +230,7 @@ class _Connection(socketserver.BaseRequestHandler):
             request.headers = [(name, value) for name, value in request.headers if name.lower() != "expect"]
         if self.proxy.latency:
             time.sleep(self.proxy.latency)
-        if fault is not None and fault.call is not None and action is not Action.LOSE:
+        if fault is not None and fault.call is not None and action not in {Action.LOSE, Action.TELL}:
             fault.call()
         pieces = self._incoming(body(stream, request) if not request.has_no_body() else iter(()), recorded)
         if action is Action.REFUSE:
@@ -329,6 +329,8 @@ class _Connection(socketserver.BaseRequestHandler):
             if fault.call is not None:
                 fault.call()
             raise _Reset
+        if fault is not None and action is Action.TELL and fault.call is not None:
+            fault.call()
         if response.get("location"):
             local = f"http://127.0.0.1:{self.proxy.store[1]}"
             response.put("location", response.get("location").replace(local, f"http://{request.get('host')}"))
