@@ -34,12 +34,13 @@ PARTS: Final = (
     ("formats",),
     ("cli", "architecture"),
     ("faults", "property"),
+    ("stores",),
 )
 """Folders of tests that share a process, and with it a Spark session, those that take longest first. The folders that
 are not named are one more part."""
-UNMEASURED: Final = (("interop",), ("faults", "property"))
+UNMEASURED: Final = (("interop",), ("faults", "property"), ("stores",))
 """Parts without coverage: they reach 15 lines of 17,400 that the others don't, and measuring makes them slower."""
-ALREADY_QUICK: Final = ("interop",)
+ALREADY_QUICK: Final = ("interop", "stores")
 """Folders without a test that the quick run keeps: pytest fails where it selects none."""
 FIRST: Final = (
     ("ruff", "format", "--check", "."),
