@@ -6,6 +6,11 @@ one piece sees whether the two fit.
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
@@ -13,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import need
+from conftest import ROOT, need
 from support.s3_place import S3Place
-from support.servers import running
+from support.servers import clients, install, running
 
 import bloomcli
 
@@ -157,3 +162,25 @@ READERS: Final[dict[str, Callable[[Written], tuple[int, list[int]]]]] = {
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reader_gets_all_rows_of_an_object_and_the_one_of_a_value(reader: str, written: Written) -> None:
     assert READERS[reader](written) == (written.total, [_PROBED])
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_adds_filters_to_a_dataset_in_a_store_and_reads_it_by_s3a(written: Written) -> None:
+    pytest.importorskip("pyspark")
+    before = pq.read_table(io.BytesIO(written.place.get("data.parquet") or b""))
+    plain = io.BytesIO()
+    pq.write_table(before, plain, row_group_size=_ROWS // 4, compression="none", use_dictionary=False)
+    for number in range(2):
+        written.place.put(f"orders/part-{number}.parquet", plain.getvalue())
+    uri = written.place.path("orders/").replace("s3://", "s3a://")
+    env = os.environ | clients.s3_environment(written.place.server, written.place.server.url)
+    env |= {"PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}", "SPARK_S3A_IVY": str(install.cache() / "ivy")}
+    command = [sys.executable, "-m", "support.spark_s3a", uri, str(written.value)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == {"before": 2 * _ROWS, "code": 0, "after": 2 * _ROWS, "numbers": [_PROBED] * 2}
+    for number in range(2):
+        data = written.place.get(f"orders/part-{number}.parquet") or b""
+        assert len(data) > len(plain.getvalue()), "it has filters"

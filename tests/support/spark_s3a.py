@@ -1,0 +1,80 @@
+"""Spark reads a dataset by s3a, bloom adds filters to it on Spark's executors, and Spark reads it again.
+
+    python -m support.spark_s3a URI VALUE      prints how many rows it read each time, and those of the value, as JSON
+
+hadoop-aws and the parts of AWS's SDK that it needs come by their Maven coordinates: the SDK's bundle has 600 MB.
+Spark keeps them in the folder that the variable SPARK_S3A_IVY names.
+
+S3A's default stream ("analytics") keeps what it knows of an object, with its ETag, for all streams of the process: it
+fails where an object was replaced. So this reads by the one that doesn't ("classic").
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from support.engines import java_home
+
+_HADOOP: Final = "3.5.0"
+_SDK: Final = "2.35.4"
+_PARTS: Final = ("s3", "s3-transfer-manager", "sts", "apache-client", "netty-nio-client")
+PACKAGES: Final = (
+    f"org.apache.hadoop:hadoop-aws:{_HADOOP}",
+    *(f"software.amazon.awssdk:{part}:{_SDK}" for part in _PARTS),
+)
+
+
+def session(folder: Path) -> Any:
+    """A local Spark with s3a, which finds its server by the variables of AWS's tools."""
+    os.environ["JAVA_HOME"] = str(java_home(folder, short=True))
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.jars.packages": ",".join(PACKAGES),
+        "spark.jars.excludes": "software.amazon.awssdk:bundle",
+        "spark.jars.ivy": os.environ["SPARK_S3A_IVY"],
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.log.level": "ERROR",
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.hadoop.fs.s3a.endpoint": os.environ["AWS_ENDPOINT_URL"],
+        "spark.hadoop.fs.s3a.endpoint.region": os.environ["AWS_REGION"],
+        "spark.hadoop.fs.s3a.access.key": os.environ["AWS_ACCESS_KEY_ID"],
+        "spark.hadoop.fs.s3a.secret.key": os.environ["AWS_SECRET_ACCESS_KEY"],
+        "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+        "spark.hadoop.fs.s3a.input.stream.type": "classic",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def main() -> None:
+    """Read, add, read."""
+    uri, value = sys.argv[1], int(sys.argv[2])
+    with tempfile.TemporaryDirectory(prefix="spark-s3a-") as folder:
+        spark = session(Path(folder))
+        found = {"before": spark.read.parquet(uri).count()}
+        from bloomcli.cli import run
+
+        found["code"] = run(["add", uri, "-c", "id", "--in-place", "--engine", "spark"])
+        spark.catalog.clearCache()
+        rows = spark.read.parquet(uri)
+        found["after"] = rows.count()
+        found["numbers"] = [row["number"] for row in rows.filter(rows["id"] == value).collect()]
+        spark.stop()
+    print("\n" + json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
