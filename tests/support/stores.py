@@ -196,8 +196,6 @@ def _azurite(_: Path, patched: pytest.MonkeyPatch) -> Place:
     from support.azure_place import AzurePlace
     from support.servers import running
 
-    if not running.installed("azurite"):
-        pytest.skip("needs Azurite: python tests/support/servers/install.py azurite")
     return AzurePlace(running.azurite(), patched)
 
 
@@ -213,10 +211,7 @@ def _in_s3(**options: Any) -> Callable[[Path, pytest.MonkeyPatch], Place]:
 def _fake_gcs(_: Path, patched: pytest.MonkeyPatch) -> Place:
     """A bucket of fake-gcs-server, behind a proxy that checks preconditions."""
     from support.gcs_place import GcsPlace, guarded
-    from support.servers import running
 
-    if not running.installed("fake-gcs-server"):
-        pytest.skip("needs fake-gcs-server: python tests/support/servers/install.py fake-gcs-server")
     return GcsPlace(guarded().url, patched)
 
 
@@ -248,5 +243,8 @@ READ_ONLY: Final = frozenset({"https", "pyarrow"})
 UNLISTED: Final = frozenset({"https"})
 """Those of them that have no directories."""
 
-SERVED: Final = frozenset({"azurite", "fake-gcs-server", "s3", "s3-in-parts"})
-"""Those of them that start servers."""
+SERVED: Final = {"azurite": "azurite", "fake-gcs-server": "fake-gcs-server", "s3": "minio", "s3-in-parts": "minio"}
+"""Those of them that start servers, and the server that has to be installed."""
+
+READ_WITHOUT: Final = frozenset({"s3"})
+"""Those of them that can be read without it: by moto, which ignores preconditions, so that nothing is written."""

@@ -6,10 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from support.stores import PLACES, READ_ONLY, SERVED, UNLISTED, Place
+from conftest import IN_CI, need
+from support.servers import running
+from support.stores import PLACES, READ_ONLY, READ_WITHOUT, SERVED, UNLISTED, Place
 
 
 def _made(request: pytest.FixtureRequest, folder: Path, patched: pytest.MonkeyPatch) -> Place:
+    server = SERVED.get(request.param)
+    if server and (IN_CI or request.fixturename == "writable" or request.param not in READ_WITHOUT):
+        need(running.installed(server), f"{server}: python tests/support/servers/install.py {server}")
     root = folder / "lake"
     root.mkdir()
     return PLACES[request.param](root, patched)
