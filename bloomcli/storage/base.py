@@ -300,7 +300,7 @@ class Store(ABC):
             WriteError: the directory doesn't exist or isn't writable.
         """
         del makes_directories, force
-        if not overwrite and self.status(path) is not None:
+        if not overwrite and self.fingerprint(path) is not None:
             raise UsageError("the output exists already", path=path, hint="--overwrite replaces it")
 
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from azure.core import MatchConditions
 
@@ -13,10 +13,13 @@ from bloomcli.errors import UnreadableError
 from bloomcli.storage.azure import connection
 from bloomcli.storage.azure.connection import Container
 from bloomcli.storage.azure.errors import refusals
-from bloomcli.storage.objects.client import Absent, Client, Entry, Location, Need, ObjectInfo, Page
+from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
 
 _FOLDER = "hdi_isfolder"
 """The metadata of an empty blob that stands for a directory."""
+
+_TRIES: Final = 8
+"""How often a blob's end is looked for that other programs keep replacing."""
 
 
 class AzureClient(Client):
@@ -56,11 +59,18 @@ class AzureClient(Client):
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
         """The last bytes of a blob. Azure has no ranges that count from the end: it takes two requests."""
-        found = self.head(at)
-        if found is None:
-            raise Absent
-        wanted = min(length, found.size)
-        return (self.read(at, found.size - wanted, wanted, found.tag) if wanted else b""), found
+        for _ in range(_TRIES):
+            found = self.head(at)
+            if found is None:
+                raise Absent
+            wanted = min(length, found.size)
+            try:
+                return (self.read(at, found.size - wanted, wanted, found.tag) if wanted else b""), found
+            except Conflict:
+                continue  # another program has replaced the blob between the two requests
+        raise UnreadableError(
+            "can't be read: other programs keep replacing it", path=at.uri, hint="try again when they are done"
+        )
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
         """A range of a blob. Raises Absent, Conflict."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
@@ -11,7 +10,6 @@ from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.base import Fingerprint, Kind, Listed, Source, Status, Store
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.objects.client import (
-    AccessDenied,
     Client,
     Conflict,
     Entry,
@@ -25,9 +23,6 @@ from bloomcli.storage.objects.source import ObjectSource, fingerprint_of
 
 EXISTS: Final = "the output exists already"
 
-_REMEMBERED_SECONDS: Final = 60.0
-"""How long what was found in a directory holds: a run's files lie in few directories."""
-
 
 def source_of(source: Source, client: Client) -> ObjectSource | None:
     """The source, where it is an object that this client reads; None for others."""
@@ -39,14 +34,6 @@ class ObjectStore(Store):
 
     remote = True
     mtime_step_ns = 1_000_000_000  # Last-Modified has whole seconds
-
-    def __init__(self) -> None:
-        self._found: dict[str, tuple[float, Collection[str]]] = {}
-        """What `existing` found in directories, and when."""
-
-    def forget(self) -> None:
-        """Forget what was found in directories: another run begins."""
-        self._found.clear()
 
     @property
     @abstractmethod
@@ -132,25 +119,10 @@ class ObjectStore(Store):
             yield from (name.rstrip("/") for name in page)
 
     def existing(self, directory: str, wanted: Mapping[str, Kind]) -> Collection[str]:
-        """Those of some names in a directory that something has: mostly one request, and none for some time after it.
-
-        Raises:
-            UnreadableError: the directory can't be listed. One above a directory that could be is taken for empty, as
-                credentials are often limited to what begins with a key.
-        """
+        """Those of some names in a directory that something has: one request, and one for each name where the
+        directory has many. Raises UnreadableError."""
         at = self.client.locate(directory)
-        uri = f"{self.client.identity(at).rstrip('/')}/"
-        when, found = self._found.get(uri, (-_REMEMBERED_SECONDS, ()))
-        if time.monotonic() - when < _REMEMBERED_SECONDS:
-            return found
-        try:
-            found = self._existing(at.root, _directory_key(at.key), wanted)
-        except AccessDenied:
-            if not any(known.startswith(uri) for known in tuple(self._found)):  # other threads add to it
-                raise
-            found = ()
-        self._found[uri] = (time.monotonic(), found)
-        return found
+        return self._existing(at.root, _directory_key(at.key), wanted)
 
     def _pages_in(self, directory: str) -> Iterator[set[str]]:
         """Pages of the names in a directory; those of directories end with a slash."""
@@ -162,9 +134,10 @@ class ObjectStore(Store):
 
     def _existing(self, root: str, prefix: str, wanted: Mapping[str, Kind]) -> Collection[str]:
         keys = {name: f"{prefix}{name}{'/' if kind is Kind.DIRECTORY else ''}" for name, kind in wanted.items()}
-        page = next(iter(self.client.pages(Location(root, prefix), delimiter=True)), Page((), (), last=True))
+        pages = iter(self.client.pages(Location(root, prefix), delimiter=True))
+        page = next(pages, Page((), (), last=True))
         listed = {*page.prefixes, *(entry.key for entry in page.entries)}
-        if page.last:
+        if page.last or next(pages, None) is None:
             return {name for name, key in keys.items() if key in listed}
         # there are many names: look for each of these
         return {

@@ -19,7 +19,6 @@ class S3Store(ObjectStore):
     """
 
     def __init__(self, put_most: int | None = None) -> None:
-        super().__init__()
         self._put_most = put_most
 
     @cached_property
@@ -67,8 +66,7 @@ class S3Store(ObjectStore):
         return self.sweep_for([path])
 
     def sweep_for(self, paths: Sequence[str]) -> Swept:
-        """Tell of unfinished uploads to objects, and forget what was found out about directories."""
+        """Tell of unfinished uploads to objects."""
         from bloomcli.storage.s3.unfinished import sweep
 
-        self.forget()
         return sweep(self.client, [self.client.locate(path) for path in paths])
