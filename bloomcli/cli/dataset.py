@@ -93,7 +93,7 @@ _options = bundle(
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Files worked on at a time [default: cores].",
+        help="Files worked on at a time [default: cores; 4 for each core, 8 to 32, if files are in a store].",
     ),
     click.option(
         "--fail-fast",

@@ -191,7 +191,7 @@ def add(
     two of -8 n / ln(1 - fpp^(1/8)) bits.
 
     Args:
-        path: a local file.
+        path: the file, a local path or a URI of a store.
         columns: one or several leaf paths or globs. Globs leave out columns that can't have a filter: the report
             names them.
         exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.

@@ -70,7 +70,7 @@ def fold(
     by ORing neighbouring blocks: block i of the smaller one is chosen by the same hashes as 2i and 2i+1.
 
     Args:
-        path: a local file.
+        path: the file, a local path or a URI of a store.
         fpp: false-positive rate to keep to, between 0 and 1.
         columns: one or several leaf paths or globs; none means all.
         exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.

@@ -53,7 +53,7 @@ def remove(
     removed: their bytes stay, as pages can't move.
 
     Args:
-        path: a local file.
+        path: the file, a local path or a URI of a store.
         columns: one or several leaf paths or globs; none means all.
         exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
         output, in_place, force, overwrite, dry_run, progress: as for `add`.

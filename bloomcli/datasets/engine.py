@@ -54,7 +54,7 @@ class LocalEngine:
     """Worker processes of this machine."""
 
     jobs: int | None = None
-    """Files at a time; as many as there are cores if None."""
+    """Files at a time; if None as many as there are cores, and more for files in stores."""
     fail_fast: bool = False
     """Stop at the first file that fails. Change nothing where the check refuses a file."""
 

@@ -230,7 +230,7 @@ def gate(
         seed: of the samples. The same seed takes the same part.
         baseline: file of known findings, which don't count.
         update_baseline: write today's findings to it.
-        jobs: files at a time on this machine; as many as there are cores if None.
+        jobs: files at a time on this machine; if None as many as there are cores, and more for files in stores.
         fail_fast: stop at the first file that can't be checked.
         on_row: called with each file's row as the file is done, on this machine.
         session: a SparkSession, to work on its executors.
