@@ -53,7 +53,6 @@ class GcsStore(PreparedStore):
         """Remove the temporary objects of killed runs in the object's directory."""
         from bloomcli.storage.gcs.temporary import OLD_SECONDS, owner_of
 
-        self.forget()
         at = self.client.locate(path)
         directory = Location(at.root, f"{at.key.rpartition('/')[0]}/." if "/" in at.key else ".")
         removed, left = [], []
