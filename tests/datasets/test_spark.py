@@ -210,8 +210,8 @@ def test_relative_paths_are_the_drivers(
         (["empty"], {"in_place": True}, UsageError, "the directories hold no files"),
         (["empty"], {}, UsageError, "nowhere to write to"),
         (["nothing/*.parquet"], {"in_place": True}, UnreadableError, "the pattern matches no file"),
-        (["s3a://bucket/x"], {"in_place": True}, UnsupportedError, "can be looked at, but not changed"),
-        (["empty"], {"output": "hdfs://n/x"}, UnsupportedError, "can be looked at, but not changed"),
+        (["hdfs://n/x"], {"in_place": True}, UnsupportedError, "URIs can be read, but not changed"),
+        (["empty"], {"output": "hdfs://n/x"}, UnsupportedError, "URIs can be read, but not changed"),
     ],
 )
 def test_what_is_invalid_is_refused_before_anything_runs(
