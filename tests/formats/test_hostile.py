@@ -51,6 +51,8 @@ COMMANDS: Final = {
     "add": ["add", "-c", "*", "--replace", "-o", "OUT"],
     "validate": ["validate", "--deep", "--require", "*"],
     "inspect": ["inspect"],
+    "footer": ["inspect", "--footer", "--schema", "--format", "json"],
+    "pages": ["inspect", "--pages", "--indexes", "--columns", "*", "--format", "json"],
 }
 
 

@@ -197,6 +197,8 @@ class _Contract:
             ("fold", path, "-o", out, "--overwrite", "--fpp", "0.3"),
             ("add", path, "-c", "*", "-o", out, "--overwrite", *draft),
             ("validate", path),
+            ("inspect", path, "--footer", "--schema", "--format", "json"),
+            ("inspect", path, "-c", column, "--pages", "--indexes"),
         )
         before = _Before(self, path)
         words = others[turn % len(others)]

@@ -1,0 +1,158 @@
+"""The summary of a column is what pyarrow reads of the same metadata, and wrong statistics aren't in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import golden
+from support.golden import RULE_PAIRS
+
+import bloomcli
+from bloomcli import kernels
+from bloomcli.errors import BloomError
+from bloomcli.formats.answer import WRONG
+from bloomcli.formats.column_facts import MISORDERED, UNORDERED, joined
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.model.columns import ColumnSummary
+from bloomcli.model.file import Column
+from bloomcli.storage.registry import open_source
+
+GROUPS = 5
+TABLE = pa.table(
+    {
+        "id": pa.array([i - 700 if i % 9 else None for i in range(1000)], pa.int64()),
+        "small": pa.array([i % 300 for i in range(1000)], pa.uint16()),
+        "price": pa.array([i / 7 - 20 for i in range(1000)]),
+        "name": pa.array([f"name {i % 40}" for i in range(1000)]),
+        "raw": pa.array([bytes([i % 256, 0xFF]) for i in range(1000)]),
+    }
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """1,000 rows in 5 row groups, without filters."""
+    pq.write_table(TABLE, tmp_path / "a.parquet", row_group_size=200)
+    return tmp_path / "a.parquet"
+
+
+def by_name(path: Path, **options: Any) -> dict[str, ColumnSummary]:
+    """The columns of a file."""
+    return {column.column: column for column in bloomcli.inspect(path, **options).by_column}
+
+
+def test_sums_and_bounds_are_those_that_pyarrow_reads(path: Path) -> None:
+    meta = pq.read_metadata(path)
+    found = by_name(path)
+    assert list(found) == TABLE.column_names
+    for index, name in enumerate(TABLE.column_names):
+        chunks = [meta.row_group(group).column(index) for group in range(GROUPS)]
+        column = found[name]
+        assert column.compressed_bytes == sum(c.total_compressed_size for c in chunks)
+        assert column.uncompressed_bytes == sum(c.total_uncompressed_size for c in chunks)
+        assert column.values == sum(c.num_values for c in chunks) == 1000
+        assert column.nulls == sum(c.statistics.null_count for c in chunks)
+        assert set(column.encodings) == {encoding for c in chunks for encoding in c.encodings}
+        assert column.compression == ("SNAPPY",)
+        assert column.dictionary_bytes == sum(c.data_page_offset - c.dictionary_page_offset for c in chunks)
+        assert (column.row_groups_with_filter, column.row_groups_without_filter) == (0, GROUPS)
+    assert (found["id"].min, found["id"].max) == ("-699", "298")
+    assert (found["small"].min, found["small"].max) == ("0", "299")
+    assert float(found["price"].min or 0) == -20.0
+    assert (found["name"].min, found["name"].max) == ("name 0", "name 9")
+    assert found["raw"].max == "0xffff"
+
+
+def test_filters_are_counted_by_row_group_with_their_bits_and_the_worst_rate(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    bloomcli.add(path, ["id", "name"], output=out)
+    report = bloomcli.inspect(out)
+    ids = [f for f in report.filters if f.column == "id"]
+    column = {c.column: c for c in report.by_column}["id"]
+    assert (column.row_groups_with_filter, column.row_groups_without_filter, column.filters) == (GROUPS, 0, GROUPS)
+    assert column.bitset_bytes == sum(f.bitset_bytes or 0 for f in ids)
+    assert column.max_fpp == max(f.fpp or 0 for f in ids)
+    assert column.distinct == max(f.ndv_estimate or 0 for f in ids)
+    assert column.distinct_from == "filter"
+
+
+def test_only_chosen_columns_are_summed_up(path: Path) -> None:
+    assert list(by_name(path, columns=["name", "id"])) == ["id", "name"]
+    assert list(by_name(path, exclude=["id"])) == TABLE.column_names[1:]
+
+
+@pytest.mark.parametrize("path", sorted(golden.FIXTURES.glob("*.parquet")), ids=lambda path: path.name)
+def test_the_compiled_walk_reads_what_the_footer_reads(path: Path) -> None:
+    """The footer's own reading, which plans and filters rest on, is the oracle."""
+    try:
+        with open_source(path) as source:
+            footer = ParquetFile(source).footer
+    except BloomError:
+        return
+    for key in footer.chunk_keys():
+        chunk = footer.chunk(key)
+        ordered, deprecated = footer.trusted_bounds(chunk.column)
+        depth = parquet_limits.THRIFT_MAX_DEPTH
+        found = kernels.chunk_facts(footer.raw, key.start, depth, ordered, deprecated)
+        if found is None:
+            assert chunk.encrypted
+            continue
+        values, unpacked, packed, _, encodings, *_, filter_offset, nulls, _, low, high, _, _ = found
+        assert (values, unpacked, packed) == (chunk.num_values, chunk.uncompressed_bytes, chunk.compressed_bytes)
+        assert (low, high) == (chunk.min_value, chunk.max_value)
+        assert encodings
+        assert (filter_offset or None) == chunk.bloom_filter_offset
+        assert chunk.column.max_definition_level == 0 or nulls == chunk.null_count
+
+
+def test_bounds_that_the_filter_contradicts_are_not_shown() -> None:
+    broken = [c for c in bloomcli.inspect(RULE_PAIRS / "value-missing" / "broken.parquet").by_column if c.untrusted]
+    assert broken
+    for column in broken:
+        assert (column.min, column.max, column.no_bounds) == (None, None, WRONG)
+    sound = bloomcli.inspect(RULE_PAIRS / "value-missing" / "sound.parquet").by_column
+    assert all(column.no_bounds is None for column in sound)
+    assert any(column.min is not None for column in sound)
+
+
+INT = Column(path="a", index=0, physical="INT32")
+
+
+def packed(*values: int) -> list[bytes | None]:
+    """PLAIN int32s."""
+    return [value.to_bytes(4, "little", signed=True) for value in values]
+
+
+def test_a_minimum_above_its_maximum_makes_all_bounds_unknown() -> None:
+    assert joined(packed(1, 9), packed(2, 8), INT).problem == MISORDERED
+    assert joined(packed(1, 7), packed(2, 8), INT)[:2] == (packed(1)[0], packed(8)[0])
+
+
+def test_bounds_of_another_width_than_the_types_are_not_shown() -> None:
+    found = joined([b"\0\0"], packed(5), INT)
+    assert found.low is None
+    assert found.problem == UNORDERED
+
+
+def test_a_row_group_without_bounds_makes_those_of_the_column_unknown() -> None:
+    found = joined([*packed(1), None], packed(2, 3), INT)
+    assert (found.low, found.high, found.problem) == (None, packed(3)[0], None)
+
+
+def test_unsigned_and_negative_values_compare_as_such() -> None:
+    unsigned = Column(path="a", index=0, physical="INT32", signed=False)
+    assert joined(packed(-1, 5), packed(-1, 6), unsigned)[:2] == (packed(5)[0], packed(-1)[0])
+    assert joined(packed(-1, 5), packed(-1, 6), INT)[:2] == (packed(-1)[0], packed(6)[0])
+
+
+def test_columns_without_statistics_and_of_only_nulls_have_no_bounds(tmp_path: Path) -> None:
+    table = pa.table({"n": pa.array([None] * 10, pa.int32()), "v": pa.array(range(10))})
+    pq.write_table(table, tmp_path / "a.parquet", write_statistics=["n"])
+    found = by_name(tmp_path / "a.parquet")
+    assert (found["n"].nulls, found["n"].min, found["n"].no_bounds) == (10, None, None)
+    assert (found["v"].nulls, found["v"].min, found["v"].no_bounds) == (None, None, None)
