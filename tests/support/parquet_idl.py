@@ -10,7 +10,15 @@ import thriftpy2
 from thriftpy2.thrift import TType
 
 FOLDER: Final = Path(__file__).parents[2] / "bloomcli" / "formats" / "parquet"
-_BASE: Final = {TType.BOOL: "bool", TType.BYTE: "i8", TType.I32: "i32", TType.I64: "i64", TType.BINARY: "binary"}
+_BASE: Final = {
+    TType.BOOL: "bool",
+    TType.BYTE: "i8",
+    TType.I16: "i16",
+    TType.I32: "i32",
+    TType.I64: "i64",
+    TType.DOUBLE: "double",
+    TType.BINARY: "binary",
+}
 _HEAD: Final = '''"""parquet.thrift as tables of names and types, because parsing it takes too long.
 
 thriftpy2 makes them (`PYTHONPATH=tests python -m support.parquet_idl`), and a test holds that they are current.

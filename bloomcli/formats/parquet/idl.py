@@ -18,6 +18,26 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "min_value": (6, "binary"),
         "is_max_value_exact": (7, "bool"),
         "is_min_value_exact": (8, "bool"),
+        "nan_count": (9, "i64"),
+    },
+    "SizeStatistics": {
+        "unencoded_byte_array_data_bytes": (1, "i64"),
+        "repetition_level_histogram": (2, "list<i64>"),
+        "definition_level_histogram": (3, "list<i64>"),
+    },
+    "BoundingBox": {
+        "xmin": (1, "double"),
+        "xmax": (2, "double"),
+        "ymin": (3, "double"),
+        "ymax": (4, "double"),
+        "zmin": (5, "double"),
+        "zmax": (6, "double"),
+        "mmin": (7, "double"),
+        "mmax": (8, "double"),
+    },
+    "GeospatialStatistics": {
+        "bbox": (1, "BoundingBox"),
+        "geospatial_types": (2, "list<i32>"),
     },
     "DecimalType": {
         "scale": (1, "i32"),
@@ -36,6 +56,16 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "bitWidth": (1, "i8"),
         "isSigned": (2, "bool"),
     },
+    "VariantType": {
+        "specification_version": (1, "i8"),
+    },
+    "GeometryType": {
+        "crs": (1, "binary"),
+    },
+    "GeographyType": {
+        "crs": (1, "binary"),
+        "algorithm": (2, "i32"),
+    },
     "LogicalType": {
         "STRING": (1, "Empty"),
         "MAP": (2, "Empty"),
@@ -51,9 +81,9 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "BSON": (13, "Empty"),
         "UUID": (14, "Empty"),
         "FLOAT16": (15, "Empty"),
-        "VARIANT": (16, "Empty"),
-        "GEOMETRY": (17, "Empty"),
-        "GEOGRAPHY": (18, "Empty"),
+        "VARIANT": (16, "VariantType"),
+        "GEOMETRY": (17, "GeometryType"),
+        "GEOGRAPHY": (18, "GeographyType"),
     },
     "SchemaElement": {
         "type": (1, "i32"),
@@ -77,6 +107,15 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "encoding": (2, "i32"),
         "count": (3, "i32"),
     },
+    "KeyValue": {
+        "key": (1, "binary"),
+        "value": (2, "binary"),
+    },
+    "SortingColumn": {
+        "column_idx": (1, "i32"),
+        "descending": (2, "bool"),
+        "nulls_first": (3, "bool"),
+    },
     "ColumnMetaData": {
         "type": (1, "i32"),
         "encodings": (2, "list<i32>"),
@@ -85,6 +124,7 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "num_values": (5, "i64"),
         "total_uncompressed_size": (6, "i64"),
         "total_compressed_size": (7, "i64"),
+        "key_value_metadata": (8, "list<KeyValue>"),
         "data_page_offset": (9, "i64"),
         "index_page_offset": (10, "i64"),
         "dictionary_page_offset": (11, "i64"),
@@ -92,6 +132,16 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "encoding_stats": (13, "list<PageEncodingStats>"),
         "bloom_filter_offset": (14, "i64"),
         "bloom_filter_length": (15, "i32"),
+        "size_statistics": (16, "SizeStatistics"),
+        "geospatial_statistics": (17, "GeospatialStatistics"),
+    },
+    "EncryptionWithColumnKey": {
+        "path_in_schema": (1, "list<binary>"),
+        "key_metadata": (2, "binary"),
+    },
+    "ColumnCryptoMetaData": {
+        "ENCRYPTION_WITH_FOOTER_KEY": (1, "Empty"),
+        "ENCRYPTION_WITH_COLUMN_KEY": (2, "EncryptionWithColumnKey"),
     },
     "ColumnChunk": {
         "file_path": (1, "binary"),
@@ -101,19 +151,26 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "offset_index_length": (5, "i32"),
         "column_index_offset": (6, "i64"),
         "column_index_length": (7, "i32"),
-        "crypto_metadata": (8, "Empty"),
+        "crypto_metadata": (8, "ColumnCryptoMetaData"),
         "encrypted_column_metadata": (9, "binary"),
     },
     "RowGroup": {
         "columns": (1, "list<ColumnChunk>"),
         "total_byte_size": (2, "i64"),
         "num_rows": (3, "i64"),
+        "sorting_columns": (4, "list<SortingColumn>"),
         "file_offset": (5, "i64"),
         "total_compressed_size": (6, "i64"),
+        "ordinal": (7, "i16"),
     },
-    "KeyValue": {
-        "key": (1, "binary"),
-        "value": (2, "binary"),
+    "AesGcm": {
+        "aad_prefix": (1, "binary"),
+        "aad_file_unique": (2, "binary"),
+        "supply_aad_prefix": (3, "bool"),
+    },
+    "EncryptionAlgorithm": {
+        "AES_GCM_V1": (1, "AesGcm"),
+        "AES_GCM_CTR_V1": (2, "AesGcm"),
     },
     "FileMetaData": {
         "version": (1, "i32"),
@@ -123,7 +180,27 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "key_value_metadata": (5, "list<KeyValue>"),
         "created_by": (6, "binary"),
         "column_orders": (7, "list<ColumnOrder>"),
-        "encryption_algorithm": (8, "Empty"),
+        "encryption_algorithm": (8, "EncryptionAlgorithm"),
+        "footer_signing_key_metadata": (9, "binary"),
+    },
+    "PageLocation": {
+        "offset": (1, "i64"),
+        "compressed_page_size": (2, "i32"),
+        "first_row_index": (3, "i64"),
+    },
+    "OffsetIndex": {
+        "page_locations": (1, "list<PageLocation>"),
+        "unencoded_byte_array_data_bytes": (2, "list<i64>"),
+    },
+    "ColumnIndex": {
+        "null_pages": (1, "list<bool>"),
+        "min_values": (2, "list<binary>"),
+        "max_values": (3, "list<binary>"),
+        "boundary_order": (4, "i32"),
+        "null_counts": (5, "list<i64>"),
+        "repetition_level_histograms": (6, "list<i64>"),
+        "definition_level_histograms": (7, "list<i64>"),
+        "nan_counts": (8, "list<i64>"),
     },
     "DataPageHeader": {
         "num_values": (1, "i32"),
@@ -239,6 +316,18 @@ ENUMS: Final[dict[str, dict[str, int]]] = {
         "DICTIONARY_PAGE": 2,
         "DATA_PAGE_V2": 3,
         "BLOOM_FILTER_PAGE": 4,
+    },
+    "BoundaryOrder": {
+        "UNORDERED": 0,
+        "ASCENDING": 1,
+        "DESCENDING": 2,
+    },
+    "EdgeInterpolationAlgorithm": {
+        "SPHERICAL": 0,
+        "VINCENTY": 1,
+        "THOMAS": 2,
+        "ANDOYER": 3,
+        "KARNEY": 4,
     },
 }
 """Enums: the values by name."""

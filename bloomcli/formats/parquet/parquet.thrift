@@ -1,7 +1,6 @@
 /*
- * The parts of Parquet's metadata that bloomcli reads. Written from the Apache Parquet format
- * specification (version 2.12, with the later additions that a reader of filters meets); fields
- * that nothing here needs are left out, and readers skip them. Footers are never written from
+ * Parquet's metadata. Written from the Apache Parquet format specification (version 2.12, with later
+ * additions). Strings are binary here: files have names that aren't UTF-8. Footers are never written from
  * these structures: splice.py patches the original bytes, so what is left out here is never lost.
  */
 namespace py bloomcli.formats.parquet
@@ -28,6 +27,10 @@ enum CompressionCodec {
 /* BLOOM_FILTER_PAGE existed in the drafts of 2018 only. */
 enum PageType { DATA_PAGE = 0; INDEX_PAGE = 1; DICTIONARY_PAGE = 2; DATA_PAGE_V2 = 3; BLOOM_FILTER_PAGE = 4; }
 
+enum BoundaryOrder { UNORDERED = 0; ASCENDING = 1; DESCENDING = 2; }
+
+enum EdgeInterpolationAlgorithm { SPHERICAL = 0; VINCENTY = 1; THOMAS = 2; ANDOYER = 3; KARNEY = 4; }
+
 struct Empty {}
 
 struct Statistics {
@@ -39,7 +42,27 @@ struct Statistics {
   6: optional binary min_value
   7: optional bool is_max_value_exact
   8: optional bool is_min_value_exact
+  9: optional i64 nan_count
 }
+
+struct SizeStatistics {
+  1: optional i64 unencoded_byte_array_data_bytes
+  2: optional list<i64> repetition_level_histogram
+  3: optional list<i64> definition_level_histogram
+}
+
+struct BoundingBox {
+  1: required double xmin
+  2: required double xmax
+  3: required double ymin
+  4: required double ymax
+  5: optional double zmin
+  6: optional double zmax
+  7: optional double mmin
+  8: optional double mmax
+}
+
+struct GeospatialStatistics { 1: optional BoundingBox bbox; 2: optional list<i32> geospatial_types; }
 
 struct DecimalType { 1: required i32 scale; 2: required i32 precision; }
 
@@ -48,6 +71,12 @@ union TimeUnit { 1: Empty MILLIS; 2: Empty MICROS; 3: Empty NANOS; }
 struct TimeType { 1: required bool isAdjustedToUTC; 2: required TimeUnit unit; }
 
 struct IntType { 1: required i8 bitWidth; 2: required bool isSigned; }
+
+struct VariantType { 1: optional i8 specification_version; }
+
+struct GeometryType { 1: optional binary crs; }
+
+struct GeographyType { 1: optional binary crs; 2: optional EdgeInterpolationAlgorithm algorithm; }
 
 union LogicalType {
   1: Empty STRING
@@ -64,9 +93,9 @@ union LogicalType {
   13: Empty BSON
   14: Empty UUID
   15: Empty FLOAT16
-  16: Empty VARIANT
-  17: Empty GEOMETRY
-  18: Empty GEOGRAPHY
+  16: VariantType VARIANT
+  17: GeometryType GEOMETRY
+  18: GeographyType GEOGRAPHY
 }
 
 struct SchemaElement {
@@ -86,6 +115,13 @@ union ColumnOrder { 1: Empty TYPE_ORDER; 2: Empty IEEE_754_TOTAL_ORDER; 3: Empty
 
 struct PageEncodingStats { 1: required PageType page_type; 2: required Encoding encoding; 3: required i32 count; }
 
+struct KeyValue {
+  1: required binary key
+  2: optional binary value
+}
+
+struct SortingColumn { 1: required i32 column_idx; 2: required bool descending; 3: required bool nulls_first; }
+
 struct ColumnMetaData {
   1: required Type type
   2: required list<Encoding> encodings
@@ -94,6 +130,7 @@ struct ColumnMetaData {
   5: required i64 num_values
   6: required i64 total_uncompressed_size
   7: required i64 total_compressed_size
+  8: optional list<KeyValue> key_value_metadata
   9: required i64 data_page_offset
   10: optional i64 index_page_offset
   11: optional i64 dictionary_page_offset
@@ -101,6 +138,15 @@ struct ColumnMetaData {
   13: optional list<PageEncodingStats> encoding_stats
   14: optional i64 bloom_filter_offset
   15: optional i32 bloom_filter_length
+  16: optional SizeStatistics size_statistics
+  17: optional GeospatialStatistics geospatial_statistics
+}
+
+struct EncryptionWithColumnKey { 1: required list<binary> path_in_schema; 2: optional binary key_metadata; }
+
+union ColumnCryptoMetaData {
+  1: Empty ENCRYPTION_WITH_FOOTER_KEY
+  2: EncryptionWithColumnKey ENCRYPTION_WITH_COLUMN_KEY
 }
 
 struct ColumnChunk {
@@ -111,7 +157,7 @@ struct ColumnChunk {
   5: optional i32 offset_index_length
   6: optional i64 column_index_offset
   7: optional i32 column_index_length
-  8: optional Empty crypto_metadata
+  8: optional ColumnCryptoMetaData crypto_metadata
   9: optional binary encrypted_column_metadata
 }
 
@@ -119,14 +165,15 @@ struct RowGroup {
   1: required list<ColumnChunk> columns
   2: required i64 total_byte_size
   3: required i64 num_rows
+  4: optional list<SortingColumn> sorting_columns
   5: optional i64 file_offset
   6: optional i64 total_compressed_size
+  7: optional i16 ordinal
 }
 
-struct KeyValue {
-  1: required binary key
-  2: optional binary value
-}
+struct AesGcm { 1: optional binary aad_prefix; 2: optional binary aad_file_unique; 3: optional bool supply_aad_prefix; }
+
+union EncryptionAlgorithm { 1: AesGcm AES_GCM_V1; 2: AesGcm AES_GCM_CTR_V1; }
 
 struct FileMetaData {
   1: required i32 version
@@ -136,7 +183,26 @@ struct FileMetaData {
   5: optional list<KeyValue> key_value_metadata
   6: optional binary created_by
   7: optional list<ColumnOrder> column_orders
-  8: optional Empty encryption_algorithm
+  8: optional EncryptionAlgorithm encryption_algorithm
+  9: optional binary footer_signing_key_metadata
+}
+
+struct PageLocation { 1: required i64 offset; 2: required i32 compressed_page_size; 3: required i64 first_row_index; }
+
+struct OffsetIndex {
+  1: required list<PageLocation> page_locations
+  2: optional list<i64> unencoded_byte_array_data_bytes
+}
+
+struct ColumnIndex {
+  1: required list<bool> null_pages
+  2: required list<binary> min_values
+  3: required list<binary> max_values
+  4: required BoundaryOrder boundary_order
+  5: optional list<i64> null_counts
+  6: optional list<i64> repetition_level_histograms
+  7: optional list<i64> definition_level_histograms
+  8: optional list<i64> nan_counts
 }
 
 struct DataPageHeader {

@@ -23,6 +23,7 @@ FOOTER_TAIL_BYTES: Final = 8
 BOOLEAN_TRUE: Final = 1
 _BOOLEAN_FALSE: Final = 2
 _I8: Final = 3
+_I16: Final = 4
 I32: Final = 5
 I64: Final = 6
 BINARY: Final = 8
@@ -39,7 +40,7 @@ def field_ids(struct: str) -> dict[str, int]:
 @cache
 def integer_kind(struct: str, field: str) -> int:
     """The wire type that the IDL gives an integer field."""
-    return I64 if idl.FIELDS[struct][field][1] == "i64" else I32
+    return {"i64": I64, "i16": _I16}.get(idl.FIELDS[struct][field][1], I32)
 
 
 @cache

@@ -1,6 +1,6 @@
 """Decodes a whole Thrift structure to objects of JSON: known fields by name, unknown ones by number.
 
-thriftpy2 gives the names and types, from metadata.thrift; it drops fields that it doesn't know, so the bytes are read
+thriftpy2 gives the names and types, from parquet.thrift; it drops fields that it doesn't know, so the bytes are read
 here. Binary values become ``{"hex": "..."}``, strings text; a string that isn't UTF-8 becomes hex, too.
 """
 
@@ -9,29 +9,22 @@ from __future__ import annotations
 import math
 import struct
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet import spec, variants
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.values.trees import Tree, binary
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2, 3, 7, 8, 9, 10, 11, 12, 13
 _INTEGERS: Final = (4, 5, 6)
 
+_TEXTS: Final = {"name", "created_by", "path_in_schema", "key", "value", "file_path", "crs"}
+"""Fields that are strings by the specification; the others of type binary are bytes."""
+
 _NOTHING: Final[dict[int, Any]] = {}
-
-
-@cache
-def _module() -> Any:
-    import thriftpy2
-
-    return thriftpy2.load(
-        str(Path(__file__).with_name("metadata.thrift")), module_name="bloomcli_parquet_metadata_thrift"
-    )
 
 
 def decode(name: str, data: bytes, location: Location) -> dict[str, Tree]:
@@ -45,7 +38,7 @@ def decode(name: str, data: bytes, location: Location) -> dict[str, Tree]:
         kernels.compact_struct(data, 0, parquet_limits.THRIFT_MAX_DEPTH)  # checks every length and the nesting
     except kernels.CompactError as error:
         raise location.fault(error.reason, error.offset) from None
-    return _Reader(data, location).struct(getattr(_module(), name).thrift_spec)
+    return _Reader(data, location).struct(getattr(variants.structures(), name).thrift_spec)
 
 
 class _Reader:
@@ -104,10 +97,11 @@ class _Reader:
                 found[str(number)] = value
             else:
                 described = (known[0], known[2]) if len(known) > 3 else known[0]
-                value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, described)
+                text = known[1] in _TEXTS
+                value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, described, text=text)
                 found[str(known[1])] = value
 
-    def _value(self, kind: int, described: Any) -> Tree:
+    def _value(self, kind: int, described: Any, *, text: bool = False) -> Tree:
         detail = described[1] if isinstance(described, tuple) else None
         if kind in _INTEGERS:
             value = self._integer()
@@ -121,18 +115,16 @@ class _Reader:
                 (number,) = struct.unpack("<d", self._take(8))
                 return number if math.isfinite(number) else str(number)
             case 8:
-                raw = self._take(self._varint())
-                is_text = (described[0] if isinstance(described, tuple) else described) == _string_type()
-                return binary(raw, text=is_text)
+                return binary(self._take(self._varint()), text=text)
             case 9 | 10:
-                return self._list(detail)
+                return self._list(detail, text=text)
             case 11:
                 return self._map()
             case 12:
                 return self.struct(_NOTHING if detail is None else detail.thrift_spec)
         return binary(self._take(16), text=False)
 
-    def _list(self, element: Any) -> list[Tree]:
+    def _list(self, element: Any, *, text: bool) -> list[Tree]:
         head = self._data[self._at]
         self._at += 1
         kind, size = head & 0x0F, head >> 4
@@ -141,7 +133,7 @@ class _Reader:
         self._count(size)
         wanted = element[0] if isinstance(element, tuple) else element
         described = element if wanted is not None and size and _fits(kind, wanted) else None
-        return [self._value(kind, described) for _ in range(size)]
+        return [self._value(kind, described, text=text) for _ in range(size)]
 
     def _map(self) -> list[Tree]:
         size = self._varint()
@@ -150,13 +142,6 @@ class _Reader:
         kinds = self._take(1)[0]
         self._count(2 * size)
         return [{"key": self._value(kinds >> 4, None), "value": self._value(kinds & 0x0F, None)} for _ in range(size)]
-
-
-@cache
-def _string_type() -> int:
-    from thriftpy2.thrift import TType
-
-    return int(TType.STRING)
 
 
 @cache

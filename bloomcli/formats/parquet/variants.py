@@ -137,7 +137,7 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
         return num_bytes.to_bytes(4, "little") + bytes(8)
     if variant == CURRENT:
         return _FIRST + spec.zigzag(num_bytes) + _REST + b"\x00"
-    idl = _idl()
+    idl = structures()
     header = idl.BloomFilterHeader(
         numBytes=num_bytes,
         algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
@@ -154,7 +154,7 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
 
 
 @cache
-def _idl() -> Any:
+def structures() -> Any:
     """The IDL's structures as thriftpy2's classes. Loading them is slow, and only the drafts need them."""
     import thriftpy2
 
