@@ -6,8 +6,9 @@ A format proves that every value of a unit is one of its dictionary's entries, a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from bloomcli.formats.answer import Lookup
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 Lacks = Callable[["Lookup"], bool | None]
 """Whether none of the entries is the value; None where the dictionary isn't read, or is known to be wrong.
 Raises CorruptFile, UnsupportedError."""
+
+
+_HASH_BYTES: Final = 8
 
 
 class Hashes(Protocol):
@@ -29,11 +33,17 @@ class Entries:
 
     def __init__(self, hashes: bytes | bytearray, others: Iterable[int] = ()) -> None:
         """`hashes` are uint64s in native order, `others` are added to them."""
-        self._hashes = {*memoryview(hashes).cast("Q"), *others}
+        self._hashes = hashes
+        self._others = frozenset(others)
 
     def check(self, value: int) -> bool:
-        """Whether an entry has this hash."""
-        return value in self._hashes
+        """Whether an entry has this hash. A search is faster than making a set: few values are looked up."""
+        wanted = value.to_bytes(_HASH_BYTES, sys.byteorder)
+        at = -1
+        while (at := self._hashes.find(wanted, at + 1)) >= 0:
+            if at % _HASH_BYTES == 0:  # else parts of two hashes
+                return True
+        return value in self._others
 
 
 class Allowance:

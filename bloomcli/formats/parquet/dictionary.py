@@ -6,12 +6,12 @@ encoding statistics say so or, in files without them, the headers of the pages.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final
 
 from bloomcli import kernels, limits
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.answer import Lookup
-from bloomcli.formats.dictionary import Allowance, Entries, Lacks
+from bloomcli.formats.dictionary import Allowance, Entries
 from bloomcli.formats.parquet import bounds, values
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page, read_pages
@@ -23,23 +23,39 @@ _HEADERS_READ: Final = 64
 """The most page headers that are read of a chunk without encoding statistics: each can be a read of its own."""
 
 
-def lookup_of(filters: Filters, chunk: ColumnChunk, allowance: Allowance) -> Lacks | None:
-    """What looks values up in a chunk's dictionary; None where the metadata show that it can't tell."""
-    if chunk.encrypted or not chunk.num_values or not _may_tell(chunk):
-        return None
-    source, data_end = filters.source, filters.footer.start
+class ChunkDictionary:
+    """Looks values up in a chunk's dictionary, which is read when it is first needed."""
 
-    @cache
-    def entries() -> Entries | None:
-        found = _entries(source, chunk, data_end, allowance)
-        # one without the bounds of its own chunk is wrong, or they are
-        return None if found is None or any(bounds.lost(chunk, found)) else found
+    __slots__ = ("_allowance", "_chunk", "_entries", "_error", "_filters", "_known")
 
-    def lacks(lookup: Lookup) -> bool | None:
-        found = entries()
+    def __init__(self, filters: Filters, chunk: ColumnChunk, allowance: Allowance) -> None:
+        self._filters = filters
+        self._chunk = chunk
+        self._allowance = allowance
+        self._entries: Entries | None = None
+        self._known = False
+        self._error: CorruptFile | UnsupportedError | None = None
+
+    def __call__(self, lookup: Lookup) -> bool | None:
+        """Whether none of the entries is the value: a `Lacks`."""
+        if not self._known:
+            self._known = True
+            try:
+                self._entries = self._read()
+            except (CorruptFile, UnsupportedError) as error:
+                self._error = error
+        if self._error is not None:  # for each value
+            raise self._error
+        found = self._entries
         return None if found is None else not any(found.check(kernels.xxh64(form)) for form in lookup.encodings)
 
-    return lacks
+    def _read(self) -> Entries | None:
+        chunk = self._chunk
+        if chunk.encrypted or not chunk.num_values or not _may_tell(chunk):
+            return None
+        found = _entries(self._filters.source, chunk, self._filters.footer.start, self._allowance)
+        # one without the bounds of its own chunk is wrong, or they are
+        return None if found is None or any(bounds.lost(chunk, found)) else found
 
 
 def _may_tell(chunk: ColumnChunk) -> bool:

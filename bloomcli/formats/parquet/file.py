@@ -113,7 +113,7 @@ class ParquetFile(LocatedFile):
 
     def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
         """Yield the facts of each chunk of the column."""
-        from bloomcli.formats.parquet import dictionary
+        from bloomcli.formats.parquet.dictionary import ChunkDictionary
         from bloomcli.values.literals import excluded_by
 
         lookups = _lookups(literals, column, draft=False)
@@ -135,7 +135,7 @@ class ParquetFile(LocatedFile):
                 problem=problem,
                 lookups=_lookups(literals, column, draft=True) if draft else lookups,
                 stats_skip=[excluded_by(v, chunk.min_value, chunk.max_value, chunk.column) for v in literals],
-                lacks=dictionary.lookup_of(self.filters, chunk, allowance),
+                lacks=ChunkDictionary(self.filters, chunk, allowance),
             )
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
