@@ -34,7 +34,7 @@ read; True for a unit without values or with only nulls, except in row 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -42,7 +42,6 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.model.file import Presence
 
 if TYPE_CHECKING:
-    from bloomcli.formats.dictionary import Lacks
     from bloomcli.model.probe import BitTrail
 
 ENCRYPTED: Final = "the column is encrypted"
@@ -84,6 +83,11 @@ class Lookup(NamedTuple):
     """The hash of each. The value may be there if the filter has any of them."""
     without_filter: str | None = None
     """The reason if there is no filter: Parquet reports why no filter could tell, the other formats give none."""
+
+
+Lacks = Callable[[Lookup], bool | None]
+"""Whether none of a dictionary's entries is the value; None where the dictionary isn't read, or is known to be wrong.
+Raises CorruptFile, UnsupportedError."""
 
 
 class UnitFacts(NamedTuple):

@@ -1,22 +1,14 @@
 """The entries of a column's dictionary, for `probe`: where every value is an entry, they rule other values out.
 
 A format proves that every value of a unit is one of its dictionary's entries, and reads them. What reads them is a
-`Lacks`, which `formats/answer.py` calls only where neither the filter nor the statistics rule the value out.
+`Lacks` of `formats/answer.py`, which calls it only where neither the filter nor the statistics rule the value out.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, Protocol
-
-if TYPE_CHECKING:
-    from bloomcli.formats.answer import Lookup
-
-Lacks = Callable[["Lookup"], bool | None]
-"""Whether none of the entries is the value; None where the dictionary isn't read, or is known to be wrong.
-Raises CorruptFile, UnsupportedError."""
-
+from collections.abc import Iterable
+from typing import Final, Protocol
 
 _HASH_BYTES: Final = 8
 

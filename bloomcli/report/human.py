@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.words import noun
+
+if TYPE_CHECKING:
+    from bloomcli.model.probe import ValueTotals
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -97,6 +101,18 @@ def seconds(value: float) -> str:
 def is_plain(text: str) -> bool:
     """Whether `printable` leaves the text as it is, for sure; False where it has to look."""
     return text.isascii() and text.isprintable() and _MARK not in text
+
+
+def alone(totals: Sequence[ValueTotals]) -> str:
+    """Say how many row groups filters rule out, if they aren't all that are absent, and how many min/max and
+    dictionaries do."""
+    filters = sum(t.skipped_row_groups for t in totals)
+    parts = [] if filters == sum(t.absent_row_groups for t in totals) else [f"filters alone: {filters:,}"]
+    parts.append(f"min/max alone: {sum(t.stats_skipped_row_groups for t in totals):,}")
+    dictionaries = sum(t.dictionary_skipped_row_groups for t in totals)
+    if dictionaries:
+        parts.append(f"dictionaries: {dictionaries:,} more")
+    return ", ".join(parts)
 
 
 def printable(text: str) -> str:

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import Presence
-from bloomcli.report.human import count, growth, rate, seconds, size
+from bloomcli.report.human import alone, count, growth, rate, seconds, size
 from bloomcli.report.layout import PRESENCE_STYLE, Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
-from bloomcli.report.text_answers import alone
 from bloomcli.report.text_filters import hex_dump, inspect
 from bloomcli.report.text_traffic import traffic_line, traffic_pairs
 from bloomcli.words import plural

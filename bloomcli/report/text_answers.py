@@ -7,21 +7,9 @@ from collections.abc import Iterator, Sequence
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Presence
 from bloomcli.model.probe import ValueTotals
-from bloomcli.report.human import size
+from bloomcli.report.human import alone, size
 from bloomcli.report.layout import PRESENCE_STYLE, Block, line
 from bloomcli.words import plural
-
-
-def alone(totals: Sequence[ValueTotals]) -> str:
-    """Say how many row groups filters rule out, if they aren't all that are absent, and how many min/max and
-    dictionaries do."""
-    filters = sum(t.skipped_row_groups for t in totals)
-    parts = [] if filters == sum(t.absent_row_groups for t in totals) else [f"filters alone: {filters:,}"]
-    parts.append(f"min/max alone: {sum(t.stats_skipped_row_groups for t in totals):,}")
-    dictionaries = sum(t.dictionary_skipped_row_groups for t in totals)
-    if dictionaries:
-        parts.append(f"dictionaries: {dictionaries:,} more")
-    return ", ".join(parts)
 
 
 def answers(rows: Sequence[FileRow], *, listed: bool) -> Iterator[Block]:

@@ -19,8 +19,8 @@ from typing import Final
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
-from bloomcli.formats.answer import Lookup
-from bloomcli.formats.dictionary import Allowance, Entries, Lacks
+from bloomcli.formats.answer import Lacks, Lookup
+from bloomcli.formats.dictionary import Allowance, Entries
 from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.formats.answer import Lookup
-from bloomcli.formats.dictionary import Allowance, Entries, Lacks
+from bloomcli.formats.answer import Lacks, Lookup
+from bloomcli.formats.dictionary import Allowance, Entries
 from bloomcli.formats.orc import bounds
 from bloomcli.formats.orc.column_reader import DIRECT, Streams, hashed_entries
 from bloomcli.formats.orc.filters import Filters
