@@ -278,7 +278,8 @@ def test_probe_exits_with_1_only_where_every_file_says_absent(bloom: Bloom, lake
     assert "-5: absent in 6 of 6 files; a reader may skip 12 of 12 row groups" in text
     datasets.write(lake / "unfiltered.parquet")
     assert bloom("probe", lake, "-c", "id", "-v", "-5").code == 1  # below the minimum
-    assert bloom("probe", lake, "-c", "id", "-v", "4").code == 0
+    assert bloom("probe", lake, "-c", "id", "-v", "4").code == 1  # not in its dictionary
+    assert bloom("probe", lake, "-c", "id", "-v", "3").code == 0
     (lake / "bad.parquet").write_bytes(b"PAR1")
     assert bloom("probe", lake, "-c", "id", "-v", "-5").code == 3
 

@@ -14,7 +14,8 @@ from support.cli import Bloom
 def full(bloom: Bloom, tmp_path: Path) -> Path:
     """Two row groups with the numbers from 0 and from 1,000, and filters of 32 bytes that say maybe to everything."""
     path = tmp_path / "full.parquet"
-    pq.write_table(pa.table({"id": pa.array(range(2000), pa.int64())}), tmp_path / "bare", row_group_size=1000)
+    table = pa.table({"id": pa.array(range(2000), pa.int64())})
+    pq.write_table(table, tmp_path / "bare", row_group_size=1000, use_dictionary=False)
     assert bloom("add", tmp_path / "bare", "-c", "id", "--max-bytes", "32", "-o", path).code == 0
     return path
 

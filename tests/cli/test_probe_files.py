@@ -46,7 +46,7 @@ def test_files_with_matches_names_files_that_nothing_rules_out_and_prints_errors
 ) -> None:
     unfiltered = datasets.write(tmp_path / "lake" / "unfiltered.parquet")
     (tmp_path / "lake" / "torn.parquet").write_bytes(b"PAR1")
-    result = bloom("probe", tmp_path / "lake", "-c", "id", "-v", "4", "-l")
+    result = bloom("probe", tmp_path / "lake", "-c", "id", "-v", "3", "-l")
     assert (result.code, result.out) == (3, f"{unfiltered}\n")
     assert result.err.startswith(f"bloom: {tmp_path}/lake/torn.parquet: ")
 

@@ -164,7 +164,12 @@ def test_swapped_filters_are_found_by_their_bounds_or_by_all_values(path: Path) 
     wrong = "the filter is wrong: it doesn't have the row group's own minimum or maximum"
     assert {f.untrusted for f in bloomcli.inspect(path, columns=["id"]).filters} == {wrong}
     said = bloomcli.probe(path, ["5", "105", "-1"], column="id")
-    assert {(v.presence, v.answer, v.reason) for v in said.verdicts} == {(Presence.UNKNOWN, Presence.UNKNOWN, wrong)}
+    assert {(v.presence, v.reason) for v in said.verdicts} == {(Presence.UNKNOWN, wrong)}
+    # the dictionaries have the minima and maxima: the filters are wrong, and the entries are believed
+    assert {(v.answer, v.dictionary_skip) for v in said.verdicts} == {
+        (Presence.UNKNOWN, False),
+        (Presence.ABSENT, True),
+    }
     assert {v.stats_skip for v in said.verdicts if v.value == "-1"} == {True}  # which isn't believed
     assert not said.absent_everywhere
     findings = found(path, data, deep=True)
