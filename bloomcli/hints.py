@@ -59,15 +59,37 @@ def completed(
 
     if hint is None or path is None:
         return hint
-    name = f"./{path}" if path.startswith("-") else path
+    name = quoted(path)
 
     def command(found: re.Match[str]) -> str:
         engines = f"--readers {shlex.quote(','.join(readers))} " if readers and found[1] == "add" else ""
-        return f"`bloom {found[1]} {shlex.quote(name)} {engines}"
+        return f"`bloom {found[1]} {name} {engines}"
 
     if column is not None:
         hint = hint.replace(_COLUMN, f" --columns {shlex.quote(listed(column))} --in-place`")
     return _COMMAND.sub(command, hint)
+
+
+def quoted(path: str) -> str:
+    """A path as a shell takes it, as an argument that isn't an option."""
+    import shlex
+
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)
+
+
+def joined(hints: Sequence[tuple[str, str]]) -> str | None:
+    """One hint for several files; None if their hints differ in more than the file.
+
+    Args:
+        hints: the paths of the files, and the completed hint of each.
+    """
+    common = {
+        re.sub(rf"`bloom (\w+) {re.escape(quoted(path))} ", rf"`bloom \1 {FILE} ", hint) for path, hint in hints
+    }
+    if len(common) != 1:
+        return None
+    files = " ".join(dict.fromkeys(quoted(path) for path, _ in hints))
+    return _COMMAND.sub(lambda found: f"`bloom {found[1]} {files} ", common.pop())
 
 
 def _quoted(command: str, column: str, *options: str) -> str:

@@ -16,7 +16,7 @@ from support import datasets, footers
 
 import bloomcli
 from bloomcli.formats.records import format_named
-from bloomcli.hints import completed, folding, removing, replacing
+from bloomcli.hints import completed, folding, joined, removing, replacing
 from bloomcli.model.validate import Finding
 
 ROOT = Path(__file__).parents[1]
@@ -87,3 +87,10 @@ def test_a_hint_names_the_file_the_column_and_the_readers_as_a_shell_takes_them(
     assert completed(removing("NAME"), "f.orc") == "`bloom remove f.orc --columns NAME --in-place`"
     assert completed("no command", "f.orc") == "no command"
     assert completed(replacing(), None) == replacing()
+
+
+def test_hints_that_differ_in_the_file_alone_are_one_command_for_all_files() -> None:
+    hints = [(path, completed(removing("x"), path) or "") for path in ("a.orc", "b c.orc", "a.orc")]
+    assert joined(hints) == "`bloom remove a.orc 'b c.orc' --columns x --in-place`"
+    assert joined([*hints, ("d", completed(removing("y"), "d") or "")]) is None
+    assert joined([("a", "the same"), ("b", "the same")]) == "the same"

@@ -67,9 +67,10 @@ Examples:
 @click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Column chunks read at a time [default: cores]."
 )
-@options.format_option("text", "json")
+@options.all_option("Of many files, show every file.")
+@options.format_option("text", "json", "csv")
 @dataset_options
-def command(dataset: Dataset, form: str, no_policy: bool, **options_: Any) -> int:
+def command(dataset: Dataset, form: str, every: bool, no_policy: bool, **options_: Any) -> int:
     """Add Bloom filters for chosen columns, without rewriting the data.
 
     Existing bytes are copied unchanged. Only the chosen columns are read; of dictionary-encoded columns, only
@@ -93,4 +94,4 @@ def command(dataset: Dataset, form: str, no_policy: bool, **options_: Any) -> in
     from bloomcli.commands.options import AddOptions
 
     options_["policy"] = policy_file(options_["policy"], no_policy=no_policy)
-    return change(dataset, AddOptions(**options_), form)
+    return change(dataset, AddOptions(**options_), form, every=every)

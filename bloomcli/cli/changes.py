@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -12,15 +13,20 @@ if TYPE_CHECKING:
     from bloomcli.commands.options import WriteOptions
 
 
-def change(dataset: Dataset, options: WriteOptions, form: str) -> int:
-    """Change one file or the files of a dataset, print the report, and give the exit code."""
+def change(dataset: Dataset, options: WriteOptions, form: str, *, every: bool = False) -> int:
+    """Change one file or the files of a dataset, print the report (all rows if `every`), and give the exit code."""
     options = options.checked()
     if dataset.single is None:
-        return run(dataset, options, form)
+        return run(dataset, options, form, every=every)
     command = import_module(f"bloomcli.commands.{options.command}")
     with output.Bars() as bars:
         report = command.run(dataset.single, options, progress=bars)
-    from bloomcli.report import text
+    if form == "csv":
+        from bloomcli.report import csv
 
-    output.write(options.command, report, form, text.change)
+        csv.write_changes(report, sys.stdout)
+    else:
+        from bloomcli.report import text
+
+        output.write(options.command, report, form, text.change)
     return 0

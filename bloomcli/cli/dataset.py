@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bloomcli.cli import output
-from bloomcli.cli.options import bundle
+from bloomcli.cli.options import bundle, is_quiet
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.os_errors import hint, reason
 from bloomcli.storage.registry import read_file
@@ -108,6 +108,12 @@ _options = bundle(
         help="Work on this machine, or on Spark.",
     ),
     click.option("--master", metavar="URL", help="Spark's master, such as local[4] or spark://host:7077."),
+    click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        help="Print errors only (validate: and findings), no other text and no progress; JSON, CSV and so on stay.",
+    ),
     click.option("--conf", metavar="KEY=VALUE", multiple=True, callback=_pairs, help="A setting of Spark; repeats."),
 )
 """Which files, and which engine works on them."""
@@ -120,6 +126,9 @@ def dataset_options(function: F) -> F:
     def gathered(**arguments: Any) -> Any:
         names = ("files_from", "jobs", "fail_fast", "engine", "master", "conf")
         chosen = {name: arguments.pop(name) for name in names}
+        quiet_rows = arguments.pop("quiet") and "max_per_rule" not in arguments  # validate still prints findings
+        if quiet_rows and arguments.get("every"):
+            raise UsageError("--quiet prints no rows, and --all prints all of them", hint="leave one of them out")
         paths = arguments.pop("files")
         return function(dataset=Dataset(paths=tuple(paths), **chosen), **arguments)
 
@@ -246,6 +255,20 @@ def meter(
     return on_row
 
 
+def _print_errors(report: DatasetReport) -> None:
+    """Print the errors of files to standard error, as they are printed for a single file."""
+    from bloomcli.report.human import plural
+    from bloomcli.report.layout import line
+    from bloomcli.report.render import plain
+
+    for row in report.rows:
+        if row.error is not None:
+            texts = [f"bloom: {row.error}"] + ([f"hint: {row.hint}"] if row.hint else [])
+            sys.stderr.writelines(f"{text}\n" for text in plain(map(line, texts)))
+    if report.not_started:
+        sys.stderr.write(f"bloom: {plural(report.not_started, 'file')} not started: --fail-fast ended the run\n")
+
+
 def write(report: DatasetReport, form: str, *, every: bool = False) -> int:
     """Print a dataset's report, as text with all rows if `every` is true."""
     if form == "csv":
@@ -254,6 +277,9 @@ def write(report: DatasetReport, form: str, *, every: bool = False) -> int:
         csv.write_rows(report, sys.stdout, every=every)
     else:
         from bloomcli.report import text_dataset
+
+        if is_quiet() and form == "text":
+            _print_errors(report)
 
         output.write("dataset", report, form, partial(text_dataset.dataset, every=every))
     return report.exit_code

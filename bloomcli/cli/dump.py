@@ -23,13 +23,14 @@ Examples:
 @options.column_option("The leaf column; optional if only one column has filters.")
 @click.option("-g", "--row-group", type=click.IntRange(min=0), default=0, show_default=True, help="Counted from 0.")
 @click.option("-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0.")
-@options.format_option("hex", "raw", "json", "npy")
+@options.format_option("hex", "raw", "json", "npy", "csv")
 def command(file: str, column: str | None, row_group: int, stripe: int, form: str) -> int:
     """Dump one filter's bits.
 
     hex: one block of 256 bits per line, its eight words as hexadecimal numbers. raw: the bitset's
     bytes, as in the file. npy: a NumPy array of unsigned 32-bit words, one row per block. ORC filters
-    have no blocks, so hex and npy have 64-bit words instead. json: facts, header and bitset, with
+    have no blocks, so hex, npy and csv have 64-bit words instead. csv: one row per block with its
+    eight words as hexadecimal numbers. json: facts, header and bitset, with
     bytes as hexadecimal digits.
     """
     from bloomcli.commands.dump import dump
@@ -46,6 +47,10 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
             sys.stdout.buffer.write(npy.header(len(found.bitset), blocks=found.facts.blocks is not None))
         sys.stdout.buffer.write(found.bitset)
         sys.stdout.buffer.flush()
+    elif form == "csv":
+        from bloomcli.report import csv
+
+        csv.write_words(found, sys.stdout)
     elif form == "json":
         output.write("dump", found, form, lambda _: ())
     else:

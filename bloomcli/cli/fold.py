@@ -25,9 +25,10 @@ Examples:
 @options.target_options
 @options.fpp_option("The highest false-positive rate of a folded filter, measured on its bits.")
 @options.max_bytes_option("Fold to at most this size, even if the filter then exceeds the rate.")
-@options.format_option("text", "json")
+@options.all_option("Of many files, show every file.")
+@options.format_option("text", "json", "csv")
 @dataset_options
-def command(dataset: Dataset, form: str, **options_: Any) -> int:
+def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     """Shrink oversized filters without reading a column.
 
     Writers that don't know the number of distinct values of a column write 1 MiB filters for a few
@@ -36,4 +37,4 @@ def command(dataset: Dataset, form: str, **options_: Any) -> int:
     """
     from bloomcli.commands.options import FoldOptions
 
-    return change(dataset, FoldOptions(**options_), form)
+    return change(dataset, FoldOptions(**options_), form, every=every)

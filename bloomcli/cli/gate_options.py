@@ -9,7 +9,7 @@ import click
 from bloomcli.cli import options
 from bloomcli.cli.reader_options import policy_options, readers_option, table_schema_option
 
-FORMS: Final = ("text", "json", "junit", "sarif", "github")
+FORMS: Final = ("text", "json", "csv", "junit", "sarif", "github")
 """Forms in which a gate's report can be written."""
 
 
@@ -84,13 +84,14 @@ _report_options = options.bundle(
         metavar="N",
         help="Findings shown of a rule, in text and annotations; 0 for all.  [default: 5, annotations 10]",
     ),
+    options.all_option("Show every finding, as --max-per-rule 0."),
     click.option(
         "--report",
         "reports",
         metavar="FORM=FILE",
         multiple=True,
         callback=_reports,
-        help="Also write the result to a file, as json, junit, sarif, github or text; repeats.",
+        help="Also write the result to a file, as json, csv, junit, sarif, github or text; repeats.",
     ),
     click.option("--init", is_flag=True, help="Write a commented policy from what the files have, and stop."),
     click.option(

@@ -191,6 +191,17 @@ def format_option(*choices: str) -> Callable[[F], F]:
     )
 
 
+def all_option(text: str) -> Callable[[F], F]:
+    """``--all`` (``-a``)."""
+    return click.option("-a", "--all", "every", is_flag=True, help=text)
+
+
+def is_quiet() -> bool:
+    """Whether the running command has ``--quiet``."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.params.get("quiet"))
+
+
 def fpp_option(text: str, *, default: float | None = 0.01) -> Callable[[F], F]:
     """``--fpp``."""
     return click.option("--fpp", type=Rate(), default=default, show_default=True, metavar="RATE", help=text)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from bloomcli.cli.options import is_quiet
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -61,22 +63,23 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def write(command: str, report: object, form: str, text: Callable[[Any], Iterable[Block]]) -> None:
-    """Print a report as JSON, or as the blocks of text that `text` yields."""
+    """Print a report as JSON, or as the blocks of text that `text` yields. With --quiet, no text is printed."""
     if form == "json":
         from bloomcli.report import json
 
         json.write(command, report, sys.stdout)
-    else:
+    elif not is_quiet():
         from bloomcli.report import render
 
         render.write(text(report), sys.stdout)
 
 
 class Bars:
-    """Progress bars on standard error, one per phase: only on a terminal, and only if the work takes a while."""
+    """Progress bars on standard error, one per phase: only on a terminal, only if the work takes a while, and not
+    with --quiet."""
 
     def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
+        self._shown = sys.stderr.isatty() and not is_quiet()
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self._bars: Progress | None = None

@@ -77,7 +77,7 @@ empty value. A byte order mark is not part of the first line.""",
     is_flag=True,
     help="Print only the paths of files that may hold a value: those that aren't absent for all values.",
 )
-@click.option("-a", "--all", "every", is_flag=True, help="Of many files, show every file.")
+@options.all_option("Of many files, show every file.")
 @options.format_option("text", "json", "csv")
 @dataset_options
 def command(
@@ -124,6 +124,8 @@ def command(
     )
     if matches and (explain or form != "text"):
         raise UsageError("--files-with-matches prints paths alone", hint="leave out --explain and --format")
+    if matches and options.is_quiet():
+        raise UsageError("--quiet prints no paths", hint="leave out --files-with-matches or --quiet")
     if where.single is None:
         if explain:
             raise UsageError("--explain is for one file: of several, each is a row", hint="name one file")

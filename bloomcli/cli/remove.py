@@ -22,9 +22,10 @@ Examples:
 @options.columns_option("Remove only the filters of these leaf columns; globs are allowed.")
 @options.exclude_option("Keep the filters of these leaf columns.")
 @options.target_options
-@options.format_option("text", "json")
+@options.all_option("Of many files, show every file.")
+@options.format_option("text", "json", "csv")
 @dataset_options
-def command(dataset: Dataset, form: str, **options_: Any) -> int:
+def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     """Remove Bloom filters; everything else stays unchanged.
 
     Removing what `bloom add` added restores the original file, bit for bit. Of filters that another writer put
@@ -35,4 +36,4 @@ def command(dataset: Dataset, form: str, **options_: Any) -> int:
     """
     from bloomcli.commands.options import RemoveOptions
 
-    return change(dataset, RemoveOptions(**options_), form)
+    return change(dataset, RemoveOptions(**options_), form, every=every)

@@ -13,7 +13,7 @@ import click
 
 from bloomcli.cli import output
 from bloomcli.cli.dataset import Dataset, engine_of, named_paths, run_tasks
-from bloomcli.cli.options import was_given
+from bloomcli.cli.options import is_quiet, was_given
 from bloomcli.commands.options import GateOptions, SurveyOptions
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.dataset import FileRow, Status
@@ -27,7 +27,9 @@ from bloomcli.words import plural
 
 _TAKEN: Final = ("columns", "readers", "table_schema", "sample", "seed")
 """Options of `validate` that select files and columns, or that the policy contains."""
-_OTHERS: Final = frozenset({"init", "policy", "files", "files_from", "jobs", "fail_fast", "engine", "master", "conf"})
+_OTHERS: Final = frozenset(
+    {"init", "quiet", "policy", "files", "files_from", "jobs", "fail_fast", "engine", "master", "conf"}
+)
 """Options for the policy's file, the data files and the engine."""
 
 
@@ -75,6 +77,8 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
         output.say(f"these files fail with any limits: {listed}; {target} lists where", err=True)
     if above is not None:
         output.say(f"{target} replaces {os.path.relpath(above)} as the policy of its directory", err=True)
+    if is_quiet():
+        return 0
     if not any(column.filters for row in report.rows for column in row.seen):
         _tell_nothing_required(report.rows, target)
     output.say(f"wrote {target}; now: {_next(dataset, target)}")
@@ -129,12 +133,10 @@ def _tell_nothing_required(rows: tuple[FileRow, ...], target: Path) -> None:
     """Say what was looked at, and why the policy requires nothing."""
     formats = Counter(row.format for row in rows if row.format is not None)
     kinds = ", ".join(f"{count:,} {name}" for name, count in sorted(formats.items()))
-    looked = f"looked at {plural(formats.total(), 'file')} ({kinds})"
+    files = plural(formats.total(), "file")
+    output.say(f"looked at {files} ({kinds}): no filters found, so the policy requires nothing yet")
     output.say(
-        f"{looked}: {'it has' if formats.total() == 1 else 'they have'} no filters, so nothing is required yet."
-    )
-    output.say(
-        f"Uncomment require in {target} and keep the columns that you need; `bloom add` then adds the filters."
+        f"uncomment require in {target} and keep the columns that you need; `bloom add` adds their filters then"
     )
 
 

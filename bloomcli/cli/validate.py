@@ -42,6 +42,7 @@ def command(
     explain: str | None,
     no_policy: bool,
     max_per_rule: int | None,
+    every: bool,
     reports: tuple[tuple[str, str], ...],
     form: str,
     **options_: Any,
@@ -58,6 +59,9 @@ def command(
     """
     if explain is not None:
         return _explain(explain, form)
+    if every and max_per_rule:
+        raise UsageError("--all and --max-per-rule exclude each other")
+    per_rule = 0 if every else max_per_rule
     if options.was_given("seed") and options_["sample"] is None and options_["sample_row_groups"] is None:
         raise UsageError("--seed needs a sample", hint="--sample 5%")
     if init:
@@ -80,10 +84,10 @@ def command(
 
         save(baseline)
     report = results.report(baseline)
-    _write(report, form, max_per_rule, sys.stdout)
+    _write(report, form, per_rule, sys.stdout, quiet=options.is_quiet())
     sys.stdout.flush()  # what comes next may fail
     for other, path in reports:
-        _save(report, other, path, max_per_rule)
+        _save(report, other, path, per_rule)
     return report.exit_code
 
 
@@ -130,7 +134,7 @@ def _single(path: str, request: GateRequest, *, print_errors: bool) -> GateResul
     return gate.results(request, chosen, done)
 
 
-def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO) -> None:
+def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO, *, quiet: bool = False) -> None:
     limit = {} if per_rule is None else {"per_rule": per_rule}
     if form == "junit":
         from bloomcli.report import junit
@@ -144,6 +148,10 @@ def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO) 
         from bloomcli.report import github
 
         github.write(report, stream, **limit)
+    elif form == "csv":
+        from bloomcli.report import csv
+
+        csv.write_findings(report, stream)
     elif form == "json":
         from bloomcli.report import json
 
@@ -151,7 +159,7 @@ def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO) 
     else:
         from bloomcli.report import render, text_gate
 
-        render.write(text_gate.gate(report, **limit), stream)
+        render.write((text_gate.faults if quiet else text_gate.gate)(report, **limit), stream)
 
 
 def _save(report: GateReport, form: str, path: str, per_rule: int | None) -> None:
@@ -164,7 +172,7 @@ def _save(report: GateReport, form: str, path: str, per_rule: int | None) -> Non
 
 def _explain(name: str, form: str) -> int:
     """Print the page of a rule, or the list of rules. No file is checked, and nothing is made of files."""
-    for parameter, option in (("init", "--init"), ("reports", "--report")):
+    for parameter, option in (("init", "--init"), ("reports", "--report"), ("quiet", "--quiet")):
         if options.was_given(parameter):
             raise UsageError(f"--explain looks at no files: there is nothing for {option}")
     if form != "text":

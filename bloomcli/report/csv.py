@@ -1,4 +1,4 @@
-r"""Writes `inspect` and dataset reports as CSV: a header row, then one row per filter or file.
+r"""Writes reports as CSV: a header row, then one row per filter, file, value or finding.
 
 Unknown fields are empty. Control characters in names are written as escapes (``\n``, ``\x1b``, ``\u2028``) and ``\``
 as ``\\``, so that each row is one line and terminals and CI logs don't interpret it. JSON has the original names.
@@ -11,13 +11,17 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
-from bloomcli.model.dataset import DatasetReport, FileRow
+from bloomcli.model.change import FilterChange
+from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import FilterFacts
 from bloomcli.model.probe import ValueTotals, Verdict
+from bloomcli.model.validate import Finding
 from bloomcli.report.human import csv_field
 
 if TYPE_CHECKING:
-    from bloomcli.model.inspect import InspectReport
+    from bloomcli.model.change import ChangeReport
+    from bloomcli.model.gate import GateReport
+    from bloomcli.model.inspect import FilterDump, InspectReport
     from bloomcli.model.probe import ProbeReport
 
 HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
@@ -34,6 +38,52 @@ ANSWERS_HEADER: Final = ("path", "status", *(f.name for f in dataclasses.fields(
 
 VERDICTS_HEADER: Final = ("path", *(f.name for f in dataclasses.fields(Verdict) if f.name != "trail"))
 """Of `probe` on one file: its path, then the fields of Verdict, except the bits."""
+
+
+CHANGES_HEADER: Final = ("path", "output", "dry_run", *(f.name for f in dataclasses.fields(FilterChange)))
+"""Of `add`, `remove` and `fold` on one file: the file, the file that was written, and the fields of FilterChange."""
+
+_FINDING: Final = tuple(f.name for f in dataclasses.fields(Finding) if f.name not in {"path", "missing"})
+FINDINGS_HEADER: Final = ("path", "status", *_FINDING, "counts")
+"""Of `validate`: the file and its status, and the fields of Finding, except the values that a filter misses. A file
+that could not be checked has a row with its error as message, which counts."""
+
+
+def write_changes(report: ChangeReport, stream: TextIO) -> None:
+    """Write the report of `add`, `remove` or `fold` on one file, one row per filter or stripe's filters."""
+    file = [report.path, report.output, report.dry_run]
+    rows = ([*file, *(getattr(change, name) for name in CHANGES_HEADER[3:])] for change in report.changes)
+    _write(CHANGES_HEADER, rows, stream)
+
+
+def write_findings(report: GateReport, stream: TextIO) -> None:
+    """Write the report of `validate`, one row per finding and per file that could not be checked."""
+    statuses = {row.path: row.status for row in report.rows}
+    failed = (row for row in report.rows if row.status is Status.FAILED)
+    rows: list[list[object]] = [
+        [f.path, statuses.get(f.path or ""), *(getattr(f, name) for name in _FINDING), f.counts]
+        for f in report.findings
+    ]
+    for row in failed:
+        known = {"severity": "error", "message": row.error, "hint": row.hint}
+        rows.append([row.path, row.status, *(known.get(name) for name in _FINDING), True])
+    _write(FINDINGS_HEADER, rows, stream)
+
+
+def write_words(dump: FilterDump, stream: TextIO) -> None:
+    """Write a filter's bits, one row per block with its eight words; per word of 64 bits for a filter without blocks.
+
+    Words are hexadecimal numbers with ``0x``, so that programs that read numbers as floats don't round them.
+    """
+    blocks = dump.facts.blocks is not None
+    size, per_row = (4, 8) if blocks else (8, 1)
+    header = ("block", *(f"word{n}" for n in range(8))) if blocks else ("index", "word")
+    words = [
+        f"0x{int.from_bytes(dump.bitset[at : at + size], 'little'):0{2 * size}x}"
+        for at in range(0, len(dump.bitset), size)
+    ]
+    rows = ([at // per_row, *words[at : at + per_row]] for at in range(0, len(words), per_row))
+    _write(header, rows, stream)
 
 
 def write_verdicts(report: ProbeReport, stream: TextIO) -> None:

@@ -16,8 +16,8 @@ from bloomcli.words import plural
 
 ROWS_SHOWN: Final = 50
 """Reports on at most this many files list every file."""
-_WITH_ALL: Final = ("inspect", "probe")
-"""Commands with the option --all and the format csv."""
+_COMPLETE: Final = "--all or --format csv"
+"""What shows all rows."""
 _TROUBLE_SHOWN: Final = 200
 _NOTE_WIDTH: Final = 40
 """Longer notes are printed below the table: on a terminal of 80 cells, they would wrap after every word."""
@@ -47,16 +47,16 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
         for r in report.rows
         if r.status is Status.FAILED or (r.status in _WORKED and r.reason and (not listed or _is_long(r.reason)))
     ]
-    for row in troubled[:_TROUBLE_SHOWN]:
+    most = len(troubled) if every else _TROUBLE_SHOWN
+    for row in troubled[:most]:
         yield from _trouble(row)
-    if len(troubled) > _TROUBLE_SHOWN:
-        yield line(f"... and {plural(len(troubled) - _TROUBLE_SHOWN, 'file')} more; --format json has all")
+    if len(troubled) > most:
+        yield line(f"... and {plural(len(troubled) - most, 'file')} more: {_COMPLETE}")
     if troubled:
         yield Gap()
     yield from _sums(report, listed=listed)
     if not listed:
-        complete = "--all or --format csv" if report.command in _WITH_ALL else "--format json"
-        yield line(f"{plural(report.files, 'row')} not shown: {complete}", Style.DIM)
+        yield line(f"{plural(report.files, 'row')} not shown: {_COMPLETE}", Style.DIM)
 
 
 def _grid(report: DatasetReport) -> Grid:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.hints import joined
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
@@ -33,12 +34,9 @@ def gate(report: GateReport, *, per_rule: int = 5) -> Iterator[Block]:
         report: the report of `validate`.
         per_rule: the number of findings per rule, and of failed files, to print; 0 for all.
     """
-    reported = [f for f in report.findings if f.off is None and not f.known]
-    for found in _groups(reported):
-        yield from _group(found, per_rule, with_path=not is_single_file(report))
-        yield Gap()
-    if report.failed:
-        yield from _failures(report, per_rule)
+    shown = list(faults(report, per_rule=per_rule))
+    if shown:
+        yield from shown
         yield Gap()
     disregarded = [*_switched_off(report), *_known(report)]
     if disregarded:
@@ -48,6 +46,21 @@ def gate(report: GateReport, *, per_rule: int = 5) -> Iterator[Block]:
     yield Gap()
     style = Style.BAD if report.exit_code else Style.GOOD if is_clean(report) else Style.WARN
     yield line(verdict(report), style)
+
+
+def faults(report: GateReport, *, per_rule: int = 5) -> Iterator[Block]:
+    """Yield findings by rule, and failed files. The arguments are those of `gate`."""
+    first = True
+    reported = [f for f in report.findings if f.off is None and not f.known]
+    for found in _groups(reported):
+        if not first:
+            yield Gap()
+        first = False
+        yield from _group(found, per_rule, with_path=not is_single_file(report))
+    if report.failed:
+        if not first:
+            yield Gap()
+        yield from _failures(report, per_rule)
 
 
 def _groups(findings: Sequence[Finding]) -> list[list[Finding]]:
@@ -67,7 +80,8 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
         _STYLE[first.severity],
     )
     shown = list(islice(found, per_rule or None))
-    hints = unique(f.hint for f in shown if f.hint)
+    common = joined([(f.path or "", f.hint or "") for f in shown])
+    hints = unique(f.hint for f in shown if f.hint) if common is None else [common]
     for finding in shown:
         path = f"{finding.path}: " if with_path else ""
         yield line(f"{path}{finding.message}{finding_location(finding)}", indent=2)
@@ -76,13 +90,13 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
         if finding.hint and len(hints) > 1:
             yield line("hint: " + finding.hint, indent=4)
     yield from _more(len(found) - len(shown))
-    if len(hints) == 1:
+    if len(hints) == 1 and hints[0]:
         yield line("hint: " + hints[0], indent=2)
 
 
 def _more(number: int) -> Iterator[Line]:
     if number:
-        yield line(f"... and {number:,} more (all: --max-per-rule 0, --format json)", Style.DIM, indent=2)
+        yield line(f"... and {number:,} more (--all or --format csv shows all)", Style.DIM, indent=2)
 
 
 def _failures(report: GateReport, per_rule: int) -> Iterator[Line]:

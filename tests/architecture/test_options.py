@@ -56,14 +56,16 @@ COMMAND_LINE: Final = {
     "validate": options.GateOptions,
 }
 ONLY_ON_COMMAND_LINE: Final = {
-    "add": {"no_policy"},
+    "add": {"no_policy", "every"},
+    "fold": {"every"},
+    "remove": {"every"},
     "probe": {"source", "matches", "every"},
-    "validate": {"no_policy", "max_per_rule", "reports", "init", "explain"},
+    "validate": {"no_policy", "max_per_rule", "every", "reports", "init", "explain"},
 }
 """Which policy, how the report is written, what is done instead; and where `probe` has its values from."""
 
 NOT_ON_COMMAND_LINE: Final = {"add": {"format_options"}, "probe": {"skip_blank"}, "validate": {"threads"}}
-OF_DATASETS: Final = {"files", "files_from", "jobs", "fail_fast", "engine", "master", "conf", "form"}
+OF_DATASETS: Final = {"files", "files_from", "jobs", "fail_fast", "engine", "master", "conf", "form", "quiet"}
 
 
 def fields(kind: type[Options]) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def test_a_first_policy_for_files_without_filters_says_so(
     (kind,) = {path.suffix[1:] for path in lake.rglob("*.*")}
     done = bloom("validate", ".", "--init")
     assert done.code == 0
-    assert f"looked at 4 files (4 {kind}): they have no filters, so nothing is required yet" in done.out
+    assert f"looked at 4 files (4 {kind}): no filters found, so the policy requires nothing yet" in done.out
     text = Path("bloom.toml").read_text()
     assert "none of them has a filter, so it requires nothing yet" in text
     assert '\n# require = ["id", "user_name", "user_note", "kind"]\n' in text

@@ -205,7 +205,7 @@ def test_every_format_says_what_was_found_and_exits_alike(bloom: Bloom, lake: Pa
     asked = ("validate", lake, "--no-policy", "--require", "name")
     text = bloom(*asked)
     assert text.out.startswith("error filter-required")
-    assert bloom(*asked, "--max-per-rule", "2").out.count("lake/part=") == 2
+    assert bloom(*asked, "--max-per-rule", "2").out.count("lake/part=") == 4, "two findings, and the hint for them"
     document = bloom(*asked, "--format", "json").json
     assert document["schema"] == "bloom/validate/1"
     assert [f["id"] for f in document["findings"]] == ["filter-required"] * 6
