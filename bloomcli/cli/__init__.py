@@ -21,7 +21,7 @@ from typing import Final
 
 import click
 
-from bloomcli.errors import BloomError, PolicyError, near_names
+from bloomcli.errors import BloomError, PolicyError, UsageError, near_names
 from bloomcli.version import __version__
 
 COMMANDS: Final = ("inspect", "probe", "add", "validate", "fold", "remove", "dump")
@@ -61,12 +61,12 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order of the help."""
         del ctx
-        return list(COMMANDS)
+        return [*COMMANDS, "help"]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of this name; None if it doesn't exist."""
         del ctx
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMANDS and cmd_name != "help":
             return None
         found: click.Command = import_module(f"bloomcli.cli.{cmd_name}").command
         return found
@@ -76,11 +76,26 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Do the same as Click, but suggest similar names for a command that doesn't exist."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
+        if name not in {*COMMANDS, "help"} and not name.startswith("-"):
             near = near_names(name, COMMANDS, n=1)
             offer = f"Did you mean {near[0]}?" if near else f"The commands are {', '.join(COMMANDS)}."
             ctx.fail(f"No such command {name!r}. {offer}")
         return super().resolve_command(ctx, args)
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    """Print the version, and with ``--verbose``, which is parsed before, those of the packages that bloom uses."""
+    del param
+    if not wanted or ctx.resilient_parsing:
+        return
+    if ctx.params.get("verbose"):
+        from bloomcli.cli.versions import versions
+
+        lines = list(versions())
+    else:
+        lines = [f"bloom {__version__}"]
+    click.echo("\n".join(lines))
+    ctx.exit()
 
 
 @click.group(
@@ -89,14 +104,21 @@ class LazyGroup(click.Group):
     epilog="Exit codes: 0 success, 1 a finding (validate) or absent everywhere (probe), 2 usage, "
     "3 unreadable or corrupt, 4 not supported. See bloom(1).",
 )
-@click.version_option(__version__, "-V", "--version", prog_name="bloom", message="%(prog)s %(version)s")
-def bloom() -> None:
+@click.option(
+    "--verbose", is_flag=True, is_eager=True, help="With --version: also print the versions of what bloom uses."
+)
+@click.option(
+    "-V", "--version", is_flag=True, expose_value=False, callback=_print_version, help="Print the version and exit."
+)
+def bloom(verbose: bool) -> None:
     """Show, prove and retrofit Bloom filters in Parquet, ORC and Mosaic files.
 
     inspect shows every filter and its measured false-positive rate, probe looks up values in the
     filters, add adds filters to a file without rewriting its data, and validate proves that no
     filter misses a value.
     """
+    if verbose:
+        raise UsageError("--verbose is for --version", hint="bloom --version --verbose")
 
 
 def run(args: Sequence[str] | None = None) -> int:

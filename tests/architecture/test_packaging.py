@@ -36,10 +36,15 @@ def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path) -> None:
     assert data | {"bloomcli/py.typed", "bloomcli/kernels/compiled.pyi"} <= set(names)
     pages = {f"bloomcli/rules/pages/{id_}.md" for id_ in RULES}
     assert pages <= set(names)
+    for manual in (ROOT / "man").iterdir():
+        section = manual.suffix[1:]
+        assert any(name.endswith(f".data/data/share/man/man{section}/{manual.name}") for name in names), manual.name
     subprocess.run([sys.executable, "setup.py", "-q", "sdist", "-d", tmp_path], check=True, cwd=source)
     with tarfile.open(next(tmp_path.glob("bloomcli-*.tar.gz"))) as sdist:
         packed = {name.partition("/")[2] for name in sdist.getnames()}
     assert pages | data | {"bloomcli/kernels/compiled.pyx", "bloomcli/formats/orc/orc.proto"} <= packed
+    docs = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*") if path.is_file()}
+    assert docs | {f"man/{path.name}" for path in (ROOT / "man").iterdir()} <= packed
     folder = tmp_path / "venv"
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
@@ -48,6 +53,7 @@ def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path) -> None:
     env.pop("PYTHONPATH", None)  # Spark's tests set it, and pip would find this checkout installed there
     subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", wheel], check=True, env=env)
     env["PYTHONPATH"] = sysconfig.get_path("purelib")
+    assert (folder / "share" / "man" / "man1" / "bloom-add.1").is_file()
     fixture = ROOT / "fixtures" / "parquet" / "orders.parquet"
     bloom = folder / "bin" / "bloom"
     out = tmp_path / "out.parquet"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import platform
+import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -15,7 +18,7 @@ import pytest
 from support.cli import Bloom
 
 from bloomcli import __version__
-from bloomcli.cli import COMMANDS, EXIT_CODES
+from bloomcli.cli import COMMANDS, EXIT_CODES, versions
 from tools import man
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +81,47 @@ def test_readme_has_the_exit_codes_and_every_command() -> None:
 
 
 def test_version(bloom: Bloom) -> None:
-    assert bloom("--version").out == f"bloom {__version__}\n"
+    assert bloom("--version").out == bloom("-V").out == f"bloom {__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["--version", "--verbose"], ["--verbose", "-V"]])
+def test_the_versions_that_matter_are_one_line_each(bloom: Bloom, words: list[str]) -> None:
+    lines = bloom(*words).out.splitlines()
+    assert lines[0] == f"bloom {__version__}"
+    found = dict(line.split(" ", 1) for line in lines)
+    assert found["pyarrow"] == pa.__version__
+    assert found["python"].startswith(platform.python_version())
+    assert {"click", "cramjam", "protobuf", "thriftpy2", "xxhash", "pyspark", "paimon-mosaic"} <= found.keys()
+    assert "duckdb" not in found, "for tests only"
+    assert bloom("--verbose", "inspect", "f").code == 2
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    def names(of: list[str]) -> set[str]:
+        return {re.split("[<>=]", text)[0] for text in of}
+
+    assert set(versions.REQUIRED) == names(project["dependencies"])
+    extras = {extra: names(of) for extra, of in project["optional-dependencies"].items() if extra != "test"}
+    assert set(versions.OPTIONAL) == set().union(*extras.values())
+
+
+def test_versions_are_found_without_importing_what_they_are_of() -> None:
+    program = (
+        "import sys\nfrom bloomcli.cli import run\nrun(['--version', '--verbose'])\n"
+        "sys.exit(any(name in sys.modules for name in ('pyarrow', 'pyspark', 'thriftpy2')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, cwd=ROOT).returncode == 0
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_is_what_its_option_prints(bloom: Bloom, name: str) -> None:
+    assert bloom("help", name).out == bloom(name, "--help").out
+
+
+def test_help_alone_is_the_help_of_bloom(bloom: Bloom) -> None:
+    assert bloom("help").out == bloom("--help").out
+    assert "help      Show the help" in bloom("help").out
+    assert bloom("help", "nothing").code == 2
+    assert bloom("help", "--help").code == 0
 
 
 def test_column_names_complete_from_the_file(plain: Path, tmp_path: Path) -> None:

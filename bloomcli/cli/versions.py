@@ -1,0 +1,47 @@
+"""`bloom --version --verbose`: the versions that a report of a bug needs, without importing the packages."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Final
+
+from bloomcli.version import __version__
+
+REQUIRED: Final = (
+    "click",
+    "cramjam",
+    "mmh3",
+    "pathspec",
+    "protobuf",
+    "pyarrow",
+    "rich",
+    "thriftpy2",
+    "tree-sitter",
+    "tree-sitter-toml",
+    "xxhash",
+    "zstandard",
+)
+"""The packages that bloom needs. A checkout has no metadata that name them."""
+
+OPTIONAL: Final = ("paimon-mosaic", "pyspark")
+"""The packages of the extras, apart from those for tests."""
+
+
+def versions() -> Iterator[str]:
+    """Yield a line each for bloom, Python, the platform, and every package that bloom needs or can use."""
+    yield f"bloom {__version__}"
+    yield f"python {platform.python_version()} ({sys.executable})"
+    yield f"platform {platform.platform()}"
+    of_formats = (point.dist.name for point in metadata.entry_points(group="bloomcli.formats") if point.dist)
+    for name in dict.fromkeys((*REQUIRED, *OPTIONAL, *of_formats)):
+        yield f"{name} {_version(name)}"
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
