@@ -3,6 +3,7 @@
     >>> import bloomcli
     >>> report = bloomcli.inspect("orders.parquet")
     >>> bloomcli.add("orders.parquet", ["id"], output="out.parquet", fpp=0.01)
+    >>> rows = bloomcli.add(["/data/orders"], ["id"], in_place=True).rows
 
 Nothing is imported until a name is used, so that ``import bloomcli`` costs nothing.
 """
@@ -15,19 +16,20 @@ from typing import TYPE_CHECKING
 from bloomcli.version import __version__
 
 if TYPE_CHECKING:
-    from bloomcli.commands.add import add
     from bloomcli.commands.dump import dump
-    from bloomcli.commands.fold import fold
-    from bloomcli.commands.inspect import inspect
-    from bloomcli.commands.probe import probe
-    from bloomcli.commands.remove import remove
-    from bloomcli.commands.validate import validate
     from bloomcli.errors import BloomError
+    from bloomcli.functions.add import add
+    from bloomcli.functions.fold import fold
+    from bloomcli.functions.inspect import inspect
+    from bloomcli.functions.probe import probe
+    from bloomcli.functions.remove import remove
+    from bloomcli.functions.validate import validate
     from bloomcli.validation.gate import gate
 
 __all__ = ["BloomError", "__version__", "add", "dump", "fold", "gate", "inspect", "probe", "remove", "validate"]
 
-_HOMES = {name: f"bloomcli.commands.{name}" for name in __all__ if name.islower() and name[0] != "_"}
+_HOMES = {name: f"bloomcli.functions.{name}" for name in __all__ if name.islower() and name[0] != "_"}
+_HOMES["dump"] = "bloomcli.commands.dump"
 _HOMES["gate"] = "bloomcli.validation.gate"
 _HOMES["BloomError"] = "bloomcli.errors"
 

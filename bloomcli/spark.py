@@ -44,7 +44,7 @@ __all__ = ["BloomFilters", "add", "fold", "inspect", "probe", "remove", "validat
 def add(
     spark: SparkSession,
     paths: Paths,
-    columns: Sequence[str],
+    columns: Sequence[str] = (),
     *,
     exclude: Sequence[str] = (),
     output: str | os.PathLike[str] | None = None,
@@ -72,7 +72,7 @@ def add(
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-        columns: one or several leaf paths or globs.
+        columns: one or several leaf paths or globs; without any, the columns that the policy requires.
         output: the directory below which the tree is mirrored; or
         in_place: replace each file itself, atomically.
         table_schema, policy: files, which the driver reads.

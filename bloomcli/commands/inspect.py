@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from bloomcli.commands.column_summary import summaries
 from bloomcli.commands.columns import indexes
@@ -70,41 +69,3 @@ def _one_column(file: FilterFile, chosen: set[int] | None, options: InspectOptio
 def _paths(file: FilterFile, columns: set[int]) -> tuple[str, ...]:
     """Paths in schema order, each once."""
     return tuple(dict.fromkeys(c.path for c in file.columns if c.index in columns)) if columns else ()
-
-
-def inspect(
-    path: str | os.PathLike[str],
-    *,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    every: bool = False,
-    pages: bool = False,
-    indexes: bool = False,
-    schema: bool = False,
-    footer: bool = False,
-) -> InspectReport:
-    """Describe a file, its columns, and every Bloom filter in it.
-
-    Reads the tail, the footer and the filters, and nothing else. A filter that can't be read is a row of
-    the report with its `problem`, not an error.
-
-    Args:
-        path: the file, local or a URI.
-        columns: one or several leaf paths or globs; none means all.
-        exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
-        every: of many files also give every filter; the report on one file always does.
-        pages: also list the pages (in ORC the streams, in Mosaic the buckets) of the one chosen column.
-        indexes: also list what the indexes say of the one chosen column.
-        schema: also give the schema as a tree.
-        footer: also give the whole decoded footer.
-
-    Raises:
-        UnreadableError: the file can't be read, or isn't what it claims to be.
-        UnsupportedError: its footer is encrypted, or too large to be given as a whole.
-        UnknownColumn: a name matches no leaf column.
-        UsageError: pages or indexes of no or several columns.
-    """
-    options = InspectOptions(
-        columns=columns, exclude=exclude, every=every, pages=pages, indexes=indexes, schema=schema, footer=footer
-    )
-    return run(path, options)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bloomcli.commands.dump import only_column
 from bloomcli.commands.options import ProbeOptions
-from bloomcli.commands.values import Value, texts
+from bloomcli.commands.values import texts
 from bloomcli.errors import LiteralError, UsageError
 from bloomcli.formats.answer import Answer, UnitAnswers
 from bloomcli.formats.registry import open_file
@@ -44,35 +44,6 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
             verdicts=tuple(_verdict(unit, unit.answers[i], text) for i, text in enumerate(values) for unit in units),
             totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(values)),
         )
-
-
-def probe(
-    path: str | os.PathLike[str],
-    values: Value | Sequence[Value],
-    *,
-    column: str | None = None,
-    exclude: Sequence[str] = (),
-    explain: bool = False,
-    skip_blank: bool = False,
-) -> ProbeReport:
-    """Ask every row group's filter about each value.
-
-    Args:
-        path: the file, local or a URI.
-        values: one or several: texts as a person types them, numbers, dates, UUIDs. They are read as the column's
-            logical type.
-        column: leaf path; may be left out where only one column has filters.
-        exclude: one or several leaf paths or globs of columns that aren't considered where `column` is left out.
-        explain: also give the hash, the block and the bits that were tested.
-        skip_blank: leave out blank values where the column's type has none; for lines of a file.
-
-    Raises:
-        UsageError: no values; without `column`, not exactly one column with filters.
-        LiteralError: a value can't be read as the column's type at all.
-        UnreadableError, UnsupportedError: as for `inspect`.
-    """
-    options = ProbeOptions(values=values, column=column, exclude=exclude, explain=explain, skip_blank=skip_blank)
-    return run(path, options)
 
 
 def _parsed(values: Sequence[str], column: Column, path: str, skip_blank: bool) -> Iterator[Literal]:

@@ -24,7 +24,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.hints import completed
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding, ValidateReport
-from bloomcli.policy.policy import FilePolicy, Policy
+from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source
 
@@ -96,66 +96,6 @@ def run(
             findings=_judged(check, findings),
             seconds=time.perf_counter() - started,
         )
-
-
-def validate(
-    path: str | os.PathLike[str],
-    *,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    require: Sequence[str] = (),
-    max_fpp: float | None = None,
-    max_oversize: float | None = None,
-    readers: Sequence[str] = (),
-    table_schema: str | os.PathLike[str] | None = None,
-    policy: Policy | str | os.PathLike[str] | None = None,
-    deep: bool = False,
-    sample_row_groups: str | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> ValidateReport:
-    """Check a file's Bloom filters.
-
-    Always checks the structure: headers, lengths, offsets, overlaps, known-wrong writers. With `deep` it also reads
-    every value of every filtered column chunk, builds the filter again from them, and compares the bits.
-
-    Args:
-        path: the file, local or a URI.
-        columns: one or several leaf paths or globs whose filters are checked; none means all.
-        exclude: one or several leaf paths or globs of columns that get no findings, even if others name them.
-        require: one or several leaf paths or globs that must have a filter in every row group that has values.
-        max_fpp: highest measured false-positive rate accepted, between 0 and 1.
-        max_oversize: how many times as large as its values need a filter may be, at least 1.
-        readers: the engines that read the file: a filter that one of them would probe wrongly is a finding.
-        table_schema: file with the table's schema, for readers that probe at its types.
-        policy: a policy, or the file that holds one; the arguments of this function take precedence.
-        deep: prove that no value is missing.
-        sample_row_groups: ``5%`` or a number of each file's row groups (in ORC stripes) that `deep` reads.
-        seed: of the sample.
-        threads: column chunks that `deep` reads at a time; as many as there are cores if None.
-        progress: called with ("check", bytes done, bytes in all).
-
-    Raises:
-        UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`. A wrong filter is a finding, an unreadable
-            file is an error. Where only its values can't be read, the error's `findings` are those found before.
-        UsageError: a figure out of range, a policy that can't be read, an unknown engine.
-    """
-    options = ValidateOptions(
-        columns=columns,
-        exclude=exclude,
-        require=require,
-        max_fpp=max_fpp,
-        max_oversize=max_oversize,
-        readers=readers,
-        table_schema=table_schema,
-        policy=policy,
-        deep=deep,
-        sample_row_groups=sample_row_groups,
-        seed=seed,
-        threads=threads,
-    )
-    return run(path, options, progress=progress)
 
 
 def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bloomcli.commands.options import GateOptions, Name, policy_of
 from bloomcli.commands.sampling import chosen_files, share
 from bloomcli.commands.validate import rank
-from bloomcli.datasets.engine import choose_engine
+from bloomcli.datasets.engine import Engine, choose_engine
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -256,10 +256,27 @@ def gate(
         baseline=baseline,
         update_baseline=update_baseline,
     )
-    wanted = request(options)
     named = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    wanted = request(options)
     engine = choose_engine(session=session, jobs=jobs, fail_fast=fail_fast)
-    chosen = wanted.choose(engine.find(named, wanted.options))
+    return _run(named, wanted, engine, on_row)
+
+
+def run(
+    paths: Sequence[str],
+    options: GateOptions,
+    engine: Engine,
+    *,
+    on_row: Callable[[FileRow], None] | None = None,
+) -> GateReport:
+    """Validate many files with options that are made already. Raises: as `gate`."""
+    return _run(paths, request(options), engine, on_row)
+
+
+def _run(
+    paths: Sequence[str], wanted: GateRequest, engine: Engine, on_row: Callable[[FileRow], None] | None
+) -> GateReport:
+    chosen = wanted.choose(engine.find(paths, wanted.options))
     done = engine.run(engine.plan(chosen.files, wanted.options), on_row=on_row)
     found = results(wanted, chosen, done)
     new = found.new_baseline()

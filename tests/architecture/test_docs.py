@@ -161,5 +161,14 @@ def test_readme_s_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert ran["report"]
 
 
+def test_readme_s_python_has_the_types_that_it_uses(tmp_path: Path) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "example.py").write_text(program)
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file=", "example.py"]
+    env = os.environ | {"MYPYPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 if __name__ == "__main__":
     README.write_text(current(README.read_text()))

@@ -43,6 +43,7 @@ LAYERS = (
     "report",
     "rows",
     "spark",
+    "functions",
     "bloomcli",
     "cli",
     "__main__",

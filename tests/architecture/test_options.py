@@ -88,7 +88,7 @@ def assert_same(function: Any, name: str, without: set[str]) -> None:
     assert given.keys() == wanted.keys()
     defaults = {n: p.default for n, p in given.items() if p.default is not inspect.Parameter.empty}
     assert defaults == {n: wanted[n] for n in defaults}
-    assert given.keys() - defaults.keys() == {"add": {"columns"}, "probe": {"values"}}.get(name, set())
+    assert given.keys() - defaults.keys() == {"probe": {"values"}}.get(name, set())
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -117,7 +117,7 @@ def test_the_command_line_takes_the_fields_of_the_class(name: str) -> None:
 @pytest.mark.parametrize("name", CLASSES)
 def test_functions_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An argument that got lost, or went to another field, would do so without a word."""
-    home = import_module("bloomcli.validation.gate" if name == "gate" else f"bloomcli.commands.{name}")
+    home = import_module("bloomcli.validation.gate" if name == "gate" else f"bloomcli.functions.{name}")
     given = {argument: object() for argument in arguments(getattr(home, name))}
     passed: list[Options] = []
 

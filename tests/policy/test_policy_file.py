@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from support.engines import ROOT
 
-from bloomcli import limits
+from bloomcli import limits, validate
 from bloomcli.cli import run
-from bloomcli.commands.validate import validate
 from bloomcli.errors import PolicyError
 from bloomcli.model.file import Severity
 from bloomcli.policy import policy_keys

@@ -1,0 +1,68 @@
+"""bloomcli.remove"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+
+from bloomcli.commands import remove as command
+from bloomcli.commands.options import RemoveOptions
+from bloomcli.commands.progress import Progress
+from bloomcli.functions.files import Files, OnRow, on_files, run
+from bloomcli.model.change import ChangeReport
+from bloomcli.model.dataset import DatasetReport
+
+
+@on_files(DatasetReport)
+def remove(
+    path: Files,
+    *,
+    columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    output: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+    force: bool = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    jobs: int | None = None,
+    fail_fast: bool = False,
+    on_row: OnRow | None = None,
+) -> ChangeReport:
+    """Remove Bloom filters. What `add` added and this removes leaves the original file, bit for bit.
+
+    Filters at the file's end, among page indexes, are cut out. Of filters between row groups only the references are
+    removed: their bytes stay, as pages can't move.
+
+    Args:
+        path: a file, a directory, a quoted pattern or a URI; or a list of them.
+        columns: one or several leaf paths or globs; none means all.
+        exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
+        output, in_place, force, overwrite, dry_run, progress: as for `add`.
+        jobs, fail_fast, on_row: of many files, as for `add`.
+
+    Returns:
+        The report of one file. Of a directory, a pattern or a list, a `DatasetReport` with one row per file.
+
+    Raises:
+        As `add`.
+    """
+    options = RemoveOptions(
+        columns=columns,
+        exclude=exclude,
+        output=output,
+        in_place=in_place,
+        force=force,
+        overwrite=overwrite,
+        dry_run=dry_run,
+    )
+    return run(
+        path,
+        options,
+        partial(command.run, progress=progress),
+        jobs=jobs,
+        fail_fast=fail_fast,
+        on_row=on_row,
+        progress=progress,
+    )
