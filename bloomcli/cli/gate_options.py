@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from bloomcli.cli import options
+from bloomcli.cli.completion import complete_columns, complete_explained
 from bloomcli.cli.reader_options import policy_options, readers_option, table_schema_option
 
 FORMS: Final = ("text", "json", "csv", "junit", "sarif", "github")
@@ -30,7 +31,7 @@ _check_options = options.bundle(
         metavar="NAMES",
         multiple=True,
         callback=options.split_names,
-        shell_complete=options.complete_columns,
+        shell_complete=complete_columns,
         help="Leaf columns that must have a filter in every row group; repeats, takes commas and globs.",
     ),
     click.option(
@@ -96,10 +97,11 @@ _report_options = options.bundle(
     click.option("--init", is_flag=True, help="Write a commented policy from what the files have, and stop."),
     click.option(
         "--explain",
-        metavar="[RULE]",
+        metavar="[RULE|KEY]",
         is_flag=False,
         flag_value="",
-        help="Explain a rule, or list them, and stop.",
+        shell_complete=complete_explained,
+        help="Explain a rule or a key of the policy, or list them, and stop.",
     ),
 )
 """Options for the output, and those that replace the check."""

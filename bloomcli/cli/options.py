@@ -1,4 +1,4 @@
-"""Options that several commands share, the types of their values, and the completion of column names."""
+"""Options that several commands share, and the types of their values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
+
+from bloomcli.cli.completion import complete_columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -98,39 +99,6 @@ def split_names(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     if values and not names:  # an empty shell variable must not mean the default
         raise click.BadParameter("it names nothing: give a name, or leave the option out", ctx, param)
     return names
-
-
-def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files, which the shell itself completes."""
-    del ctx, param
-    return [CompletionItem(incomplete, type="file")]
-
-
-def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Leaf columns of the file that is already on the command line."""
-    from bloomcli.errors import BloomError
-    from bloomcli.formats.registry import open_file
-    from bloomcli.hints import listed
-    from bloomcli.storage.os_errors import refused
-    from bloomcli.storage.registry import open_source
-
-    several = param.multiple
-    before, last = "", incomplete
-    if several:
-        last = re.split(r"(?<!\\),", incomplete)[-1]
-        before = incomplete.removesuffix(last)
-    try:
-        # before an option that lacks its value, Click leaves the file in the unparsed arguments
-        named = ctx.params.get("file") or next(iter(ctx.params.get("files") or ()), None)
-        path = named or next(iter(ctx.args), "")
-        with refused(path), open_source(path) as source:
-            paths = [column.path for column in open_file(source).columns]
-    except BloomError:
-        return []
-    if several:
-        paths = [listed(path) for path in paths]
-    # a name with a line break would be two, one with an escape sequence would act on the terminal
-    return [CompletionItem(before + path) for path in paths if path.startswith(last) and path.isprintable()]
 
 
 file_argument = click.argument("file", type=click.Path(readable=False, path_type=str))

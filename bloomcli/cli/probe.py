@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from bloomcli.cli import options, output
+from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, read_named, run, run_tasks
 from bloomcli.errors import UsageError
 
@@ -51,7 +52,7 @@ UUIDs, binary 0x0fff, strings without quotes. Zones only if the column is in UTC
 Blank lines of a file are skipped, except for columns of strings and binary, where they are the
 empty value. A byte order mark is not part of the first line.""",
 )
-@click.argument("files", nargs=-1, metavar="PATH... [VALUE...]", shell_complete=options.complete_files)
+@click.argument("files", nargs=-1, metavar="PATH... [VALUE...]", shell_complete=complete_files)
 @options.column_option("The leaf column; optional if only one column has filters.")
 @options.exclude_option("Leaf columns to ignore when --column is missing.")
 @click.option(

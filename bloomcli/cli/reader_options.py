@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from bloomcli.cli import options
+from bloomcli.cli.completion import complete_readers
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,7 +28,13 @@ class _Readers(click.Option):
 def readers_option(text: str) -> Callable[[F], F]:
     """``--readers``; the engines' names follow the help text."""
     return click.option(
-        "--readers", cls=_Readers, metavar="ENGINES", multiple=True, callback=options.split_names, help=text
+        "--readers",
+        cls=_Readers,
+        metavar="ENGINES",
+        multiple=True,
+        callback=options.split_names,
+        shell_complete=complete_readers,
+        help=text,
     )
 
 

@@ -171,7 +171,8 @@ def _save(report: GateReport, form: str, path: str, per_rule: int | None) -> Non
 
 
 def _explain(name: str, form: str) -> int:
-    """Print the page of a rule, or the list of rules. No file is checked, and nothing is made of files."""
+    """Print the page of a rule or of a key of the policy, or list them. No file is checked, and nothing is made of
+    files."""
     for parameter, option in (("init", "--init"), ("reports", "--report"), ("quiet", "--quiet")):
         if options.was_given(parameter):
             raise UsageError(f"--explain looks at no files: there is nothing for {option}")
@@ -181,5 +182,5 @@ def _explain(name: str, form: str) -> int:
         )
     from bloomcli.report import render, text_rules
 
-    render.write(text_rules.rule_page(name) if name else text_rules.rule_list(), sys.stdout)
+    render.write(text_rules.page_of(name) if name else text_rules.all_pages(), sys.stdout)
     return 0

@@ -105,8 +105,9 @@ def choose_engine(
     if session is None and name != "spark":
         return LocalEngine(jobs=jobs, fail_fast=fail_fast)
     from bloomcli.datasets import spark
+    from bloomcli.datasets.spark_session import session as start
 
-    return spark.SparkEngine(spark.session(master, conf) if session is None else session, fail_fast)
+    return spark.SparkEngine(start(master, conf) if session is None else session, fail_fast)
 
 
 def run_tasks(

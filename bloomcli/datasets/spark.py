@@ -11,9 +11,8 @@ the work done and says so (`attempt`). Temporary files of attempts that were kil
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from bloomcli.datasets import task as work
 from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
+from bloomcli.datasets.spark_session import first_line
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -44,9 +44,6 @@ _LAST_WRITERS_SECONDS: Final = 5.0
 """How long superseded attempts may take to end: Spark kills their workers after two seconds."""
 
 _CRASHED: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "ExecutorExitCode")
-_GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
-"""Set by spark-submit, which has the session's settings then."""
-
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 """If set, Python doesn't look for modules in the directory in which it starts."""
 
@@ -60,51 +57,6 @@ class Pack:
     tasks: tuple[Numbered, ...]
     isolated: bool = False
     """Run each task in a process of its own: one of them kills its worker."""
-
-
-def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """The active session, or a new one.
-
-    Args:
-        master: such as ``local[4]`` or ``spark://host:7077``; only for a new session.
-        conf: settings of a new session.
-
-    Raises:
-        UnsupportedError: PySpark isn't installed, or Spark doesn't start.
-    """
-    try:
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise UnsupportedError("PySpark isn't installed", hint="pip install 'bloomcli[spark]'") from None
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    conf = dict(conf or {})
-    _choose_python(master, conf)
-    builder = SparkSession.builder.appName("bloom")
-    if master is not None:
-        builder = builder.master(master)
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    try:
-        return builder.getOrCreate()
-    except (PySparkException, _java_error()) as error:
-        raise UnsupportedError(
-            f"Spark doesn't start: {_first_line(error)}",
-            hint="it needs Java 17 or later: check JAVA_HOME and --master",
-        ) from None
-
-
-def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:
-    """Have workers of this machine run the Python that has bloomcli. Only spark-submit does so by itself."""
-    if _GATEWAY in os.environ:
-        return
-    chosen = conf.get("spark.pyspark.python")
-    if chosen is not None:
-        os.environ["PYSPARK_PYTHON"] = chosen
-    elif master is None or master.startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +228,7 @@ def _collect(context: Any, packs: Sequence[Pack]) -> dict[int, FileRow]:
             ) from None
         if packs[0].isolated or not any(sign in text for sign in _CRASHED):
             raise UnreadableError(
-                f"the Spark job failed: {_first_line(error)}",
+                f"the Spark job failed: {first_line(error)}",
                 hint="files that were done stay done; start it again",
             ) from None
     return _collect(context, [replace(p, isolated=True) for p in packs])
@@ -355,10 +307,3 @@ def _java_error() -> type[Exception]:
 
     kind: type[Exception] = Py4JError
     return kind
-
-
-def _first_line(error: Exception) -> str:
-    """The cause of a Java error, without its traces."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    messages = [line for line in lines if not line.startswith(("An error occurred", "at ", "py4j."))]
-    return (messages or lines or [type(error).__name__])[0]

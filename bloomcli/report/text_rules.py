@@ -1,14 +1,17 @@
-"""Text of `bloom validate --rules` and `--explain`: the list of the rules, and a rule's page."""
+"""Text of `bloom validate --explain`: the lists of the rules and of a policy's keys, and their pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import Final
 
 from bloomcli.model.file import Severity
+from bloomcli.policy.key_pages import PAGES
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Paragraph, Style
 from bloomcli.rules import RULES, page
 
+_WIDTH: Final = 78
 _STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severity.NOTE: Style.DIM}
 
 
@@ -18,6 +21,30 @@ def rule_list() -> Iterator[Block]:
     for rule in RULES.values():
         grid.add(rule.id, Cell(rule.severity.value, _STYLE[rule.severity]), rule.when.value, rule.title)
     yield grid
+
+
+def all_pages() -> Iterator[Block]:
+    """Yield the table of every rule, and that of every key of a policy."""
+    yield from rule_list()
+    yield Gap()
+    grid = Grid((Head("key of the policy"), Head("what")))
+    for key, found in PAGES.items():
+        grid.add(key, found.title)
+    yield grid
+
+
+def page_of(name: str) -> Iterator[Block]:
+    """Yield the page of a rule or of a key of a policy. Raises UsageError for an unknown name."""
+    if name not in PAGES:
+        yield from rule_page(name)
+        return
+    found = PAGES[name]
+    yield Line(Cell(f"{name}: {found.title}", Style.TITLE))
+    yield Gap()
+    yield Paragraph(tuple(map(Cell, wrap(found.text, _WIDTH, break_on_hyphens=False))))
+    yield Gap()
+    for text in found.example.splitlines():
+        yield Line(Cell(text), indent=4, whole=True)
 
 
 def rule_page(name: str) -> Iterator[Block]:

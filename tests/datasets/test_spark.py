@@ -29,6 +29,7 @@ from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
 from bloomcli.commands.options import InspectOptions
 from bloomcli.datasets import local, spark
+from bloomcli.datasets.spark_session import session as start_session
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.listing import expand
@@ -229,7 +230,7 @@ def test_what_is_invalid_is_refused_before_anything_runs(
 
 
 def test_the_session_that_exists_is_used(session: SparkSession) -> None:
-    assert spark.session("local[7]", {"spark.app.name": "other"}) is session
+    assert start_session("local[7]", {"spark.app.name": "other"}) is session
 
 
 def test_library_functions_give_frames_of_rows_that_exist(session: SparkSession, tmp_path: Path) -> None:

