@@ -257,7 +257,6 @@ def meter(
 
 def _print_errors(report: DatasetReport) -> None:
     """Print the errors of files to standard error, as they are printed for a single file."""
-    from bloomcli.report.human import plural
     from bloomcli.report.layout import line
     from bloomcli.report.render import plain
 

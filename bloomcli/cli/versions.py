@@ -26,7 +26,15 @@ REQUIRED: Final = (
 )
 """The packages that bloom needs. A checkout has no metadata that name them."""
 
-OPTIONAL: Final = ("paimon-mosaic", "pyspark")
+OPTIONAL: Final = (
+    "azure-identity",
+    "azure-storage-blob",
+    "google-cloud-storage",
+    "paimon-mosaic",
+    "pyspark",
+    "requests",
+    "urllib3",
+)
 """The packages of the extras, apart from those for tests."""
 
 
