@@ -29,6 +29,7 @@ REQUIRED: Final = (
 OPTIONAL: Final = (
     "azure-identity",
     "azure-storage-blob",
+    "boto3",
     "google-cloud-storage",
     "paimon-mosaic",
     "pyspark",
