@@ -141,6 +141,7 @@ class MemoryObjects(ObjectStore):
     """A store of them. A replacement copies kept ranges within the store, and uploads the rest as one part."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._client = MemoryClient()
 
     @property
@@ -168,9 +169,10 @@ class MemoryObjects(ObjectStore):
         verify: Verify | None = None,
         cancelled: Cancelled | None = None,
         progress: Progress | None = None,
+        force: bool = False,
     ) -> int:
         """Copy what is kept, upload the rest, and complete the upload if the source has its tag."""
-        del cancelled
+        del cancelled, force
         at = self.client.locate(path)
         if not overwrite and self.client.head(at) is not None:
             raise UsageError("the output exists already", path=path, hint="--overwrite replaces it")
@@ -209,4 +211,5 @@ class MemoryObjects(ObjectStore):
     def sweep(self, path: str) -> Swept:
         """Nothing is left."""
         del path
+        self.forget()
         return Swept()

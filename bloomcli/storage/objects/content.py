@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from bloomcli.errors import SourceChanged, WriteError
@@ -33,6 +33,22 @@ class Segment(NamedTuple):
     def end(self) -> int:
         """The offset of its end in the new object."""
         return self.start + self.length
+
+
+def outlined(outline: Iterable[KeptRange | int]) -> list[Segment]:
+    """The segments of a new object that isn't made yet: kept ranges, and numbers of new bytes."""
+    segments: list[Segment] = []
+    end = new = 0
+    for piece in outline:
+        if isinstance(piece, KeptRange):
+            found = Segment(end, piece.length, piece.offset, kept=True)
+        else:
+            found = Segment(end, piece, new, kept=False)
+            new += piece
+        if found.length:
+            segments.append(found)
+        end += found.length
+    return segments
 
 
 class Content:

@@ -14,9 +14,10 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from bloomcli.concurrency.threads import Future, Threads
+if TYPE_CHECKING:
+    from bloomcli.concurrency.threads import Future, Threads
 
 LATENCY_SECONDS: Final = 0.020
 """The time until the first byte of an answer comes: what S3, GCS and Azure take within a region."""
@@ -173,6 +174,8 @@ class ReadAhead:
             return None, self._offsets[index] if index < len(self._offsets) else None
 
     def _load(self, part: _Part) -> bytes:
+        from bloomcli.concurrency.threads import Future
+
         with self._lock:
             if part.data is not None:
                 return part.data
@@ -203,6 +206,8 @@ class ReadAhead:
 
     def _start(self) -> None:
         """Request queued parts, as many as there is room for."""
+        from bloomcli.concurrency.threads import Threads
+
         while self._queue and self._requested < CONCURRENT:
             part = self._queue[0]
             if part.data is not None or part.future is not None:

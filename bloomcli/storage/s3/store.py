@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from bloomcli.errors import UsageError
-from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Swept, Verify
-from bloomcli.storage.objects.store import EXISTS, ObjectStore
+from bloomcli.model.traffic import Traffic
+from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Swept, Verify
+from bloomcli.storage.objects.content import outlined
+from bloomcli.storage.objects.store import EXISTS, ObjectStore, source_of
 from bloomcli.storage.s3.client import S3Client
 
 
@@ -60,6 +62,17 @@ class S3Store(ObjectStore):
         most = replacing.PUT_MOST_BYTES if self._put_most is None else self._put_most
         order = replacing.Order(self.client, path, source, overwrite, force, progress, most)
         return replacing.replace(order, pieces, verify=verify, cancelled=cancelled)
+
+    def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
+        """The parts of a multipart upload, or one request, and what looks at the object before and after."""
+        from bloomcli.storage.s3 import replacing
+        from bloomcli.storage.s3.estimate import of_parts, of_put
+
+        del path
+        segments = outlined(outline)
+        copies = source_of(source, self.client) is not None
+        put_most = replacing.PUT_MOST_BYTES if self._put_most is None else self._put_most
+        return of_put(segments, source, put_most, copies=copies) or of_parts(segments, source, copies=copies)
 
     def sweep(self, path: str) -> Swept:
         """Tell of unfinished uploads to the object."""

@@ -54,8 +54,10 @@ def outcome(run: Callable[[str], Any], path: str) -> object:
     try:
         report = run(path)
     except BloomError as error:
-        return type(error), error.reason, error.offset, error.field, error.hint
-    return {f.name: getattr(report, f.name) for f in dataclasses.fields(report) if f.name not in ELSEWHERE}
+        found: object = (type(error), error.reason, error.offset, error.field, error.hint)
+    else:
+        found = {f.name: getattr(report, f.name) for f in dataclasses.fields(report) if f.name not in ELSEWHERE}
+    return repr(found).replace(path, "PATH")
 
 
 def column_of(path: Path) -> str | None:

@@ -1,0 +1,45 @@
+"""Says what a replacement in S3 takes before it is made, for dry runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from bloomcli.model.traffic import Traffic
+from bloomcli.storage.base import Source
+from bloomcli.storage.objects.content import Segment, within
+from bloomcli.storage.s3.completion import COMPARED_BYTES
+from bloomcli.storage.s3.parts import Part, next_parts, sizes_for
+
+_LOOKING: Final = 1
+"""Requests for the properties that carry over."""
+_AROUND_PARTS: Final = 3
+"""Requests that begin an upload and complete it, and the one that reads the new object's tail."""
+_AROUND_PUT: Final = 1
+"""The request that reads the new object's tail."""
+
+
+def of_put(segments: Sequence[Segment], source: Source, put_most: int, *, copies: bool) -> Traffic | None:
+    """What writing an object in one request takes; None where it is written in parts."""
+    size = segments[-1].end if segments else 0
+    if size > put_most or any(part.copy_from is not None for part in _parts(segments, copies=copies)):
+        return None
+    kept = ((s.offset, s.length) for s in segments if s.kept)
+    return source.estimate(kept) + Traffic(1 + _LOOKING + _AROUND_PUT, min(size, COMPARED_BYTES), size, 0)
+
+
+def of_parts(segments: Sequence[Segment], source: Source, *, copies: bool) -> Traffic:
+    """What a multipart upload takes: each part is a request; kept bytes in parts that are uploaded are read first."""
+    parts = _parts(segments, copies=copies)
+    uploaded = [part for part in parts if part.copy_from is None]
+    found = (within(segments, part.start, part.start + part.length) for part in uploaded)
+    kept = [(s.offset, s.length) for part in found for s in part if s.kept]
+    sent = sum(part.length for part in uploaded)
+    size = segments[-1].end
+    traffic = Traffic(len(parts) + _LOOKING + _AROUND_PARTS, min(size, COMPARED_BYTES), sent, size - sent)
+    return source.estimate(kept) + traffic
+
+
+def _parts(segments: Sequence[Segment], *, copies: bool) -> list[Part]:
+    size = segments[-1].end if segments else 0
+    return list(next_parts(segments, None, sizes_for(size, copies=copies), finished=True))
