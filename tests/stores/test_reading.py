@@ -1,0 +1,132 @@
+"""Reading from real stores: how many requests commands send, by a proxy that records them, and what reports say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import need
+from support.servers import running
+from support.servers.faults import Action, Fault
+from support.servers.rigs import RIGS, Rig
+
+import bloomcli
+from bloomcli.model.traffic import Traffic
+
+pytestmark = pytest.mark.servers
+
+GROUPS = 10
+FILES = 5
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Ten row groups of four columns, one with filters."""
+    rng = np.random.default_rng(5)
+    rows = GROUPS * 100_000
+    table = pa.table({name: rng.integers(0, 1 << 62, rows) for name in ("id", "a", "b", "c")})
+    path = tmp_path_factory.mktemp("reading") / "f.parquet"
+    pq.write_table(table, path, row_group_size=100_000, compression="NONE", use_dictionary=False)
+    bloomcli.add(path, ["id"], in_place=True)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module", params=[name for name in RIGS if name != "gcs"])
+def rig(request: pytest.FixtureRequest, data: bytes) -> Iterator[Rig]:
+    """A store with the file, behind a proxy."""
+    server, made = RIGS[request.param]
+    need(running.installed(server), f"{server}: python tests/support/servers/install.py {server}")
+    with made({}) as found:
+        for number in range(FILES):
+            found.place.put(f"orders/part-{number}.parquet", data)
+        yield found
+
+
+def run(rig: Rig, *arguments: str, code: int = 0) -> dict[str, Any]:
+    """A command's report, after the proxy has forgotten what was before."""
+    rig.proxy.forget()
+    done = rig.bloom(*arguments, "--format", "json")
+    assert done.code == code, done.err
+    report: dict[str, Any] = json.loads(done.out)
+    return report
+
+
+def recorded(rig: Rig) -> Traffic:
+    """What the proxy saw of objects' contents; listings have other bodies."""
+    return Traffic(len(rig.proxy.recorded), sum(r.received for r in rig.proxy.recorded if r.status == 206))
+
+
+def test_inspect_takes_two_requests_and_says_so(rig: Rig) -> None:
+    report = run(rig, "inspect", rig.place.path("orders/part-0.parquet"))
+    assert len(report["filters"]) == GROUPS
+    seen = [r for r in rig.proxy.recorded if r.status == 206]
+    assert len(seen) == 2
+    assert report["bytes_downloaded"] == sum(r.received for r in seen)
+    assert report["requests"] == len(rig.proxy.recorded)
+
+
+def test_probe_takes_at_most_three_requests_a_file(rig: Rig) -> None:
+    run(rig, "probe", rig.place.path("orders/"), "-c", "id", "42", code=1)
+    ranges = [r for r in rig.proxy.recorded if r.status == 206]
+    assert FILES <= len(ranges) <= 3 * FILES
+
+
+def test_add_downloads_the_columns_chunks_and_counts_every_request(rig: Rig, data: bytes, tmp_path: Path) -> None:
+    path = rig.place.path("added.parquet")
+    rig.place.put("added.parquet", data)
+    (tmp_path / "f").write_bytes(data)
+    metadata = pq.read_metadata(tmp_path / "f")
+    chunks = sum(metadata.row_group(i).column(1).total_compressed_size for i in range(GROUPS))
+    estimate = run(rig, "add", path, "-c", "a", "--in-place", "--dry-run")
+    report = run(rig, "add", path, "-c", "a", "--in-place")
+    assert report["requests"] == len(rig.proxy.recorded)
+    assert report["bytes_downloaded"] <= chunks * 1.01 + (1 << 20)
+    assert report["bytes_copied_by_store"] > len(data) * 0.9 or rig.name != "s3"
+    assert abs(estimate["requests"] - report["requests"]) <= 6
+    assert abs(estimate["bytes_downloaded"] - report["bytes_downloaded"]) <= 1 << 20
+    written = rig.place.get("added.parquet")
+    assert written is not None
+    (tmp_path / "added").write_bytes(written)
+    assert bloomcli.validate(tmp_path / "added", deep=True).ok
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("inspect",),
+        ("probe", "-c", "id", "--value", "42"),
+        ("dump", "-c", "id"),
+        ("validate", "--deep"),
+        ("add", "-c", "b", "--in-place"),
+        ("remove", "--in-place"),
+        ("fold", "--fpp", "0.4", "--in-place"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_an_object_that_changes_in_the_middle_of_a_command(rig: Rig, data: bytes, command: tuple[str, ...]) -> None:
+    name, path = f"changed-{command[0]}.parquet", rig.place.path(f"changed-{command[0]}.parquet")
+    rig.place.put(name, data)
+    rig.proxy.forget()
+    other = b"PAR1" + bytes(len(data) - 8) + b"PAR1"
+    reads = 0
+
+    def change() -> None:
+        nonlocal reads
+        reads += 1
+        rig.place.put(name, other)
+
+    with rig.proxy.injecting(Fault(Action.PASS, kind=_READ[rig.name], at=2, call=change)):
+        done = rig.bloom(command[0], path, *command[1:])
+    assert reads == 1
+    assert done.code == 3, (done.out, done.err)
+    assert "changed while it was being worked on" in done.err + done.out
+    assert rig.place.get(name) == other
+
+
+_READ = {"s3": "get", "azure": "get"}
