@@ -207,10 +207,8 @@ def test_the_summary_adds_up_the_requests_of_the_files(every: Lakes, root: Path,
     assert report.bytes_downloaded == sum(row.bytes_downloaded or 0 for row in report.rows)
     assert report.bytes_downloaded >= sum(row.bytes_before or 0 for row in report.rows), "small files come whole"
     assert (report.bytes_uploaded, report.bytes_copied_by_store) == (0, 0)
-    estimate = run(choose_engine(jobs=1), "add", lake.place.path(), {**ID, "dry_run": True}, in_place=True)
     done = run(choose_engine(jobs=1), "add", lake.place.path(), ID, in_place=True)
-    assert done.bytes_uploaded
-    assert (estimate.bytes_uploaded or 0) >= done.bytes_uploaded / 2
+    assert done.bytes_uploaded == sum(row.bytes_uploaded or 0 for row in done.rows) > 0
 
 
 @pytest.mark.parametrize("name", STORES)
@@ -223,7 +221,7 @@ def test_tables_are_looked_for_with_few_requests(every: Lakes, tmp_path: Path, n
     lake.proxy.forget()
     report = run(choose_engine(jobs=1), "add", lake.place.path("t"), {**ID, "dry_run": True}, in_place=True)
     assert report.planned == 9
-    opened = 9
+    opened = 9 * (2 if name == "azure" else 1)  # which has no ranges that count from the end
     listed, directories = 1, len(["t/p=0", "t/p=1", "t/p=2", "t", "", "the bucket"])
     found = sum(requests(lake).values())
     assert found <= opened + listed + directories + 9, "a dry run in place looks at the object, too"
