@@ -11,6 +11,7 @@ from abc import abstractmethod
 from contextlib import closing
 from typing import NamedTuple
 
+from bloomcli.concurrency.signals import terminable
 from bloomcli.errors import UsageError
 from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Verify
 from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
@@ -80,7 +81,7 @@ class PreparedStore(ObjectStore):
         """Take all pieces, verify the content, and upload it on its condition."""
         del cancelled, force  # nothing is copied before the last piece; no condition can be left out
         at = self.client.locate(path)
-        with closing(pieces), closing(Content(source)) as content:
+        with closing(pieces), closing(Content(source)) as content, terminable():
             origin = source_of(source, self.client)
             need = self._need(at, origin, overwrite=overwrite, path=path)
             for piece in pieces:
