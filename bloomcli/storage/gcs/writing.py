@@ -89,10 +89,8 @@ def _compose(client: GcsClient, order: Order, source: dict[str, Any]) -> None:
             new = Location(at.root, temporary_key(at.key))
             temporary.append(new)
             described = {key: source[key] for key in ("storageClass",) if key in source}
-            done = insert(
-                client.api, new, tail, lambda: _chunks(order, content.source.size), described,
-                {"ifGenerationMatch": "0", **_key(source)},
-            )  # fmt: skip
+            # Without a condition: the name is this run's own, and a request whose answer was lost is sent again.
+            done = insert(client.api, new, tail, lambda: _chunks(order, content.source.size), described, _key(source))
             parts.append({"name": new.key, "generation": done.resource["generation"]})
             crc = combined(crc, done.crc, tail)
         for part in parts:
