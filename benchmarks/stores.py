@@ -175,7 +175,7 @@ def many(lake: Lake, folder: Path, objects: int) -> Iterator[Figure]:
     options = {"id": {"ndv": 10_000, "fpp": 0.01}}
     pq.write_table(table, path, row_group_size=10_000, compression="none", bloom_filter_options=options)
     put_all(lake, "probed", path.read_bytes(), PROBED)
-    run = lake.bloom("probe", f"s3://{BUCKET}/probed/", "-c", "id", int(table["id"][7].as_py()))
+    run = lake.bloom("probe", f"s3://{BUCKET}/probed/", "-c", "id", "-v", int(table["id"][7].as_py()))
     lists = run.kinds.get("ListObjectsV2", 0) + run.kinds.get("HeadObject", 0)
     yield Figure("probe, 100 files: requests for a file", (run.requests - lists) / PROBED, 3, form="{:.2f}")
     yield Figure("probe, 100 files: bytes downloaded for a file", run.downloaded / PROBED, path.stat().st_size)

@@ -51,6 +51,8 @@ _TRANSIENT: Final = (
     Action.ERROR_429,
 )
 """What passes: the request is sent again."""
+_NOT_SENT: Final = {("azure", Action.ERROR_429)}
+"""Azure's blobs answer 503 where others answer 429, which the SDK doesn't send again: it is an error at once."""
 _LASTING: Final = (Action.LOSE, Action.ERROR_503, Action.RESET, Action.REFUSE, Action.ERROR_500)
 _ACTIONS: Final = 3
 """How many actions a kind of request gets; all with --full."""
@@ -157,7 +159,8 @@ def trials(kinds: Iterable[str], actions: Sequence[Action], config: pytest.Confi
 
 def test_every_kind_of_request_may_fail_once(add: Add, pytestconfig: pytest.Config) -> None:
     problems = {}
-    for kind, action in trials(add.kinds, _TRANSIENT, pytestconfig):
+    actions = [action for action in _TRANSIENT if (add.rig.name, action) not in _NOT_SENT]
+    for kind, action in trials(add.kinds, actions, pytestconfig):
         fault = Fault(action, kind, seconds=0.3)
         done = add.broken(fault)
         found = problems[f"{action.name} at {kind}: {done.code} {done.err}"] = list(add.problems(done, "new"))
