@@ -10,7 +10,7 @@ from bloomcli.commands import add as command
 from bloomcli.commands.options import AddOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
-from bloomcli.functions.files import Files, OnRow, on_files, run
+from bloomcli.functions.files import Files, Many, OnRow, on_files, run
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.policy.policy import Policy
@@ -121,8 +121,6 @@ def add(
         path,
         options,
         partial(command.run, progress=progress),
-        jobs=jobs,
-        fail_fast=fail_fast,
-        on_row=on_row,
+        Many(jobs, fail_fast, on_row),
         progress=progress,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import FileRow
@@ -23,6 +23,15 @@ Files = Name | Sequence[Name]
 
 OnRow = Callable[[FileRow], None]
 """Called with each file's row as the file is done."""
+
+
+class Many(NamedTuple):
+    """How many files are worked on."""
+
+    jobs: int | None
+    fail_fast: bool
+    on_row: OnRow | None
+
 
 P = ParamSpec("P")
 O = TypeVar("O", bound="Options")  # noqa: E741  options
@@ -57,10 +66,8 @@ def run(
     path: Files,
     options: O,
     single: Callable[[Name, O], One],
+    many: Many,
     *,
-    jobs: int | None = None,
-    fail_fast: bool = False,
-    on_row: OnRow | None = None,
     progress: Progress | None = None,
     dataset: Callable[[Sequence[str], O, Engine, OnRow | None], object] | None = None,
 ) -> One:
@@ -71,7 +78,7 @@ def run(
             it has one entry.
         options: the command's options.
         single: runs the command on one file.
-        jobs, fail_fast, on_row: of many files.
+        many: how many files are worked on.
         progress: of one file.
         dataset: runs the command on many files; by default `run_dataset`.
 
@@ -94,8 +101,8 @@ def run(
         raise UsageError("no files are named")
     if progress is not None:
         raise UsageError("progress is about one file, and these are many", hint="on_row is called with each file")
-    engine = choose_engine(jobs=jobs, fail_fast=fail_fast)
-    return cast("One", (dataset or run_dataset)(named, options, engine, on_row))
+    engine = choose_engine(jobs=many.jobs, fail_fast=many.fail_fast)
+    return cast("One", (dataset or run_dataset)(named, options, engine, many.on_row))
 
 
 def run_dataset(paths: Sequence[str], options: Options, engine: Engine, on_row: OnRow | None) -> DatasetReport:

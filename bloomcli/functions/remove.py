@@ -9,7 +9,7 @@ from functools import partial
 from bloomcli.commands import remove as command
 from bloomcli.commands.options import RemoveOptions
 from bloomcli.commands.progress import Progress
-from bloomcli.functions.files import Files, OnRow, on_files, run
+from bloomcli.functions.files import Files, Many, OnRow, on_files, run
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.dataset import DatasetReport
 
@@ -61,8 +61,6 @@ def remove(
         path,
         options,
         partial(command.run, progress=progress),
-        jobs=jobs,
-        fail_fast=fail_fast,
-        on_row=on_row,
+        Many(jobs, fail_fast, on_row),
         progress=progress,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bloomcli.commands import validate as command
 from bloomcli.commands.options import GateOptions, ValidateOptions
 from bloomcli.commands.progress import Progress
-from bloomcli.functions.files import Files, OnRow, on_files, run
+from bloomcli.functions.files import Files, Many, OnRow, on_files, run
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import ValidateReport
 from bloomcli.policy.policy import Policy
@@ -89,9 +89,7 @@ def validate(
         path,
         options,
         partial(command.run, progress=progress),
-        jobs=jobs,
-        fail_fast=fail_fast,
-        on_row=on_row,
+        Many(jobs, fail_fast, on_row),
         progress=progress,
         dataset=_gate,
     )
