@@ -20,7 +20,7 @@ from bloomcli.errors import UsageError
 from bloomcli.storage.objects.client import Location
 
 SCHEMES: Final = ("az", "abfs", "abfss")
-ATTEMPTS: Final = 6
+ATTEMPTS: Final = 5
 """How often a request is sent, at most."""
 READ_BYTES: Final = 64 << 20
 """The SDK splits ranges that are larger."""

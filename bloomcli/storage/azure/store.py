@@ -48,7 +48,6 @@ class AzureStore(PreparedStore):
             order.content,
             order.need,
             took,
-            own_blocks=order.in_place,
             progress=order.progress,
         )
 

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import time
 import urllib.parse
+from http import HTTPStatus
 from typing import Any
 
 from azure.core.pipeline.transport import RequestsTransport
 
 from bloomcli.storage import traffic
+from bloomcli.storage.azure.connection import ATTEMPTS
 
 
 class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loads it by a function without a type
     """The SDK's transport. Each request that it sends counts, and the bytes of blobs in it and in its answer."""
 
     def send(self, request: Any, **options: Any) -> Any:
-        """Send a request."""
+        """Send a request; again after a pause where the answer is 429, which the SDK takes for an error."""
+        for attempt in range(ATTEMPTS):
+            response = self._send(request, **options)
+            if response.status_code != HTTPStatus.TOO_MANY_REQUESTS or attempt == ATTEMPTS - 1:
+                break
+            time.sleep(2**attempt)
+        return response
+
+    def _send(self, request: Any, **options: Any) -> Any:
         meter = traffic.current()
         operation = urllib.parse.parse_qs(urllib.parse.urlsplit(request.url).query).get("comp", [""])[0]
         meter.count(uploaded=_body_bytes(request) if request.method == "PUT" and operation in {"", "block"} else 0)

@@ -100,7 +100,6 @@ def write(
     need: Need | str,
     took: Kept,
     *,
-    own_blocks: bool,
     progress: Progress | None,
 ) -> None:
     """Upload what isn't there, and commit the list.
@@ -109,16 +108,15 @@ def write(
         client: for the requests.
         at: the blob to write.
         content: of the new blob.
-        need: the condition on what is there.
+        need: the condition on what is there; a tag: the source is the blob itself, and its blocks may be kept.
         took: what the blob has besides its content.
-        own_blocks: the source is the blob itself: its blocks may be kept.
         progress: called with the number of kept bytes that are done.
 
     Raises:
         Conflict: the condition isn't met.
         WriteError: the store refuses; the blob isn't what was written.
     """
-    committed = _committed(client, at, content.source.size) if own_blocks else []
+    committed = _committed(client, at, content.source.size, need) if isinstance(need, str) else []
     listed = parts(content.segments, committed)
     if len(listed) > MOST:
         committed, listed = [], parts(content.segments, [])
@@ -145,11 +143,13 @@ def _kept_in(content: Content, part: Part) -> Iterator[int]:
     return (s.length for s in within(content.segments, part.start, part.start + part.length) if s.kept)
 
 
-def _committed(client: AzureClient, at: Location, size: int) -> list[Block]:
-    """The blob's blocks; none where it has none, or has some whose names the SDK can't give back."""
+def _committed(client: AzureClient, at: Location, size: int, tag: str) -> list[Block]:
+    """The blob's blocks; none where it has none, or has some whose names the SDK can't give back. Raises Conflict."""
     seen: list[Any] = []
 
-    def keep(_: object, answer: Any, __: object) -> Any:
+    def keep(_: object, answer: Any, headers: Any) -> Any:
+        if headers.get("ETag") != tag:
+            raise Conflict  # nothing of ours is left among its blocks then
         seen.append(answer)
         return answer
 

@@ -27,7 +27,7 @@ from bloomcli.storage.objects.network import trouble
 
 T = TypeVar("T")
 
-RETRY_SECONDS: Final = 90
+RETRY_SECONDS: Final = 30
 """Requests are repeated for so long at most, with pauses that double."""
 _TIMEOUT: Final = (20, 60)
 """Seconds to wait for a connection, and for an answer."""
