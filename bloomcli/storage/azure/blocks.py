@@ -13,8 +13,9 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from bloomcli.storage.objects.content import Segment
+from bloomcli.storage.objects.prepared import PART_BYTES
 
-NEW_BYTES: Final = 8 << 20
+NEW_BYTES: Final = PART_BYTES
 """Bytes of a new block."""
 MOST: Final = 50_000
 """Blocks of a blob, by the service's limit."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bloomcli.errors import UnsupportedError
-from bloomcli.storage.base import Swept
+from bloomcli.storage.base import KeptRange, Swept
 from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.prepared import Order, PreparedStore
+from bloomcli.storage.objects.source import ObjectSource
 
 if TYPE_CHECKING:
     from bloomcli.storage.azure.client import AzureClient
@@ -50,6 +52,11 @@ class AzureStore(PreparedStore):
             took,
             progress=order.progress,
         )
+
+    def keeps(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
+        """Whether they are the blob's own: its blocks are named again."""
+        del ranges
+        return self.client.identity(source.at) == self.client.identity(at)
 
     def sweep(self, path: str) -> Swept:
         """Nothing: uploaded blocks that no list names are dropped by the service, and nobody sees them."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bloomcli.errors import UnsupportedError
-from bloomcli.storage.base import Source, Swept
+from bloomcli.storage.base import KeptRange, Source, Swept
 from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.prepared import Order, PreparedStore
+from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import source_of
 
 if TYPE_CHECKING:
@@ -43,6 +45,11 @@ class GcsStore(PreparedStore):
         from bloomcli.storage.gcs.writing import write
 
         write(self.client, order)
+
+    def keeps(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
+        """Whether they begin with the whole source."""
+        del at
+        return bool(ranges) and (ranges[0].offset, sum(r.length for r in ranges)) == (0, source.size)
 
     def appends_only(self, source: Source, path: str) -> bool:
         """Whether the source is an object of this store: compose joins whole objects."""

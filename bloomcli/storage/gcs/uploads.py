@@ -18,8 +18,9 @@ import google_crc32c
 from bloomcli.storage.gcs.api import Answer, Api, Request
 from bloomcli.storage.gcs.checksum import encoded
 from bloomcli.storage.objects.client import Location
+from bloomcli.storage.objects.prepared import PART_BYTES
 
-CHUNK_BYTES: Final = 8 << 20
+CHUNK_BYTES: Final = PART_BYTES
 """Bytes of a chunk: a multiple of 256 KiB."""
 _GOES_ON: Final = 308
 

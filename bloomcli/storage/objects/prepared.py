@@ -8,16 +8,23 @@ on a condition.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli.concurrency.signals import terminable
 from bloomcli.errors import UsageError
-from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Verify
+from bloomcli.model.traffic import Traffic
+from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify
 from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
 from bloomcli.storage.objects.content import Content, PlannedSource
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import EXISTS, ObjectStore, source_of
+
+PART_BYTES: Final = 8 << 20
+"""Bytes that are uploaded in one request, at most."""
+_REQUESTS: Final = 6
+"""Those for the objects' properties before, for the new object, and for what was written."""
 
 
 class Order(NamedTuple):
@@ -58,6 +65,22 @@ class PreparedStore(ObjectStore):
             Conflict: the condition isn't met, or the source isn't the object any more that was opened.
             WriteError: the store refuses. Nothing is left, unless the error says so.
         """
+
+    @abstractmethod
+    def keeps(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
+        """Whether kept ranges of a source stay in the store, about. A dry run asks."""
+
+    def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
+        """Requests for what the objects are, for the new bytes in parts, and for the new object."""
+        pieces = list(outline)
+        ranges = [piece for piece in pieces if isinstance(piece, KeptRange)]
+        kept = sum(piece.length for piece in ranges)
+        new = sum(piece for piece in pieces if not isinstance(piece, KeptRange))
+        origin, at = source_of(source, self.client), self.client.locate(path)
+        if origin is not None and self.keeps(ranges, origin, at):
+            return Traffic(_REQUESTS + -(-new // PART_BYTES), 0, new, kept)
+        reading = source.estimate(ranges)
+        return reading + Traffic(_REQUESTS + -(-(kept + new) // PART_BYTES), 0, kept + new, 0)
 
     def check_output(
         self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
