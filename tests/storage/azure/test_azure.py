@@ -1,0 +1,316 @@
+"""Blobs of Azurite: what is uploaded, what a new blob keeps, what is refused, and what errors say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from azure.storage.blob import ContentSettings
+from conftest import need
+from support.azure_place import AzurePlace
+from support.servers import clients, running
+from support.servers.dialects import Azure
+from support.servers.faults import Action, Fault
+from support.servers.proxy import Proxy
+from support.tables import write
+
+import bloomcli
+from bloomcli.errors import SourceChanged, UnreadableError, UsageError, WriteError
+from bloomcli.storage import traffic
+from bloomcli.storage.base import KeptRange, Pieces
+
+pytestmark = pytest.mark.servers
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> AzurePlace:
+    need(running.installed("azurite"), "Azurite: python tests/support/servers/install.py azurite")
+    return AzurePlace(running.azurite(), monkeypatch)
+
+
+@pytest.fixture
+def proxy(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """A proxy by which the store sees the server."""
+    server = running.azurite()
+    with Proxy(server.port, Azure()) as found:
+        for name, value in clients.azure_environment(server, found.url).items():
+            monkeypatch.setenv(name, value)
+        yield found
+
+
+def append(place: AzurePlace, name: str, tail: bytes, cut: int = 0, target: str | None = None) -> None:
+    """Replace a blob's end."""
+
+    def pieces(size: int) -> Pieces:
+        yield KeptRange(0, size - cut)
+        yield tail
+
+    with place.store.open(place.path(name)) as source:
+        place.store.replace(place.path(target or name), pieces(source.size), source=source, overwrite=True)
+
+
+def test_only_the_block_with_the_end_is_uploaded_again(place: AzurePlace) -> None:
+    data = bytes(range(256)) * (4096 * 9)
+    place.put_in_blocks("data.bin", data, MIB)
+    with traffic.measured() as meter:
+        append(place, "data.bin", b"new end", cut=100)
+    assert place.get("data.bin") == data[:-100] + b"new end"
+    assert meter.total.bytes_uploaded < MIB + 100
+    assert meter.total.bytes_downloaded < 2 * MIB
+    assert meter.total.bytes_copied_by_store == len(data) - MIB
+    assert meter.total.requests <= 12
+    names = [block.id for block in place.blob("data.bin").get_block_list("committed")[0]]
+    assert len(names) == 9
+
+
+def test_a_blob_without_blocks_streams_through(place: AzurePlace) -> None:
+    data = bytes(range(256)) * (4096 * 20)
+    place.blob("data.bin").upload_blob(data)
+    assert place.blob("data.bin").get_block_list("committed")[0] == []
+    with traffic.measured() as meter:
+        append(place, "data.bin", b"new end")
+    assert place.get("data.bin") == data + b"new end"
+    assert meter.total.bytes_uploaded == len(data) + 7
+    with traffic.measured() as meter:  # it has blocks now
+        append(place, "data.bin", b"!")
+    assert place.get("data.bin") == data + b"new end!"
+    assert meter.total.bytes_uploaded == 1
+
+
+def test_requests_and_bytes_are_those_that_the_server_sees(place: AzurePlace, proxy: Proxy) -> None:
+    place.put_in_blocks("data.bin", bytes(3 * MIB), MIB)
+    with traffic.measured() as meter:
+        append(place, "data.bin", b"new end")
+    assert meter.total.requests == len(proxy.recorded)
+    blocks = proxy.of_kind("Put Block")
+    assert meter.total.bytes_uploaded == sum(request.sent for request in blocks) == 7
+    assert meter.total.bytes_downloaded == sum(request.received for request in proxy.of_kind("Get Blob"))
+    proxy.forget()
+    with proxy.injecting(Fault(Action.ERROR_503, "Put Block")), traffic.measured() as meter:
+        append(place, "data.bin", b"new end")
+    assert meter.total.requests == len(proxy.recorded), "the retry counts too"
+
+
+@pytest.mark.parametrize("target", [None, "copy.bin"], ids=["in place", "copy"])
+def test_headers_metadata_tags_and_tier_stay(place: AzurePlace, target: str | None) -> None:
+    place.put("data.bin", bytes(5000))
+    blob = place.blob("data.bin")
+    settings = ContentSettings("application/x-parquet", "identity", "de", "inline", "no-cache", bytearray(16))
+    blob.set_http_headers(settings)
+    blob.set_blob_metadata({"owner": "lake", "purpose": "tests"})
+    blob.set_blob_tags({"project": "bloom", "kind": "orders"})
+    blob.set_standard_blob_tier("Cool")
+    append(place, "data.bin", b"new end", target=target)
+    new: Any = place.blob(target or "data.bin").get_blob_properties()
+    found = new.content_settings
+    assert (found.content_type, found.content_language) == ("application/x-parquet", "de")
+    assert (found.content_disposition, found.cache_control) == ("inline", "no-cache")
+    assert found.content_md5 is None, "it is another content"
+    assert new.metadata == {"owner": "lake", "purpose": "tests"}
+    assert place.blob(target or "data.bin").get_blob_tags() == {"project": "bloom", "kind": "orders"}
+    assert new.blob_tier == "Cool"
+
+
+def test_a_lease_the_archive_tier_and_other_kinds_of_blobs_are_refused_by_name(place: AzurePlace) -> None:
+    place.put("data.bin", bytes(5000))
+    lease = place.blob("data.bin").acquire_lease()
+    with pytest.raises(UsageError, match="it has a lease") as caught:
+        append(place, "data.bin", b"new end")
+    assert caught.value.hint
+    with pytest.raises(UsageError, match="it has a lease"):
+        place.store.check_output(place.path("data.bin"), overwrite=True)
+    lease.release()
+    place.blob("log.bin").create_append_blob()
+    place.blob("log.bin").append_block(b"line")
+    with pytest.raises(UsageError, match="page and append blobs can't be replaced"):
+        append(place, "log.bin", b"new end")
+    place.blob("data.bin").set_standard_blob_tier("Archive")
+    with pytest.raises((UsageError, UnreadableError), match="archive tier"):
+        append(place, "data.bin", b"new end")
+
+
+@pytest.mark.parametrize("kind", ["Put Block", "Put Block List", "Get Block List", "Get Blob"])
+@pytest.mark.parametrize("action", [Action.LOSE, Action.RESET, Action.ERROR_500, Action.ERROR_429])
+def test_a_request_that_fails_once_is_sent_again_and_a_lost_commit_is_found(
+    place: AzurePlace, proxy: Proxy, kind: str, action: Action
+) -> None:
+    data = bytes(range(256)) * 4096
+    place.put_in_blocks("data.bin", data, 100_000)
+    fault = Fault(action, kind)
+    with proxy.injecting(fault):
+        append(place, "data.bin", b"new end")
+    assert fault.fired == 1
+    assert place.get("data.bin") == data + b"new end"
+
+
+def test_another_writer_between_reading_and_the_commit_wins(place: AzurePlace, proxy: Proxy) -> None:
+    for kind in ("Get Block List", "Put Block", "Put Block List"):
+        place.put("data.bin", bytes(5000))
+        change = Fault(Action.PASS, kind, call=lambda: place.put("data.bin", b"theirs"))
+        with proxy.injecting(change), pytest.raises(SourceChanged):
+            append(place, "data.bin", b"new end")
+        assert place.get("data.bin") == b"theirs", kind
+
+
+def test_one_container_has_several_spellings(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.put("data.bin", b"content")
+    container, account = place.container.container_name, running.azurite().user
+    spellings = [
+        place.path("data.bin"),
+        f"abfss://{container}@{account}.dfs.core.windows.net/lake/data.bin",
+        f"abfs://{container}@{account}.blob.core.windows.net/lake/data.bin",
+    ]
+    spell = place.store.spelling()
+    assert len({spell(uri) for uri in spellings}) == 1
+    for uri in spellings:
+        with place.store.open(uri) as source:
+            assert source.read_at(0, 7) == b"content"
+    other = f"abfss://{container}@other.dfs.core.windows.net/lake/data.bin"
+    monkeypatch.setenv("AZURE_STORAGE_ANON", "true")
+    assert spell(other).startswith("https://other.blob.core.windows.net/")
+    with pytest.raises(UsageError, match="the output is the input"):
+        place.store.destination(spellings[1], spellings[0])
+
+
+@pytest.mark.parametrize("uri", ["az://", "az:///x", "abfss://container/x", "abfss://@account/x"])
+def test_a_uri_without_a_container_is_a_usage_error(place: AzurePlace, uri: str) -> None:
+    with pytest.raises(UsageError, match="the URI names no container") as caught:
+        place.store.open(uri + "/data.bin")
+    assert caught.value.hint
+
+
+def test_without_an_account_the_variables_are_named(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
+    with pytest.raises(UsageError, match="the storage account isn't known") as caught:
+        place.store.open("az://container/data.bin")
+    assert "AZURE_STORAGE_ACCOUNT" in str(caught.value.hint)
+
+
+def test_account_and_key_and_endpoint_come_from_variables(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.put("data.bin", b"content")
+    server = running.azurite()
+    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", server.user)
+    monkeypatch.setenv("AZURE_STORAGE_KEY", server.secret)
+    monkeypatch.setenv("AZURE_STORAGE_SERVICE_ENDPOINT", f"{server.url}/{server.user}")
+    with place.store.open(place.path("data.bin")) as source:
+        assert source.read_at(0, 7) == b"content"
+
+
+def test_errors_name_what_is_wrong_and_show_no_credentials(
+    place: AzurePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = running.azurite()
+    with pytest.raises(UnreadableError, match=r"no such container \(ContainerNotFound, request ") as caught:
+        place.store.open("az://nowhere/data.bin")
+    assert caught.value.hint == "check the container's name and the account"
+    token = "sv=2021-01-01&sig=c2VjcmV0&se=2021-01-02T00%3A00%3A00Z&sp=r&sr=c"
+    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", server.user)
+    monkeypatch.setenv("AZURE_STORAGE_SERVICE_ENDPOINT", f"{server.url}/{server.user}")
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", token)
+    with pytest.raises(UnreadableError, match="access denied") as denied:
+        place.store.open(place.path("data.bin"))
+    monkeypatch.setenv("AZURE_STORAGE_SERVICE_ENDPOINT", f"http://127.0.0.1:1/{server.user}")
+    with pytest.raises(UnreadableError, match="the connection was refused") as refused:
+        place.store.open(place.path("data.bin"))
+    for error in (caught.value, denied.value, refused.value):
+        assert "c2VjcmV0" not in f"{error} {error.hint}"
+        assert server.secret not in f"{error} {error.hint}"
+        assert "\n" not in str(error)
+
+
+def test_a_listing_goes_by_pages_and_leaves_directories_out(place: AzurePlace, proxy: Proxy) -> None:
+    for n in range(7):
+        place.put(f"many/{n}.parquet", b"x")
+    place.container.get_blob_client("lake/many/folder").upload_blob(b"", metadata={"hdi_isfolder": "true"})
+    client: Any = place.store.client  # type: ignore[attr-defined]
+    at = client.locate(place.path("many/"))
+    pages = list(client.pages(at, limit=3))
+    assert [len(page.entries) for page in pages] == [3, 3, 1]
+    assert [page.last for page in pages] == [False, False, True]
+    assert len(proxy.of_kind("List Blobs")) == 3
+    assert [item.relative for item in place.store.list(place.path("many"))] == [f"{n}.parquet" for n in range(7)]
+    with pytest.raises(UnreadableError):
+        place.store.open(place.path("many/folder"))
+
+
+def test_commands_change_a_file_in_a_container_and_give_it_back(place: AzurePlace, tmp_path: Path) -> None:
+    table = pa.table({"id": pa.array(range(5000), pa.int64()), "name": [f"n{n}" for n in range(5000)]})
+    old = write(tmp_path / "a.parquet", table, rows=1000).read_bytes()
+    place.put("a.parquet", old)
+    bloomcli.add(place.path("a.parquet"), ["id"], in_place=True)
+    assert bloomcli.validate(place.path("a.parquet"), deep=True).findings == ()
+    new = place.get("a.parquet")
+    assert new is not None
+    assert pq.read_table(pa.BufferReader(new)).equals(table)
+    bloomcli.add(place.path("a.parquet"), ["name"], output=place.path("b.parquet"))
+    assert place.get("a.parquet") == new
+    bloomcli.fold(place.path("b.parquet"), in_place=True, fpp=0.2)
+    assert bloomcli.validate(place.path("b.parquet"), deep=True).findings == ()
+    for name in ("a.parquet", "b.parquet"):
+        bloomcli.remove(place.path(name), in_place=True)
+        assert place.get(name) == old
+    assert place.names() == {"a.parquet", "b.parquet"}
+
+
+def test_a_blob_that_is_not_what_was_written_names_the_way_back(
+    place: AzurePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bloomcli.storage.objects.content import Content
+
+    place.put("data.bin", bytes(5000))
+    read = Content.read
+    reads: list[int] = []
+
+    def other(self: Content, start: int, length: int) -> bytes:
+        """Differs from what was uploaded when it is compared."""
+        reads.append(start)
+        data = read(self, start, length)
+        return data if len(reads) == 1 else data[::-1] + b"?"
+
+    monkeypatch.setattr(Content, "read", other)
+    with pytest.raises(WriteError, match="the blob in the store isn't what was written") as caught:
+        append(place, "data.bin", b"new end")
+    assert "restore it from a snapshot" in str(caught.value.hint)
+
+
+def test_a_missing_package_is_an_error_that_names_the_extra_and_local_files_need_none(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", pa.table({"id": [1, 2]}), rows=2)
+    code = (
+        "import sys\n"
+        "for name in ('azure', 'azure.core', 'azure.storage.blob', 'google.cloud', 'urllib3', 'boto3'):\n"
+        "    sys.modules[name] = None\n"
+        "import bloomcli\n"
+        "from bloomcli.errors import UnsupportedError\n"
+        f"bloomcli.inspect({str(path)!r})\n"
+        "for uri in ('az://container/x', 'gs://bucket/x'):\n"
+        "    try: bloomcli.inspect(uri)\n"
+        "    except UnsupportedError as e: print(e, '|', e.hint)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'bloomcli[azure]'" in done.stdout
+    assert "pip install 'bloomcli[gcs]'" in done.stdout
+
+
+def test_a_blob_of_an_unknown_account_says_so(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ANON", "true")
+    with pytest.raises(UnreadableError, match="the server's name can't be resolved") as caught:
+        place.store.open("abfss://c@no-such-account.dfs.invalid/data.bin")
+    assert caught.value.hint
+
+
+def test_a_bad_connection_string_is_not_repeated(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountKey=c2VjcmV0;nonsense")
+    with pytest.raises(UsageError, match="the credentials for Azure can't be used") as caught:
+        place.store.open("az://container/data.bin")
+    assert "c2VjcmV0" not in f"{caught.value} {caught.value.hint}"
