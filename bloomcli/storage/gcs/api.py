@@ -64,6 +64,14 @@ class Request(NamedTuple):
     """Bytes of an object's content in the body."""
 
 
+class Interrupted(Exception):
+    """A request failed, and may be sent again. It has the error of the failure."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class Api:
     """The JSON API. Threads may use it at once; a process that was forked makes its own connections."""
 
@@ -80,6 +88,17 @@ class Api:
     def send(self, at: Location, request: Request, *, writing: bool = False) -> Answer:
         """Send a request until it is answered. Raises Absent, Conflict; and WriteError if `writing`."""
         return self.repeated(at, lambda: self.once(request), writing=writing)
+
+    def send_once(self, at: Location, request: Request) -> Answer:
+        """Send a request that writes, once. Raises Interrupted where it may be sent again, else as `send`."""
+        try:
+            once: Callable[[], Answer] = DEFAULT_RETRY.with_timeout(0)(lambda: self.once(request))
+            return once()
+        except exceptions.RetryError as error:
+            cause = error.cause if isinstance(error.cause, Exception) else error
+            raise Interrupted(self._error(at, cause, writing=True)) from None
+        except (exceptions.GoogleAPICallError, GoogleAuthError, requests.RequestException, OSError) as error:
+            raise self._error(at, error, writing=True) from None
 
     def repeated(self, at: Location, work: Callable[[], T], *, writing: bool) -> T:
         """Do work by `once` again while it may help, as the SDK does. Raises as `send`."""

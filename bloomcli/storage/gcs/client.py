@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.gcs.api import Api, Request
-from bloomcli.storage.gcs.uploads import insert
-from bloomcli.storage.objects.client import Absent, Client, Entry, Location, Need, ObjectInfo, Page
+from bloomcli.storage.gcs.uploads import checksum_of, insert
+from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
 
 SCHEMES: Final = ("gs", "gcs")
 _NO_RANGE: Final = 416
@@ -101,7 +101,13 @@ class GcsClient(Client):
 
     def put(self, at: Location, data: bytes, need: Need | str) -> ObjectInfo:
         """Write an object in one request. Raises Conflict."""
-        return info_of(insert(self.api, at, len(data), lambda: iter([data]), {}, conditions(need)).resource)
+        try:
+            return info_of(insert(self.api, at, len(data), lambda: iter([data]), {}, conditions(need)).resource)
+        except Conflict:  # an answer may have been lost, and the request sent again
+            found = self.resource(at)
+            if found is None or found["generation"] == need or found.get("crc32c") != checksum_of(data):
+                raise
+            return info_of(found)
 
     def delete(self, at: Location, generation: str | None = None) -> None:
         """Delete an object, if it is there. Raises Conflict, WriteError."""
