@@ -25,6 +25,8 @@ class AzureStore(PreparedStore):
         try:
             from bloomcli.storage.azure.client import AzureClient
         except ImportError as error:
+            if (error.name or "").startswith("bloomcli"):
+                raise
             raise UnsupportedError(
                 f"Azure's blobs need packages that aren't installed ({error.name})",
                 hint="pip install 'bloomcli[azure]'",

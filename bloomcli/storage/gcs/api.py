@@ -128,7 +128,9 @@ class Api:
             if not answer.ok and answer.status_code not in _NO_ERRORS:
                 raise exceptions.from_http_response(answer)  # type: ignore[no-untyped-call]
             if not media:
-                return Answer(answer.status_code, answer.headers, answer.content)
+                found = Answer(answer.status_code, answer.headers, answer.content)
+                _check_whole(found)
+                return found
             # an object's content is taken as it is stored, which may be gzip
             content = answer.raw.read(decode_content=False)
             meter.count(requests=0, downloaded=len(content))
@@ -153,6 +155,15 @@ class Api:
             )
         why, hint = trouble(error)
         return made(at, writing, why + tried, hint)
+
+
+def _check_whole(answer: Answer) -> None:
+    """Raise ConnectionError, after which a request is sent again, for a document that is cut off."""
+    if answer.headers.get("Content-Type", "").startswith("application/json"):
+        try:
+            json.loads(answer.content or b"{}")
+        except ValueError:
+            raise ConnectionError("the answer is cut off") from None
 
 
 def _connected() -> tuple[requests.Session, str]:

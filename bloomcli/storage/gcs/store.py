@@ -28,6 +28,8 @@ class GcsStore(PreparedStore):
         try:
             from bloomcli.storage.gcs.client import GcsClient
         except ImportError as error:
+            if (error.name or "").startswith("bloomcli"):
+                raise
             raise UnsupportedError(
                 f"Google Cloud Storage needs packages that aren't installed ({error.name})",
                 hint="pip install 'bloomcli[gcs]'",

@@ -29,6 +29,8 @@ class HttpStore(ReadOnlyStore):
         try:
             from bloomcli.storage.https.client import HttpClient
         except ImportError as error:
+            if (error.name or "").startswith("bloomcli"):
+                raise
             raise UnsupportedError(
                 f"https:// and http:// need packages that aren't installed ({error.name})",
                 hint="pip install 'bloomcli[https]'",

@@ -201,6 +201,15 @@ def test_a_request_that_fails_once_is_sent_again_and_a_lost_commit_is_found(
     assert place.names() == {"data.bin"}
 
 
+def test_a_description_that_is_cut_off_is_asked_for_again(place: GcsPlace, proxy: Proxy) -> None:
+    place.put("data.bin", bytes(5000))
+    fault = Fault(Action.SHORTEN, "objects.get")
+    with proxy.injecting(fault):
+        append(place, "data.bin", b"new end")
+    assert fault.fired == 1
+    assert place.get("data.bin") == bytes(5000) + b"new end"
+
+
 @pytest.mark.parametrize("at", [1, 2, 3])
 @pytest.mark.parametrize("action", [Action.LOSE, Action.REFUSE, Action.ERROR_503])
 def test_a_chunk_that_fails_once_begins_the_upload_anew(
