@@ -79,7 +79,7 @@ def service(where: Container, at: Location) -> Any:
     from bloomcli.storage.azure.transport import CountingTransport
 
     options: dict[str, Any] = {
-        "transport": CountingTransport(),
+        "transport": CountingTransport(ATTEMPTS),
         "retry_total": ATTEMPTS - 1,
         "retry_connect": ATTEMPTS - 1,
         "retry_read": ATTEMPTS - 1,

@@ -10,17 +10,20 @@ from typing import Any
 from azure.core.pipeline.transport import RequestsTransport
 
 from bloomcli.storage import traffic
-from bloomcli.storage.azure.connection import ATTEMPTS
 
 
 class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loads it by a function without a type
     """The SDK's transport. Each request that it sends counts, and the bytes of blobs in it and in its answer."""
 
+    def __init__(self, attempts: int) -> None:
+        super().__init__()
+        self.attempts = attempts
+
     def send(self, request: Any, **options: Any) -> Any:
         """Send a request; again after a pause where the answer is 429, which the SDK takes for an error."""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self.attempts):
             response = self._send(request, **options)
-            if response.status_code != HTTPStatus.TOO_MANY_REQUESTS or attempt == ATTEMPTS - 1:
+            if response.status_code != HTTPStatus.TOO_MANY_REQUESTS or attempt == self.attempts - 1:
                 break
             time.sleep(2**attempt)
         return response
