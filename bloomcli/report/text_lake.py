@@ -81,7 +81,9 @@ def _different(rows: Sequence[FileRow]) -> Iterator[Block]:
     ((usual, files),) = Counter(coverage for _, coverage in full).most_common(1)
     different = [(row, coverage) for row, coverage in full if coverage != usual]
     if not different:
-        yield line(f"All {plural(len(full), 'file')} have filters of the same columns.")
+        without = not any(column.row_groups_with_filter for row, _ in full for column in row.by_column)
+        have = "None of the {} has a filter." if without else "All {} have filters of the same columns."
+        yield line(have.format(plural(len(full), "file")))
         return
     yield Gap()
     if files == 1:

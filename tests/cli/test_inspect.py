@@ -228,6 +228,10 @@ def test_files_that_are_all_different_or_all_alike_are_said_to_be(bloom: Bloom, 
     assert "All 2 files have filters of the same columns." in alike
     different = bloom("inspect", lake / "0.parquet", lake / "none.parquet").out
     assert "No two files have filters of the same columns." in different
+    shutil.copy(lake / "none.parquet", lake / "none too.parquet")
+    without = bloom("inspect", lake / "none.parquet", lake / "none too.parquet").out
+    assert "None of the 2 files has a filter." in without
+    assert "have filters" not in without
 
 
 def test_the_library_gives_the_same_as_the_command_line(bloom: Bloom) -> None:
