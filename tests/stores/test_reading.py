@@ -42,7 +42,7 @@ def rig(request: pytest.FixtureRequest, data: bytes) -> Iterator[Rig]:
     """A store with the file, behind a proxy."""
     server, made = RIGS[request.param]
     need(running.installed(server), f"{server}: python tests/support/servers/install.py {server}")
-    with made({}) as found:
+    with made() as found:
         for number in range(FILES):
             found.place.put(f"orders/part-{number}.parquet", data)
         yield found
@@ -68,11 +68,12 @@ def test_inspect_takes_two_requests_and_says_so(rig: Rig) -> None:
     seen = [r for r in rig.proxy.recorded if r.status == 206]
     assert len(seen) == 2
     assert report["bytes_downloaded"] == sum(r.received for r in seen)
-    assert report["requests"] == len(rig.proxy.recorded)
+    # Azure has no ranges from the end: the size has to be known first
+    assert report["requests"] == len(rig.proxy.recorded) == (2 if rig.name == "s3" else 3)
 
 
 def test_probe_takes_at_most_three_requests_a_file(rig: Rig) -> None:
-    run(rig, "probe", rig.place.path("orders/"), "-c", "id", "42", code=1)
+    run(rig, "probe", rig.place.path("orders/"), "-c", "id", "-v", "42", code=1)
     ranges = [r for r in rig.proxy.recorded if r.status == 206]
     assert FILES <= len(ranges) <= 3 * FILES
 
@@ -129,4 +130,4 @@ def test_an_object_that_changes_in_the_middle_of_a_command(rig: Rig, data: bytes
     assert rig.place.get(name) == other
 
 
-_READ = {"s3": "get", "azure": "get"}
+_READ = {"s3": "GetObject", "azure": "Get Blob"}

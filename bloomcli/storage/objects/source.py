@@ -8,7 +8,7 @@ later range is read on the condition that the object still has this tag. Announc
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import UnreadableError
 from bloomcli.model.traffic import Traffic
@@ -24,17 +24,39 @@ _READ_AHEAD_BYTES: Final = 4 << 20
 """Bytes of a stream that wasn't announced, at a time: each read is a request."""
 
 
+class Tail(NamedTuple):
+    """An object's last bytes, what it is, and what reading them took."""
+
+    data: bytes
+    info: ObjectInfo
+    traffic: Traffic
+
+
+def read_tail(client: Client, at: Location) -> Tail | None:
+    """Read an object's tail before it is opened, to find out whether there is one: None where there is none."""
+    try:
+        with traffic.counted_by(meter := traffic.Meter()):
+            return Tail(*client.read_tail(at, TAIL_BYTES), meter.total)
+    except Absent:
+        return None
+
+
 class ObjectSource(Source):
     """An object that is open for reading."""
 
     read_ahead_bytes = _READ_AHEAD_BYTES
     streams = STREAMS
 
-    def __init__(self, client: Client, at: Location, path: str) -> None:
+    def __init__(self, client: Client, at: Location, path: str, tail: Tail | None = None) -> None:
+        """`tail`: what `read_tail` gave a moment ago, if it was called; its request counts as this source's."""
         self.path, self.at, self._client = path, at, client
         self._meter = traffic.current()
         try:
-            self._tail, self.info = client.read_tail(at, TAIL_BYTES)
+            if tail is None:
+                self._tail, self.info = client.read_tail(at, TAIL_BYTES)
+            else:
+                self._tail, self.info = tail.data, tail.info
+                self._meter.count(requests=tail.traffic.requests, downloaded=tail.traffic.bytes_downloaded)
         except Absent:
             raise UnreadableError("can't be read: no such file", path=path, hint="check the path") from None
         self.size = self.info.size

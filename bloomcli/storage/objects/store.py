@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -21,7 +22,7 @@ from bloomcli.storage.objects.client import (
 )
 from bloomcli.storage.objects.content import outlined
 from bloomcli.storage.objects.patterns import Match, Pattern
-from bloomcli.storage.objects.source import TAIL_BYTES, ObjectSource, fingerprint_of
+from bloomcli.storage.objects.source import TAIL_BYTES, ObjectSource, Tail, fingerprint_of, read_tail
 
 EXISTS: Final = "the output exists already"
 
@@ -30,6 +31,8 @@ _UPLOAD_BYTES: Final = 8 << 20
 _FURTHER_REQUESTS: Final = 4
 """Requests of a replacement that move no content: for the object's properties, to begin and to complete it; and one
 that reads the new object's tail."""
+_TAIL_SECONDS: Final = 5.0
+"""How long a tail holds that was read to find out whether there is such an object."""
 
 
 def source_of(source: Source, client: Client) -> ObjectSource | None:
@@ -43,6 +46,10 @@ class ObjectStore(Store):
     remote = True
     mtime_step_ns = 1_000_000_000  # Last-Modified has whole seconds
 
+    def __init__(self) -> None:
+        self._tail: tuple[float, str, Tail] | None = None
+        """What `is_dataset` read, and when."""
+
     @property
     @abstractmethod
     def client(self) -> Client:
@@ -53,7 +60,7 @@ class ObjectStore(Store):
         at = self.client.locate(path)
         if not at.key or at.key.endswith("/"):
             raise UnreadableError("can't be read: is a directory", path=path, hint="name an object in it")
-        return ObjectSource(self.client, at, path)
+        return ObjectSource(self.client, at, path, self._read_already(path))
 
     def status(self, path: str) -> Status | None:
         """An object's, or that of a directory. Raises UnreadableError, UnsupportedError, UsageError."""
@@ -92,7 +99,18 @@ class ObjectStore(Store):
         if path.endswith("/"):
             return True
         at = self.client.locate(path)
-        return self._named(at) is None and (has_wildcard(path) or self._has_below(at))
+        tail = read_tail(self.client, at) if at.key else None
+        if tail is not None:
+            self._tail = (time.monotonic(), path, tail)
+            return False
+        return has_wildcard(path) or self._has_below(at)
+
+    def _read_already(self, path: str) -> Tail | None:
+        """The tail that `is_dataset` has read a moment ago, once."""
+        found, self._tail = self._tail, None
+        if found is None or found[1] != path or time.monotonic() - found[0] > _TAIL_SECONDS:
+            return None
+        return found[2]
 
     def spelling(self) -> Callable[[str], str]:
         """A key has one spelling, a bucket may have several (`Client.identity`)."""

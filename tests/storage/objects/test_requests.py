@@ -339,3 +339,16 @@ def test_memory_is_bounded_for_an_object_of_a_gib(tmp_path: Path) -> None:
     assert peak <= HELD_BYTES
     assert (after - before) << 10 < HELD_BYTES + (100 << 20), json.dumps({"before": before, "after": after})
     assert requests <= 16 + 2
+
+
+def test_finding_out_whether_there_is_such_an_object_reads_its_tail_once(
+    client: MemoryClient, filtered: bytes
+) -> None:
+    client.store(URI, filtered)
+    store = store_of(URI)
+    report = bloomcli.inspect(URI)
+    assert report.requests == len(client.requests) == 2
+    assert report.bytes_downloaded == sum(r.length for r in client.requests)
+    assert bloomcli.inspect(URI).requests == 2, "the tail is used once"
+    assert store.is_dataset(f"{SCHEME}://lake/orders")
+    assert not store.is_dataset(f"{SCHEME}://lake/nothing")
