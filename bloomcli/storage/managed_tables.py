@@ -20,7 +20,6 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Kind, Store
@@ -87,16 +86,21 @@ class TableSearch:
             directory = store.directory(path)
             if directory not in self._above:
                 self._above[directory] = tuple(store.directories_above(path, _LEVELS))
+        self._reasons: dict[str, str | UnreadableError | None] = {}
+        self._look(dict.fromkeys(directory for above in self._above.values() for directory in above))
+
+    def _look(self, directories: Iterable[str]) -> None:
+        """Note what each directory holds against changes below it."""
+        from bloomcli.concurrency.threads import Threads  # commands that only read start without it
+
         meter = traffic.current()
 
         def look(directory: str) -> str | None:
             with traffic.counted_by(meter):
-                return _directory_reason(store, directory)
+                return _directory_reason(self._store, directory)
 
-        every = dict.fromkeys(directory for above in self._above.values() for directory in above)
-        self._reasons: dict[str, str | UnreadableError | None] = {}
         with Threads(_LOOKS_AT_ONCE, "bloom-tables") as threads:
-            looks = {directory: threads.submit(partial(look, directory)) for directory in every}
+            looks = {directory: threads.submit(partial(look, directory)) for directory in directories}
             for directory, future in looks.items():
                 try:
                     self._reasons[directory] = threads.result(future)
