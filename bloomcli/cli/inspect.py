@@ -131,7 +131,8 @@ def command(
         from bloomcli.report import text_pages
 
         if footer:
-            click.echo("\n".join(text_pages.footer(report)))
+            for part in text_pages.footer(report):
+                output.say(part)
         else:
             show = partial(text_pages.parts, with_pages=pages, with_indexes=indexes, with_schema=schema)
             output.write("inspect", report, form, show)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
 from bloomcli.report import human
-from bloomcli.report.layout import Block, Cell, Grid, Line, Pairs, Paragraph, Piece, Style, laid_out
+from bloomcli.report.fitting import Piece, laid_out
+from bloomcli.report.layout import Block, Cell, Grid, Line, Pairs, Paragraph, Style
 
 _CODES: Final = {Style.TITLE: "1", Style.DIM: "2", Style.GOOD: "32", Style.WARN: "33", Style.BAD: "31"}
 """Parameters of the escape sequence SGR. Source: ECMA-48, 8.3.117."""
@@ -46,7 +47,7 @@ def _encodable(block: Block, encoding: str) -> Block:
         case Pairs(items):
             return Pairs(tuple((name, shown(cell)) for name, cell in items))
         case Grid():
-            return Grid(block.heads, [tuple(map(shown, row)) for row in block.rows], complete=block.complete)
+            return block.having(block.heads, (tuple(map(shown, row)) for row in block.rows))
     return block
 
 

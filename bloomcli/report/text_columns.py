@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.report.human import count, rate, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
 from bloomcli.report.locations import row_group_text
-from bloomcli.report.values import CUT, value
+from bloomcli.report.values import CUT, VALUE_WIDTH, value
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -26,20 +26,20 @@ def columns(report: InspectReport) -> Iterator[Block]:
         any(getattr(item, name) not in (None, ()) for item in items)
         for name in ("encodings", "compressed_bytes", "bucket")
     )
+    filters = any(item.row_groups_with_filter for item in items)
     grid = Grid(
         (
             Head("column"),
             Head("type", rank=1),
-            Head("nulls", figures=True, rank=7),
-            Head("min", rank=4),
-            Head("max", rank=5),
-            Head("NDV", figures=True, rank=6),
-            *([Head("encodings", rank=10)] * encodings),
+            Head("nulls", figures=True, rank=6),
+            Head("min", rank=3, most=VALUE_WIDTH),
+            Head("max", rank=3, most=VALUE_WIDTH),
+            Head("NDV", figures=True, rank=5),
+            *([Head("encodings", rank=9)] * encodings),
             *([Head("bucket", figures=True, rank=8)] * buckets),
-            *([Head("size", figures=True, rank=3)] * sizes),
-            Head("filters", figures=True),
-            Head("filter size", figures=True, rank=9),
-            Head("worst FPP", figures=True, rank=2),
+            *([Head("size", figures=True, rank=4)] * sizes),
+            *([Head("filters", figures=True), Head("filter size", figures=True, rank=7)] * filters),
+            *([Head("worst FPP", figures=True, rank=2)] * filters),
         ),
         complete="--format json",
     )
@@ -55,19 +55,16 @@ def columns(report: InspectReport) -> Iterator[Block]:
             *([_encodings(item)] * encodings),
             *([count(item.bucket)] * buckets),
             *(["-" if item.compressed_bytes is None else size(item.compressed_bytes)] * sizes),
-            with_filter if item.row_groups_with_filter else Cell("none", Style.DIM),
-            size(item.bitset_bytes) if item.row_groups_with_filter else "-",
-            rate(item.max_fpp),
+            *([with_filter if item.row_groups_with_filter else Cell("none", Style.DIM)] * filters),
+            *([size(item.bitset_bytes) if item.row_groups_with_filter else "-"] * filters),
+            *([rate(item.max_fpp)] * filters),
         )
+    _explain(report, grid)
     yield grid
     notes = list(_problems(report))
     if notes:
         yield Gap()
         yield from notes
-    legend = _legend(report, grid)
-    if legend:
-        yield Gap()
-        yield line(legend, Style.DIM)
 
 
 def _bound(text: str | None, exact: bool | None) -> str:
@@ -106,22 +103,21 @@ def _problems(report: InspectReport) -> Iterator[Block]:
         yield line(where + more, Style.BAD)
 
 
-def _legend(report: InspectReport, grid: Grid) -> str:
+def _explain(report: InspectReport, grid: Grid) -> None:
     """Say what the marks in the table mean, as far as there are any, and how to see more."""
-    parts = ["filters: row groups with one."] if report.filters else []
+    if report.filters:
+        grid.explained("filters", "filters: row groups with one.")
     if any(c.distinct is not None for c in report.by_column):
         unit = "stripe or row group" if report.stripes is not None else "row group"
         estimated = any(c.distinct_from == "filter" for c in report.by_column)
-        parts.append(f"NDV: of the {unit} with most{', ~ estimated from a filter' if estimated else ''}.")
+        grid.explained("NDV", f"NDV: of the {unit} with most{', ~ estimated from a filter' if estimated else ''}.")
     if any(c.dictionary_bytes is not None and c.distinct is None for c in report.by_column):
-        parts.append("dict: size of the dictionaries.")
-    if any(cell.text.endswith(CUT) for row in grid.rows for cell in row[3:5]):
-        parts.append(f"{CUT}: cut; --format json has the value as the file has it.")
+        grid.explained("NDV", "dict: size of the dictionaries.")
+    grid.explained(CUT, f"{CUT}: cut; --format json has the value as the file has it.")
     if any(item.bucket is not None for item in report.by_column):
-        parts.append("Columns of a bucket are stored together; --pages shows the buckets.")
+        grid.explained("bucket", "Columns of a bucket are stored together; --pages shows the buckets.")
     if report.filters:
-        parts.append(f"--all shows {_each(len(report.filters))}.")
-    return " ".join(parts)
+        grid.explained("", f"--all shows {_each(len(report.filters))}.")
 
 
 def _each(number: int) -> str:

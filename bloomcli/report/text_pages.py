@@ -17,19 +17,18 @@ if TYPE_CHECKING:
     from bloomcli.model.schema import SchemaNode
 
 _LEFT_OUT = (
-    "encoding",
-    "unpacked",
-    "max",
-    "min",
-    "rows",
-    "nulls",
-    "header",
-    "CRC",
-    "order",
-    "first row",
-    "positions",
+    ("encoding",),
+    ("unpacked",),
+    ("min", "max"),
+    ("rows",),
+    ("nulls",),
+    ("header",),
+    ("CRC",),
+    ("order",),
+    ("first row",),
+    ("positions",),
 )
-"""Columns that narrow terminals leave out, the last one first."""
+"""Columns that narrow terminals leave out, the last ones first."""
 
 
 def parts(report: InspectReport, *, with_pages: bool, with_indexes: bool, with_schema: bool) -> Iterator[Block]:
@@ -156,7 +155,7 @@ def _grid(items: Sequence[Any], columns: Sequence[tuple[str, bool, Any]]) -> Gri
     """A grid of the columns that have something to show."""
     cells = [(title, figures, [text(item) for item in items]) for title, figures, text in columns]
     kept = [column for column in cells if any(text != "-" for text in column[2])]
-    ranks = {title: rank for rank, title in enumerate(_LEFT_OUT, 1)}
+    ranks = {title: rank for rank, titles in enumerate(_LEFT_OUT, 1) for title in titles}
     grid = Grid(tuple(Head(title, figures=figures, rank=ranks.get(title, 0)) for title, figures, _ in kept))
     for item, row in zip(items, zip(*(texts for _, _, texts in kept), strict=True), strict=True):
         style = Style.BAD if item.problem is not None else Style.PLAIN

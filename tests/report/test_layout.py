@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bloomcli.report.layout import Cell, Gap, Grid, Head, Line, Pairs, Paragraph, laid_out, line
+from bloomcli.report.fitting import laid_out
+from bloomcli.report.layout import Cell, Gap, Grid, Head, Line, Pairs, Paragraph, line
 from bloomcli.report.wrapping import wrapped
 
 
