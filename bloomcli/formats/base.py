@@ -176,6 +176,8 @@ class Carried:
     new_bytes_bound: int
     remarks: tuple[str, ...] = ()
     _estimated: tuple[FilterChange, ...]
+    """The planned changes, without the columns that globs left out. A format sets `estimate`, or overrides this with
+    a cached property where the sizes are costly to know."""
     _built: Built | None = None
     _left_out: tuple[FilterChange, ...] = ()
 
@@ -201,6 +203,11 @@ class Carried:
     def estimate(self) -> tuple[FilterChange, ...]:
         """The planned changes; sizes are upper bounds."""
         return self._estimated + self._left_out
+
+    @estimate.setter
+    def estimate(self, changes: tuple[FilterChange, ...]) -> None:
+        """Set the planned changes, without the columns that globs left out."""
+        self._estimated = changes
 
     def reads(self) -> Iterable[tuple[int, int]]:
         """Nothing: no column is read."""
