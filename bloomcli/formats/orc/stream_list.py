@@ -20,6 +20,7 @@ from bloomcli.values.literals import decode_bound, render
 
 def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
     """Yield the column's streams, stripe by stripe; a row with a problem for a stripe that can't be read."""
+    footer.will_read_stripes()
     for stripe in footer.stripes:
         try:
             found = footer.stripe_footer(stripe)
@@ -48,6 +49,7 @@ def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
     footer = filters.footer
     orc = footer.types[column]
     listed = 0
+    filters.source.will_read(_index_ranges(filters, column))
     for stripe in footer.stripes:
         try:
             for entry in _entries(filters, stripe, orc):
@@ -59,6 +61,19 @@ def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
                 yield entry
         except BloomError as error:
             yield IndexEntry(row_group=0, stripe=stripe.ordinal, problem=error.reason)
+
+
+def _index_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of what `index` reads of each stripe: the row index, and the filters."""
+    filters.footer.will_read_stripes()
+    for stripe in filters.footer.stripes:
+        try:
+            found = filters.footer.stripe_footer(stripe)
+        except BloomError:  # reading the index reports it
+            continue
+        for stream in (found.find("ROW_INDEX", column), filters.preferred(found, column)):
+            if stream is not None:
+                yield stream.offset, stream.length
 
 
 def _entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[IndexEntry]:
@@ -112,6 +127,7 @@ def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: Loaded
 
 def merged_filters(filters: Filters, column: int) -> Iterator[MergedFilter]:
     """Yield each stripe's filters joined, as orc-core's FileDump does with --rowindex."""
+    filters.source.will_read(filters.ranges({column}))
     for location in filters.locations({column}):
         try:
             loaded = filters.load(location)

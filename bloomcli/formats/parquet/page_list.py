@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from bloomcli.errors import BloomError, CorruptFile
@@ -18,6 +18,14 @@ from bloomcli.model.pages import IndexEntry, PageFacts
 from bloomcli.values.literals import decode_bound, render
 
 _STRUCTS: Final = {"column_index": "ColumnIndex", "offset_index": "OffsetIndex"}
+_ELEMENTS: Final = {
+    "null_pages": bool,
+    "page_locations": dict,
+    "null_counts": int,
+    "min_values": dict,
+    "max_values": dict,
+}
+"""The types of the elements of lists in the two structures, decoded."""
 
 
 def pages(filters: Filters, column: int) -> Iterator[PageFacts]:
@@ -26,6 +34,7 @@ def pages(filters: Filters, column: int) -> Iterator[PageFacts]:
     A header that can't be read is a row with its problem, and ends its row group.
     """
     listed = 0
+    filters.source.will_read(_header_ranges(filters, column))
     for chunk in filters.chunks_of(column):
         if chunk.encrypted:
             yield _damaged(chunk, chunk.data_offset, ENCRYPTED)
@@ -36,6 +45,47 @@ def pages(filters: Filters, column: int) -> Iterator[PageFacts]:
                 return
             listed += 1
             yield page
+
+
+def _header_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of what `pages` reads: the page headers, if the offset index has their offsets, else
+    the whole chunks."""
+    filters.source.will_read(_index_ranges(filters, column, ("offset_index",)))
+    for key in filters.footer.chunk_keys({column}):
+        chunk = filters.footer.chunk(key)
+        if chunk.encrypted:
+            continue
+        outer = filters.footer.chunk_struct(key)
+        tree, _ = _read(filters, "offset_index", _extents(filters, outer), outer)
+        locations = tree.get("page_locations")
+        if locations:
+            yield chunk.data_offset, HEADER_WINDOW  # a dictionary page isn't in the index
+            for location in locations:
+                offset = location.get("offset")
+                if offset is not None:
+                    yield offset, HEADER_WINDOW
+        else:
+            yield chunk.data_offset, chunk.compressed_bytes
+
+
+def _index_ranges(filters: Filters, column: int, names: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of these indexes of the column's chunks, as far as they are read."""
+    for key in filters.footer.chunk_keys({column}):
+        try:
+            outer = filters.footer.chunk_struct(key)
+            found = {} if outer.span("crypto_metadata") is not None else _extents(filters, outer)
+        except CorruptFile:  # reading the index reports it
+            continue
+        for name in names:
+            offset, length = found.get(name, (0, 0))
+            if length <= parquet_limits.INDEX_MAX_BYTES:
+                yield offset, length
+
+
+def _extents(filters: Filters, outer: spec.Struct) -> dict[str, tuple[int, int]]:
+    """The offset and length of a chunk's indexes, by name. Raises CorruptFile."""
+    found = filters.footer.index_extents(outer)
+    return {field.removesuffix("_offset"): (offset, length) for field, offset, length in found}
 
 
 def _damaged(chunk: ColumnChunk, offset: int, reason: str) -> PageFacts:
@@ -90,6 +140,7 @@ def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
     """Yield the entries of the column's indexes, row group by row group; a row with a problem for a bad index."""
     footer = filters.footer
     listed = 0
+    filters.source.will_read(_index_ranges(filters, column, _STRUCTS))
     for key in footer.chunk_keys({column}):
         try:
             for entry in _entries(filters, key, footer.columns[column]):
@@ -109,7 +160,7 @@ def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexE
     if outer.span("crypto_metadata") is not None:
         yield IndexEntry(row_group=key.row_group, problem=ENCRYPTED)
         return
-    found = {field: (offset, length) for field, offset, length in footer.index_extents(outer)}
+    found = _extents(filters, outer)
     columns, column_fault = _read(filters, "column_index", found, outer)
     offsets, offset_fault = _read(filters, "offset_index", found, outer)
     for problem in filter(None, (column_fault, offset_fault)):
@@ -143,7 +194,7 @@ def _read(
     """An index as an object, empty without one; or why it can't be read."""
     from bloomcli.formats.parquet.thrift_tree import decode
 
-    extent = found.get(f"{name}_offset")
+    extent = found.get(name)
     if extent is None:
         return {}, None
     offset, length = extent
@@ -158,6 +209,9 @@ def _read(
     wanted = "null_pages" if name == "column_index" else "page_locations"
     if not isinstance(tree.get(wanted), list):
         return {}, f"the {words} can't be read: it has no {wanted}"
+    for field, kind in _ELEMENTS.items():
+        if not all(type(element) is kind for element in tree.get(field, ())):
+            return {}, f"the {words} can't be read: {field} has elements of another type"
     return tree, None
 
 
@@ -168,7 +222,7 @@ def _at(values: Any, page: int) -> Any:
 def _bound(values: Any, page: int, nulls: list[Any], column: Column) -> str | None:
     """A page's bound as text; None for pages of nulls, and for bytes that aren't a value with an order."""
     found = _at(values, page)
-    if not isinstance(found, dict) or _at(nulls, page) is True:
+    if found is None or "hex" not in found or _at(nulls, page) is True:
         return None
     encoded = bytes.fromhex(found["hex"])
     return None if decode_bound(encoded, column) is None else render(encoded, column)
