@@ -88,13 +88,16 @@ def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> 
     del param
     if not wanted or ctx.resilient_parsing:
         return
+    from bloomcli.cli import output
+
     if ctx.params.get("verbose"):
         from bloomcli.cli.versions import versions
 
         lines = list(versions())
     else:
         lines = [f"bloom {__version__}"]
-    click.echo("\n".join(lines))
+    for line in lines:
+        output.say(line)
     ctx.exit()
 
 

@@ -44,10 +44,12 @@ Examples:
   bloom probe day=*/*.parquet -c id -v 42
   bloom probe /data/orders -c id -v 42 -l          # only the paths of files that may hold it
   bloom probe orders.parquet -c id 42 > /dev/null || echo "not in this file"
+
 \b
 Values by type: integers 42 or 0x2a, floats 1.5, decimals 12.34, dates 2024-02-29,
 +20240-01-01 or 0044-03-15 (BC), times 13:45:30.250, timestamps 2024-02-29T13:45:30.250Z,
 UUIDs, binary 0x0fff, strings without quotes. Zones only if the column is in UTC.
+
 \b
 Blank lines of a file are skipped, except for columns of strings and binary, where they are the
 empty value. A byte order mark is not part of the first line.""",

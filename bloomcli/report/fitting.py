@@ -6,7 +6,7 @@ broken. A grid that is too wide becomes narrower step by step, until it fits:
 1. Columns that are the same in every row move into a line above the grid.
 2. The directory that all paths share moves there too.
 3. Prose at the end of a row wraps within its column, or goes below the row.
-4. Values that are much longer than most others of their column are cut to a mark.
+4. Values that are much longer than most others of their column are cut, and end in a mark.
 5. Columns are left out, the highest rank first, until the others fit; then those of the lowest rank that still fit
    come back. A line below the grid names the columns that are left out, and the legend doesn't explain them.
 6. Rows stack: a line with the row's name, then its other cells with their titles. Nothing is left out.
@@ -21,7 +21,7 @@ from typing import Final
 
 from bloomcli.report.human import width
 from bloomcli.report.layout import Block, Cell, Grid, Head, Line, Pairs, Paragraph, Style, line
-from bloomcli.report.values import CUT
+from bloomcli.report.values import CUT, shorter
 from bloomcli.report.wrapping import filled, wrapped
 
 Piece = tuple[str, Style]
@@ -231,10 +231,10 @@ def _without_directory(grid: Grid) -> tuple[Grid, str]:
 
 
 def _shortened(grid: Grid) -> Grid:
-    """The grid with a mark in place of values that are longer than their column allows."""
+    """The grid with the values cut that are longer than their column allows."""
 
     def cut(cell: Cell, most: int) -> Cell:
-        return Cell(CUT, cell.style) if most and width(cell.text) > most else cell
+        return Cell(shorter(cell.text, most), cell.style) if most else cell
 
     return grid.having(
         grid.heads,

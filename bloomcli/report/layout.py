@@ -76,7 +76,7 @@ class Head(NamedTuple):
     prose: bool = False
     """Sentences, which can wrap. Only the last column can be prose."""
     most: int = 0
-    """Cells of the longest value that a grid shows if it is too wide; longer ones are cut to a mark. 0: any."""
+    """Cells of the longest value that a grid shows if it is too wide; longer ones are cut. 0: any."""
 
 
 class Grid:

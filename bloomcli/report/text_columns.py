@@ -22,9 +22,9 @@ _OF_LEVELS: Final = ("RLE", "BIT_PACKED")
 def columns(report: InspectReport) -> Iterator[Block]:
     """Yield a row per column; below the table, what is wrong with statistics and filters, and how cells are read."""
     items = report.by_column
-    encodings, sizes, buckets = (
+    encodings, sizes, buckets, dictionaries = (
         any(getattr(item, name) not in (None, ()) for item in items)
-        for name in ("encodings", "compressed_bytes", "bucket")
+        for name in ("encodings", "compressed_bytes", "bucket", "dictionary_bytes")
     )
     filters = any(item.row_groups_with_filter for item in items)
     grid = Grid(
@@ -35,7 +35,8 @@ def columns(report: InspectReport) -> Iterator[Block]:
             Head("min", rank=3, most=VALUE_WIDTH),
             Head("max", rank=3, most=VALUE_WIDTH),
             Head("NDV", figures=True, rank=5),
-            *([Head("encodings", rank=9)] * encodings),
+            *([Head("dictionary", figures=True, rank=9)] * dictionaries),
+            *([Head("encodings", rank=10)] * encodings),
             *([Head("bucket", figures=True, rank=8)] * buckets),
             *([Head("size", figures=True, rank=4)] * sizes),
             *([Head("filters", figures=True), Head("filter size", figures=True, rank=7)] * filters),
@@ -52,9 +53,10 @@ def columns(report: InspectReport) -> Iterator[Block]:
             _bound(item.min, item.min_exact),
             _bound(item.max, item.max_exact),
             _distinct(item),
+            *([_size(item.dictionary_bytes)] * dictionaries),
             *([_encodings(item)] * encodings),
             *([count(item.bucket)] * buckets),
-            *(["-" if item.compressed_bytes is None else size(item.compressed_bytes)] * sizes),
+            *([_size(item.compressed_bytes)] * sizes),
             *([with_filter if item.row_groups_with_filter else Cell("none", Style.DIM)] * filters),
             *([size(item.bitset_bytes) if item.row_groups_with_filter else "-"] * filters),
             *([rate(item.max_fpp)] * filters),
@@ -72,9 +74,11 @@ def _bound(text: str | None, exact: bool | None) -> str:
 
 
 def _distinct(item: ColumnSummary) -> str:
-    if item.distinct is not None:
-        return ("~" if item.distinct_from == "filter" else "") + count(item.distinct)
-    return "-" if item.dictionary_bytes is None else f"dict {size(item.dictionary_bytes)}"
+    return ("~" if item.distinct_from == "filter" else "") + count(item.distinct)
+
+
+def _size(number: int | None) -> str:
+    return "-" if number is None else size(number)
 
 
 def _encodings(item: ColumnSummary) -> str:
@@ -111,8 +115,6 @@ def _explain(report: InspectReport, grid: Grid) -> None:
         unit = "stripe or row group" if report.stripes is not None else "row group"
         estimated = any(c.distinct_from == "filter" for c in report.by_column)
         grid.explained("NDV", f"NDV: of the {unit} with most{', ~ estimated from a filter' if estimated else ''}.")
-    if any(c.dictionary_bytes is not None and c.distinct is None for c in report.by_column):
-        grid.explained("NDV", "dict: size of the dictionaries.")
     grid.explained(CUT, f"{CUT}: cut; --format json has the value as the file has it.")
     if any(item.bucket is not None for item in report.by_column):
         grid.explained("bucket", "Columns of a bucket are stored together; --pages shows the buckets.")

@@ -127,13 +127,13 @@ def _summaries(report: InspectReport) -> Iterator[Block]:
             Head("type", rank=4),
             Head("encoding", rank=6),
             Head("filters", figures=True, rank=1),
-            Head("size", figures=True),
+            Head("filter size", figures=True),
             Head("bits", figures=True, rank=7),
             Head("k", figures=True, rank=8),
-            Head("NDV", figures=True, rank=3),
-            Head("fill", figures=True, rank=5),
-            Head("FPP", figures=True),
-            Head("worst", figures=True),
+            Head("mean NDV", figures=True, rank=3),
+            Head("mean fill", figures=True, rank=5),
+            Head("mean FPP", figures=True),
+            Head("worst FPP", figures=True),
             Head("requested", figures=True, rank=2),
         )
     )
@@ -160,7 +160,7 @@ def _summaries(report: InspectReport) -> Iterator[Block]:
         if item.problem is not None:
             yield line(f"{item.column}: {plural(item.unreadable, 'stream')} unreadable: {item.problem}", Style.BAD)
     yield Gap()
-    yield line("Means over each column's filters; --all shows every one.", Style.DIM)
+    yield line("Means over each column's filters; --all shows each filter.", Style.DIM)
 
 
 def _header(facts: FilterFacts) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bloomcli.report.human import count, rate, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import type_text
-from bloomcli.report.values import value
+from bloomcli.report.values import CUT, value
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import InspectReport
@@ -94,7 +94,7 @@ def index(found: Sequence[IndexEntry]) -> Iterator[Block]:
                 ("row group", True, lambda e: str(e.row_group)),
                 ("page", True, lambda e: _number(e.page)),
                 ("offset", True, lambda e: _number(e.offset)),
-                ("size", True, lambda e: _bytes(e.compressed_bytes)),
+                ("size with header", True, lambda e: _bytes(e.compressed_bytes)),
                 ("first row", True, lambda e: count(e.first_row)),
                 ("values", True, lambda e: count(e.values)),
                 ("nulls", True, _nulls),
@@ -156,7 +156,10 @@ def _grid(items: Sequence[Any], columns: Sequence[tuple[str, bool, Any]]) -> Gri
     cells = [(title, figures, [text(item) for item in items]) for title, figures, text in columns]
     kept = [column for column in cells if any(text != "-" for text in column[2])]
     ranks = {title: rank for rank, titles in enumerate(_LEFT_OUT, 1) for title in titles}
-    grid = Grid(tuple(Head(title, figures=figures, rank=ranks.get(title, 0)) for title, figures, _ in kept))
+    grid = Grid(
+        tuple(Head(title, figures=figures, rank=ranks.get(title, 0)) for title, figures, _ in kept),
+        legend=((CUT, f"{CUT}: cut; --format json has the value as the file has it."),),
+    )
     for item, row in zip(items, zip(*(texts for _, _, texts in kept), strict=True), strict=True):
         style = Style.BAD if item.problem is not None else Style.PLAIN
         grid.add(*(Cell(text, style) for text in row))

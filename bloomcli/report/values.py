@@ -44,3 +44,14 @@ def _start(text: str, cells: int) -> str:
             break
         taken.append(shown)
     return "".join(taken)
+
+
+def shorter(text: str, most: int = VALUE_WIDTH) -> str:
+    """Cut a value of `value` that takes more than `most` cells: the fraction of a number or time, never its other
+    digits; the whole value if it has no fraction, or more digits than fit before it."""
+    if width(text) <= most:
+        return text
+    whole, point, _ = text.partition(".")
+    if not point or "e" in text or not _FIGURE.fullmatch(text) or len(whole) >= most:
+        return CUT
+    return text[: most - 1].rstrip(".") + CUT

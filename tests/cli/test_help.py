@@ -113,6 +113,11 @@ def test_versions_are_found_without_importing_what_they_are_of() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_no_control_characters(bloom: Bloom, name: str) -> None:
+    assert "\b" not in bloom(name, "--help").out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_is_what_its_option_prints(bloom: Bloom, name: str) -> None:
     assert bloom("help", name).out == bloom(name, "--help").out
 

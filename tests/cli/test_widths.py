@@ -28,7 +28,10 @@ _PIECE = re.compile(
 )
 
 
-_ADDED = " empty in every row: in lake/ few/ not shown: (a wider terminal or --format csv shows all columns) :"
+_ADDED = (
+    " empty in every row: in lake/ few/ not shown: (a wider terminal or --format csv json shows all columns) :"
+    " cut; has the value as the file has it."
+)
 """The words that only a table that doesn't fit has."""
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from bloomcli.report.fitting import laid_out
 from bloomcli.report.layout import Cell, Gap, Grid, Head, Line, Pairs, Paragraph, line
+from bloomcli.report.values import CUT
 from bloomcli.report.wrapping import wrapped
 
 
@@ -61,6 +62,53 @@ def test_the_least_important_column_is_left_out_and_named() -> None:
         "  terminal or --format csv",
         "  shows all columns)",
     ]
+
+
+def columns(*heads: Head) -> Grid:
+    """A grid of a name and the columns of a test, with a legend of each."""
+    legend = [(head.title, f"{head.title} means {head.title}.") for head in heads]
+    grid = Grid((Head("name"), *heads), legend=[*legend, (CUT, "cut."), ("", "Always.")])
+    grid.add("id", *("9" * int(head.title[1:]) for head in heads))
+    return grid
+
+
+def test_a_column_comes_back_where_one_that_is_more_important_is_too_wide() -> None:
+    grid = columns(Head("a10", rank=1), Head("b30", rank=2), Head("c5", rank=3), Head("d9", rank=4))
+    assert lines(grid, 26)[0] == "name  a10         c5"
+    assert "not shown: b30, d9 (a" in lines(grid, 26)
+
+
+def test_columns_of_one_rank_are_shown_or_left_out_together() -> None:
+    grid = columns(Head("m10", rank=2), Head("n10", rank=2), Head("o3", rank=1))
+    assert lines(grid, 33)[0] == "name  m10         n10         o3"
+    assert lines(grid, 31)[0] == "name  o3"
+
+
+def test_a_legend_explains_only_what_the_table_shows() -> None:
+    grid = columns(Head("a10", rank=1), Head("b30", rank=2))
+    assert lines(grid, None)[-1] == "a10 means a10. b30 means b30. Always."
+    assert lines(grid, 40)[-1] == "a10 means a10. Always."
+
+
+@pytest.mark.parametrize(
+    ("value", "cut"),
+    [
+        ("2024-12-24T12:04:58.000149Z", "2024-12-24T12:04:58…"),
+        ("-2989999999999.9999999701", "-2989999999999.9999…"),
+        ("-1059000000007000000000000000.1234510590", "…"),
+        ("1.2345678901234567890123e+300", "…"),
+        ("99.66666666666667", "99.66666666666667"),
+        ("12345678901234567890123", "…"),
+    ],
+)
+def test_only_the_fraction_of_a_number_or_time_is_cut(value: str, cut: str) -> None:
+    grid = Grid((Head("name"), Head("min", most=20)), legend=[(CUT, "cut.")])
+    grid.add("a" * 20, value)
+    assert lines(grid, 100)[1] == "a" * 20 + "  " + value
+    assert "cut." not in lines(grid, 100)
+    narrow = lines(grid, 42)
+    assert narrow[1].split()[-1] == (value if len(value) <= 20 else cut)
+    assert ("cut." in narrow) == (cut != value)
 
 
 def test_rows_stack_with_all_columns_where_the_others_do_not_fit() -> None:
