@@ -48,8 +48,8 @@ def pages(filters: Filters, column: int) -> Iterator[PageFacts]:
 
 
 def _header_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
-    """Yield the offset and length of what `pages` reads: the page headers, if the offset index has their offsets, else
-    the whole chunks."""
+    """Yield the offset and length of what `pages` reads: the page headers, if the offset index lists the pages, else
+    whole chunks."""
     filters.source.will_read(_index_ranges(filters, column, ("offset_index",)))
     for key in filters.footer.chunk_keys({column}):
         chunk = filters.footer.chunk(key)

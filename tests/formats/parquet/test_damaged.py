@@ -105,7 +105,7 @@ def test_a_directory_is_refused_by_commands_on_one_file_and_needs_files_for_the_
             with pytest.raises(UnreadableError, match="a directory"):
                 command(tmp_path)
         else:
-            with pytest.raises(UsageError, match="the directories hold no files|--output names one file"):
+            with pytest.raises(UsageError, match=r"the directories hold no files|--output names one file"):
                 command(tmp_path)
 
 
