@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from support import orcfiles
 from support.object_stores import SCHEME, MemoryClient, MemoryObjects
 
 import bloomcli
+from bloomcli.formats.registry import open_file
 from bloomcli.model.inspect import InspectReport
 from bloomcli.storage import registry
 
@@ -79,11 +81,16 @@ def test_large_pages_that_the_index_lists_are_not_downloaded(client: MemoryClien
     assert len(client.requests) <= 1 + 4
 
 
-def test_indexes_and_filters_of_many_stripes_take_a_few_requests(client: MemoryClient, tmp_path: Path) -> None:
-    stripes, rows = 30, 1500
-    text = np.random.default_rng(7).bytes(stripes * rows * 100).hex()
-    table = {"a": range(stripes * rows), "s": [text[at : at + 200] for at in range(0, len(text), 200)]}
-    path = orcfiles.write(tmp_path / "f", table, stripe=rows, stride=1000, blooms=[1], compression="uncompressed")
-    report = listed(client, path.read_bytes(), tmp_path, "a")
-    assert (report.stripes, len(report.index), len(report.merged_filters)) == (stripes, 2 * stripes, stripes)
-    assert len(client.requests) <= 20
+def test_row_indexes_are_requested_with_the_filters_and_several_at_once(client: MemoryClient, tmp_path: Path) -> None:
+    stripes, rows = 25, 1500
+    text = np.random.default_rng(7).bytes(stripes * rows * 300).hex()
+    table = {"a": range(stripes * rows), "s": [text[at : at + 600] for at in range(0, len(text), 600)]}
+    path = orcfiles.write(tmp_path / "f", table, stripe=rows, stride=500, blooms=[1], compression="uncompressed")
+    client.store(URI, path.read_bytes())
+    with registry.store_of(URI).open(URI) as source:
+        file = open_file(source)
+        client.on_request = lambda _: time.sleep(0.01)
+        entries = list(file.index(next(column for column in file.columns if column.path == "a")))
+    assert len(entries) == 3 * stripes
+    assert len(client.requests) <= 2 * stripes + 1, "the footer and, together, the row index and the filters"
+    assert client.most_at_once > 3
