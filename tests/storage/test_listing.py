@@ -261,7 +261,7 @@ def test_a_file_uri_of_another_machine_stays_what_it_is() -> None:
 
 
 def test_uris_that_cannot_be_listed_here_say_what_to_do() -> None:
-    hints = {"gopher://x/y/": "mount it", "hdfs://localhost:1/x/": "mount it", "s3://b/y=*/x": "name the directory"}
+    hints = {"gopher://x/y/": "mount it", "hdfs://localhost:1/x/": "mount it", "hdfs://b/y=*/x": "name the directory"}
     for uri, hint in hints.items():
         assert is_dataset([uri])
         with pytest.raises(UnsupportedError) as caught:
@@ -271,8 +271,9 @@ def test_uris_that_cannot_be_listed_here_say_what_to_do() -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_a_remote_file_is_no_dataset_before_it_is_checked() -> None:
-    assert not is_dataset(["s3://bucket/x.parquet"])
+def test_a_uri_that_pyarrow_reads_is_no_dataset_before_it_is_checked() -> None:
+    assert not is_dataset(["hdfs://localhost:1/x.parquet"])
+    assert is_dataset(["hdfs://localhost:1/table/"])
     assert is_dataset(["s3://bucket/table/"])
 
 

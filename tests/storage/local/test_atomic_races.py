@@ -222,8 +222,8 @@ def test_where_files_cannot_be_exchanged_nothing_lies_between_the_last_look_and_
         "LocalSource._current",
         "LocalSource.fingerprint",
         "Source.check_unchanged",
-        "_fingerprint",
         "Temporary._exchange",
+        "fingerprint_of",
     }
 
 
