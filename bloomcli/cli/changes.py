@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bloomcli.cli import output
 from bloomcli.cli.dataset import Dataset, run
+from bloomcli.concurrency.signals import terminable
 
 if TYPE_CHECKING:
     from bloomcli.commands.options import WriteOptions
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
 def change(dataset: Dataset, options: WriteOptions, form: str, *, every: bool = False) -> int:
     """Change one file or the files of a dataset, print the report (all rows if `every`), and give the exit code."""
     options = options.checked()
-    if dataset.single is None:
-        return run(dataset, options, form, every=every)
-    command = import_module(f"bloomcli.commands.{options.command}")
-    with output.Bars() as bars:
-        report = command.run(dataset.single, options, progress=bars)
+    with terminable():  # looking at a path may already be a request to a store
+        if dataset.single is None:
+            return run(dataset, options, form, every=every)
+        command = import_module(f"bloomcli.commands.{options.command}")
+        with output.Bars() as bars:
+            report = command.run(dataset.single, options, progress=bars)
     if form == "csv":
         from bloomcli.report import csv
 

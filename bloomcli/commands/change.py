@@ -144,7 +144,7 @@ def change_where_needed(
                 _output(store, source, target, makes_directories=True)
                 return reason + WOULD_BE_COPIED
             _copy_whole(source, os.fspath(target.output), target)
-            return f"{reason}; copied"
+            return "; ".join((reason, "copied", *current().remarks))
         output = _output(store, source, target, makes_directories=True)
         report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
@@ -215,7 +215,7 @@ def _change(
     else:
         built, size = _carry_out(source, output, target, plan, threads or cores(), progress)
         changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
-        remarks = plan.remarks + built.remarks
+        remarks = (*plan.remarks, *built.remarks, *current().remarks)
     report = ChangeReport(
         path=source.path,
         format=file.format,

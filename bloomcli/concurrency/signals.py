@@ -45,6 +45,43 @@ def terminable() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Deliver a signal that stops the process (Ctrl-C too) at the end of the block, not within it.
+
+    For a request whose answer has to be known, since it begins what must be ended. A second signal is delivered at
+    once, so that a server that doesn't answer can't hold the process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, *STOPS)}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    received: list[tuple[int, FrameType | None]] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        received.append((number, frame))
+        if len(received) > 1:
+            deliver()
+
+    def deliver() -> None:
+        number, frame = received.pop()
+        received.clear()
+        handler = handlers[number]
+        assert callable(handler)  # noqa: S101  the others aren't deferred
+        handler(number, frame)
+
+    for number in handlers:
+        signal.signal(number, note)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if received:
+            deliver()
+
+
 def stop_by_default() -> None:
     """Restore the default handlers in a forked process; ignored signals stay ignored (nohup)."""
     for number in STOPS:

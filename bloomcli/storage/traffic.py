@@ -22,16 +22,25 @@ R = TypeVar("R", bound=Any)
 
 
 class Meter:
-    """Adds up requests and bytes. Threads may count at once."""
+    """Adds up requests and bytes. Threads may count at once.
+
+    Attributes:
+        remarks: what else the report has to say of the requests.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._total = Traffic()
+        self.remarks: list[str] = []
 
     def count(self, *, requests: int = 1, downloaded: int = 0, uploaded: int = 0, copied: int = 0) -> None:
         """Add requests, and bytes of content that they moved."""
         with self._lock:
             self._total += Traffic(requests, downloaded, uploaded, copied)
+
+    def remark(self, *texts: str) -> None:
+        """Add remarks for the report."""
+        self.remarks += texts
 
     @property
     def total(self) -> Traffic:
@@ -63,6 +72,7 @@ def measured() -> Iterator[Meter]:
                 uploaded=total.bytes_uploaded,
                 copied=total.bytes_copied_by_store,
             )
+            outer.remark(*meter.remarks)
 
 
 @contextmanager

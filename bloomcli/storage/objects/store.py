@@ -46,9 +46,8 @@ class ObjectStore(Store):
     remote = True
     mtime_step_ns = 1_000_000_000  # Last-Modified has whole seconds
 
-    def __init__(self) -> None:
-        self._tail: tuple[float, str, Tail] | None = None
-        """What `is_dataset` read, and when."""
+    _tail: tuple[float, str, Tail] | None = None
+    """What `is_dataset` read, and when."""
 
     @property
     @abstractmethod

@@ -46,6 +46,7 @@ class S3Client(Client):
 
     def __init__(self) -> None:
         self._made: dict[object, Any] = {}
+        self._settings: dict[object, session.Settings] = {}
         self.is_minio = False
         """The last answer came from MinIO."""
 
@@ -55,13 +56,14 @@ class S3Client(Client):
         made = self._made.get((os.getpid(), environment))
         if made is None:
             try:
-                made = session.make()
+                found = self._settings.get(environment) or session.settings()
+                made = session.client_of(found)
             except BloomError as error:
                 error.path = at.uri
                 raise
             except broken_settings() as error:
                 raise translated(error, "", at, writes=False) from None
-            self._made = {(os.getpid(), environment): made}
+            self._made, self._settings = {(os.getpid(), environment): made}, {environment: found}
         return made
 
     def locate(self, uri: str) -> Location:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from bloomcli.concurrency.signals import terminable
 from bloomcli.errors import BloomError, UsageError, WriteError
+from bloomcli.storage import traffic
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify
 from bloomcli.storage.objects.client import Need, ObjectInfo
 from bloomcli.storage.objects.content import Content, PlannedSource
@@ -136,7 +137,7 @@ class _Writing:
         act: Callable[[], str] = self._put if upload is None else lambda: upload.complete(target.need)
         completed(order.client, target, self._content, act)
         if upload is not None:
-            upload.end_lost()
+            traffic.current().remark(*upload.begun_too())
             self.upload = None
 
     def _put(self) -> str:
@@ -152,6 +153,7 @@ class _Writing:
         self.upload = Upload(
             order.client, self._target.at, self._content, self._sizes, self._properties, order.progress
         )
+        self.upload.begin()
 
 
 @contextmanager
@@ -167,8 +169,10 @@ def _writing(
         upload = writing.upload
         if upload is not None:
             reason = upload.abort()
-            upload.end_lost()
-            if reason is not None and isinstance(error, BloomError):
-                error.reason = f"{error.reason}; an unfinished upload is left, as it can't be ended ({reason})"
-                error.hint = f"{command_for(order.client, target.at, upload.id)} ends it"
+            if isinstance(error, BloomError):
+                if reason is not None and upload.id is not None:
+                    error.reason = f"{error.reason}; an unfinished upload is left, as it can't be ended ({reason})"
+                    error.hint = f"{command_for(order.client, target.at, upload.id)} ends it"
+                if left := upload.begun_too():
+                    error.hint = "; ".join([*([error.hint] if error.hint else []), *left])
         raise

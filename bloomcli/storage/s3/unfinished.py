@@ -1,15 +1,14 @@
 """Unfinished uploads to keys that are to be written. A killed run has left them, or another program is at work.
 
-S3 doesn't tell whose they are, so that none is ended here: the user is told, with the commands that end them. There
-is one exception. Where the answer to the request that begins an upload is lost, boto3 sends it again, and the store
-has two: `end_lost` ends the other one, which has no parts and began in these moments.
+S3 doesn't tell whose they are, so that none is ended here: the user is told, with the commands that end them. So are
+the uploads that began when the answer to a request that begins one was lost: boto3 sends the request again, and the
+store may have begun an upload for each. Another program may have begun one in the same moments.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, NamedTuple
@@ -38,6 +37,12 @@ def sweep(client: S3Client, places: Sequence[Location]) -> Swept:
             found += _of_bucket(client, root, keys)
         except (Absent, Conflict, BloomError):
             continue
+    return Swept(
+        left=[f"{at.uri} (upload {item['UploadId']})" for at, item in found], remarks=_remarks(client, found)
+    )
+
+
+def _remarks(client: S3Client, found: Sequence[tuple[Location, Any]]) -> list[str]:
     told = [
         f"an unfinished upload to {at.uri} began at {item['Initiated']:%Y-%m-%d %H:%M:%S %Z}: if nothing writes "
         f"there any more, {command_for(client, at, item['UploadId'])} ends it"
@@ -45,18 +50,21 @@ def sweep(client: S3Client, places: Sequence[Location]) -> Swept:
     ]
     if len(found) > len(told):
         told.append(f"{len(found) - len(told)} more unfinished uploads")
-    return Swept(left=[f"{at.uri} (upload {item['UploadId']})" for at, item in found], remarks=told)
+    return told
 
 
 def command_for(client: S3Client, at: Location, upload: str) -> str:
     """The command line that ends an upload."""
-    endpoint = str(client.sdk(at).meta.endpoint_url)
-    parts = urlsplit(endpoint)
-    other = []
-    if not (parts.hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn")):
-        other = ["--endpoint-url", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()]
-    where = ["--bucket", bucket_of(at), "--key", at.key, "--upload-id", upload, *other]
+    where = ["--bucket", bucket_of(at), "--key", at.key, "--upload-id", upload, *_endpoint(client, at)]
     return f"`{shlex.join(['aws', 's3api', 'abort-multipart-upload', *where])}`"
+
+
+def _endpoint(client: S3Client, at: Location) -> list[str]:
+    """The option that names an endpoint other than Amazon's."""
+    parts = urlsplit(str(client.sdk(at).meta.endpoint_url))
+    if (parts.hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn")):
+        return []
+    return ["--endpoint-url", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()]
 
 
 class Moments(NamedTuple):
@@ -77,8 +85,8 @@ def moments(date: str, seconds: float) -> Moments:
     return Moments(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
 
 
-def end_lost(client: S3Client, at: Location, when: Moments | None, seconds: float = 0.0) -> None:
-    """End the uploads to a key that began in these moments and have no parts.
+def begun(client: S3Client, at: Location, when: Moments | None, seconds: float = 0.0) -> list[str]:
+    """Remarks on the unfinished uploads to a key that began in these moments, with the commands that end them.
 
     Args:
         client: makes the requests.
@@ -86,15 +94,16 @@ def end_lost(client: S3Client, at: Location, when: Moments | None, seconds: floa
         when: when the request to begin an upload was made; None where no answer came at all.
         seconds: for how long it was tried, where no answer came.
     """
-    with suppress(Absent, Conflict, BloomError):
+    try:
         if when is None:
             answer = client.request("ListMultipartUploads", at, whole=False, Prefix=at.key, MaxUploads=1)
             when = moments(answer["ResponseMetadata"]["HTTPHeaders"]["date"], seconds)
-        for _, item in _listed(client, at, {at.key}):
-            if when.first <= item["Initiated"] <= when.last:
-                upload = item["UploadId"]
-                if not client.request("ListParts", at, UploadId=upload, MaxParts=1).get("Parts"):
-                    client.request("AbortMultipartUpload", at, writes=True, UploadId=upload)
+        found = [one for one in _listed(client, at, {at.key}) if when.first <= one[1]["Initiated"] <= when.last]
+    except (Absent, Conflict, BloomError):
+        where = ["--bucket", bucket_of(at), "--prefix", at.key, *_endpoint(client, at)]
+        command = shlex.join(["aws", "s3api", "list-multipart-uploads", *where])
+        return [f"an unfinished upload to {at.uri} may be left: `{command}` lists it"]
+    return _remarks(client, found)
 
 
 def _of_bucket(client: S3Client, root: str, keys: set[str]) -> list[tuple[Location, Any]]:

@@ -9,7 +9,8 @@ from collections import deque
 from functools import partial
 from typing import Any, Final
 
-from bloomcli.concurrency.cancellation import Stop, Stopped
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.errors import BloomError, WriteError
 from bloomcli.storage import traffic
@@ -64,11 +65,10 @@ class PartBody(io.RawIOBase):
 
 
 class Upload:
-    """An upload that was begun.
+    """An upload, once `begin` has begun it.
 
     Attributes:
-        id: its id.
-        size: bytes of the parts so far.
+        id: its id; None before `begin`.
     """
 
     def __init__(
@@ -88,38 +88,27 @@ class Upload:
         self._last: Part | None = None
         self._waiting: deque[Future[None]] = deque()
         self._tags: dict[int, str] = {}
+        self._properties = properties
         self._again: Moments | None = None
         self._threads = Threads(CONCURRENT, "bloom-upload")
-        # A stop (Ctrl-C) doesn't interrupt the request in its thread, so that the id is known then too.
-        began = self._threads.submit(partial(self._begin, properties))
-        try:
-            self.id: str = self._threads.result(began)
-        except BaseException:
-            self._threads.close()
-            self._end_begun(began)
-            raise
+        self.id: str | None = None
 
-    def _begin(self, properties: dict[str, Any]) -> str:
+    def begin(self) -> None:
+        """Have the store begin the upload. A stop (Ctrl-C) is raised when its id is known. Raises WriteError."""
         started = time.monotonic()
-        with traffic.counted_by(self._meter):
+        with deferred():
             try:
-                answer = self._client.request("CreateMultipartUpload", self._at, writes=True, **properties)
-            except BloomError:
-                unfinished.end_lost(self._client, self._at, None, time.monotonic() - started)
+                answer = self._client.request("CreateMultipartUpload", self._at, writes=True, **self._properties)
+            except BloomError as error:
+                left = unfinished.begun(self._client, self._at, None, time.monotonic() - started)
+                if left:
+                    error.reason = f"{error.reason}; the store may have begun an upload all the same"
+                    error.hint = "; ".join([*([error.hint] if error.hint else []), *left])
                 raise
-        head = answer["ResponseMetadata"]
-        if head.get("RetryAttempts"):
-            self._again = unfinished.moments(head["HTTPHeaders"]["date"], time.monotonic() - started)
-        return str(answer["UploadId"])
-
-    def _end_begun(self, began: Future[str]) -> None:
-        """Abort the upload if it was begun all the same."""
-        try:
-            self.id = began.result()
-        except (BloomError, Stopped):
-            return
-        self.abort()
-        self.end_lost()
+            self.id = str(answer["UploadId"])
+            head = answer["ResponseMetadata"]
+            if head.get("RetryAttempts"):
+                self._again = unfinished.moments(head["HTTPHeaders"]["date"], time.monotonic() - started)
 
     def add(self, *, finished: bool = False) -> None:
         """Begin with the parts that are certain. Raises what an earlier part has raised."""
@@ -157,15 +146,17 @@ class Upload:
         self._stop.requested = True
         self._threads.close()
 
-    def end_lost(self) -> None:
-        """End what was begun by requests whose answers were lost, once this upload is completed or aborted."""
-        if self._again is not None:
-            unfinished.end_lost(self._client, self._at, self._again)
+    def begun_too(self) -> list[str]:
+        """Remarks on the uploads that requests without an answer may have begun, once this one is completed or
+        aborted."""
+        return [] if self._again is None else unfinished.begun(self._client, self._at, self._again)
 
     def abort(self) -> str | None:
         """Have the store forget the upload; the reason why it can't."""
         self.stop()
         reason = None
+        if self.id is None:
+            return None
         for attempt in range(_ABORTS):
             try:
                 self._client.request("AbortMultipartUpload", self._at, writes=True, UploadId=self.id)

@@ -1,4 +1,5 @@
-"""Unfinished uploads: a run tells of them and of the commands that end them, and ends what is certainly its own."""
+"""Unfinished uploads: a run tells of them and of the commands that end them, and ends those that it knows to be its
+own."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from support.servers.proxy import Proxy
 
 import bloomcli
 from bloomcli.errors import WriteError
-from bloomcli.storage import registry
+from bloomcli.storage import registry, traffic
 from bloomcli.storage.base import KeptRange, Pieces
 from bloomcli.storage.s3 import unfinished
 from bloomcli.storage.s3.client import S3Client
@@ -81,7 +82,7 @@ def test_a_store_that_does_not_list_uploads_has_nothing_to_tell(
 
 
 @pytest.mark.parametrize("times", [1, None])
-def test_an_upload_whose_beginning_was_not_answered_is_ended_and_no_other_one(
+def test_an_upload_whose_beginning_was_not_answered_is_told_and_none_is_ended(
     lake: S3Place, monkeypatch: pytest.MonkeyPatch, times: int | None
 ) -> None:
     lake.put("data.bin", BODY)
@@ -102,14 +103,22 @@ def test_an_upload_whose_beginning_was_not_answered_is_ended_and_no_other_one(
             yield b"!"
 
         store = S3Store()
-        with store.open(lake.path("data.bin")) as source, proxy.injecting(fault):
+        with store.open(lake.path("data.bin")) as source, proxy.injecting(fault), traffic.measured() as meter:
             if times is None:
-                with pytest.raises(WriteError):
+                with pytest.raises(WriteError, match="the store may have begun an upload all the same") as caught:
                     store.replace(source.path, pieces(), source=source, overwrite=True)
+                told = str(caught.value.hint)
             else:
                 store.replace(source.path, pieces(), source=source, overwrite=True)
+                told = "; ".join(meter.remarks)
     assert lake.get("data.bin") == BODY + (b"!" if times else b"")
-    assert {name.split()[1] for name in lake.unfinished()} == {earlier, *at_once}
+    left = {name.split()[1] for name in lake.unfinished()}
+    lost = left - {earlier, *at_once}
+    assert len(lost) == (2 if times is None else 1)
+    assert {earlier, *at_once} <= left, "none is ended"
+    for upload in {*lost, *at_once}:
+        assert f"--upload-id {upload} --endpoint-url {server.url}" in told.replace(proxy.url, server.url)
+    assert earlier not in told
 
 
 def test_an_upload_that_cannot_be_ended_is_named_by_the_error(lake: S3Place, monkeypatch: pytest.MonkeyPatch) -> None:
