@@ -22,6 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from bloomcli.model.paths import shown
+
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
 
@@ -31,7 +33,7 @@ class BloomError(Exception):
 
     Attributes:
         reason: what is wrong, in one sentence without a trailing period.
-        path: the path of the file, as the user wrote it.
+        path: the path of the file, as the user wrote it; without a password or a signature.
         offset: the byte offset of the problem in that file, where known.
         field: the field path within the file's metadata, such as ``row_groups[3].columns[1]``.
         hint: what the user can do, where possible as a command line.
@@ -51,14 +53,14 @@ class BloomError(Exception):
     ) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.path = path
+        self.path = None if path is None else shown(path)
         self.offset = offset
         self.field = field
         self.hint = hint
         self.findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
-        text = self.reason if self.path is None else f"{self.path}: {self.reason}"
+        text = self.reason if self.path is None else f"{shown(self.path)}: {self.reason}"
         location = []
         if self.field is not None:
             location.append(f"at {self.field}")

@@ -12,6 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from bloomcli.model.paths import shown
+
 FILE: Final = "FILE"
 NAME: Final = "NAME"
 
@@ -71,10 +73,10 @@ def completed(
 
 
 def quoted(path: str) -> str:
-    """A path as a shell takes it, as an argument that isn't an option."""
+    """A path as a shell takes it, as an argument that isn't an option; without a password or a signature."""
     import shlex
 
-    return shlex.quote(f"./{path}" if path.startswith("-") else path)
+    return shlex.quote(f"./{path}" if path.startswith("-") else shown(path))
 
 
 def joined(hints: Sequence[tuple[str, str]]) -> str | None:

@@ -105,8 +105,19 @@ def change(
         if reason is not None and target.output is None:
             return _unchanged(source, file, request, target, reason)
         file.appends_only = _appends_only(source, target, output)
-        report = _change(source, file, request.plan(file), output, request, target, threads, progress)
+        try:
+            report = _change(source, file, request.plan(file), output, request, target, threads, progress)
+        except BloomError as error:
+            error.hint = "; ".join([*filter(None, [error.hint]), *_left_by(output)]) or None
+            raise
+        remarks += _left_by(output)
     return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + remarks)
+
+
+def _left_by(output: str | None) -> tuple[str, ...]:
+    """What to tell of temporary objects that couldn't be removed."""
+    left = () if output is None else store_of(output).left_by(output)
+    return tuple(f"the temporary object {uri} couldn't be removed: `gcloud storage rm '{uri}'`" for uri in left)
 
 
 @of_file

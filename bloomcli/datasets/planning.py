@@ -17,6 +17,7 @@ from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.datasets.task import LINKED, Task, failed
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.dataset import FileRow, Status
+from bloomcli.model.paths import shown
 from bloomcli.storage.base import Listed, Store
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.managed_tables import TableSearch, in_table
@@ -68,7 +69,7 @@ def _mirrored(listed: list[Listed], options: WriteOptions, output: str) -> Itera
         try:
             target = there.mirrored(output, item.relative)
         except UsageError as error:
-            error.path = item.path
+            error.path = shown(item.path)
             yield replace(task, row=failed(item.path, error))
             continue
         real_path = spell(item.path)

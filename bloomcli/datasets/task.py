@@ -29,6 +29,7 @@ from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
+from bloomcli.model.paths import shown
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.os_errors import refused
 from bloomcli.storage.registry import store_of
@@ -110,7 +111,7 @@ def _row(task: Task, progress: Progress | None) -> FileRow:
         return FileRow(
             path=task.path,
             status=Status.FAILED,
-            error=f"{task.path}: a bug: {type(error).__name__}: {error}",
+            error=f"{shown(task.path)}: a bug: {type(error).__name__}: {error}",
             exit_code=70,
         )
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from bloomcli.model.file import FilterFacts
 from bloomcli.model.lake import ColumnFilters, ColumnOverFiles, over_files
+from bloomcli.model.paths import shown
 from bloomcli.model.probe import ValueTotals
 from bloomcli.model.traffic import SummedTraffic
 from bloomcli.model.validate import Finding
@@ -108,6 +109,12 @@ class FileRow:
     """inspect: the columns and their filters."""
     filter_facts: tuple[FilterFacts, ...] = ()
     """inspect --all: every filter."""
+
+    def __post_init__(self) -> None:
+        for name in ("path", "output"):
+            path = getattr(self, name)
+            if path is not None and "://" in path:
+                object.__setattr__(self, name, shown(path))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -366,6 +366,11 @@ class Store(ABC):
             WriteError: the store refused to write. Nothing is left behind, unless the error says so.
         """
 
+    def left_by(self, path: str) -> Sequence[str]:
+        """The temporary files that the last `replace` of a file couldn't remove; tells of them once."""
+        del path
+        return ()
+
     @abstractmethod
     def sweep(self, path: str) -> Swept:
         """Remove what killed runs have left in the directory of a file to write.

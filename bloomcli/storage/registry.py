@@ -97,7 +97,7 @@ def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
     """
     text = os.fspath(path)
     store = store_of(text)
-    if not store.remote:
+    if store is LOCAL:
         return os_errors.read_file(local_path(text), most)
     with store.open(text) as source:
         return source.read_at(0, source.size if most is None else min(source.size, most))
@@ -107,7 +107,7 @@ def is_there(path: str | os.PathLike[str]) -> bool:
     """Whether anything has a path, even a link that leads nowhere. Raises UnreadableError."""
     text = os.fspath(path)
     store = store_of(text)
-    return store.status(text) is not None if store.remote else os_errors.is_there(local_path(text))
+    return os_errors.is_there(local_path(text)) if store is LOCAL else store.status(text) is not None
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:

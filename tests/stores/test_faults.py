@@ -51,8 +51,6 @@ _TRANSIENT: Final = (
     Action.ERROR_429,
 )
 """What passes: the request is sent again."""
-_NOT_SENT: Final = {("azure", Action.ERROR_429)}
-"""Azure's blobs answer 503 where others answer 429, which the SDK doesn't send again: it is an error at once."""
 _UNANSWERED: Final = {Action.LOSE, Action.TRUNCATE, Action.RESET}
 """The store has carried out the request, and its answer doesn't arrive."""
 _LASTING: Final = (Action.LOSE, Action.ERROR_503, Action.RESET, Action.REFUSE, Action.ERROR_500)
@@ -122,7 +120,8 @@ class Add:
         if done.code == 3 and self.rig.place.path() not in done.err:
             yield "the error doesn't name the object, or the directory that it looked into"
         for name in self.rig.place.names() - {"data.parquet"}:
-            if not (unanswered and _told(name, done)):
+            # who began an upload can end it, unless the beginning wasn't answered
+            if not _told(name, done) or (name.startswith("upload ") and not unanswered):
                 yield f"left: {name}"
             _forget(self.rig, name)
 
@@ -168,8 +167,7 @@ def trials(kinds: Iterable[str], actions: Sequence[Action], config: pytest.Confi
 
 def test_every_kind_of_request_may_fail_once(add: Add, pytestconfig: pytest.Config) -> None:
     problems = {}
-    actions = [action for action in _TRANSIENT if (add.rig.name, action) not in _NOT_SENT]
-    for kind, action in trials(add.kinds, actions, pytestconfig):
+    for kind, action in trials(add.kinds, _TRANSIENT, pytestconfig):
         fault = Fault(action, kind, seconds=0.3)
         done = add.broken(fault)
         found = problems[f"{action.name} at {kind}: {done.code} {done.err}"] = []
@@ -220,8 +218,13 @@ def test_an_object_that_changes_between_two_requests_stays_as_the_other_writer_l
     theirs = add.old[::-1]
     commits = [n for n, kind in enumerate(add.kinds, 1) if kind in _COMMITS[add.rig.name]]
     reads = [n for n, kind in enumerate(add.kinds, 1) if kind in _OPENS[add.rig.name]]
+    changed = 0
     for at in range(min(reads) + 1, max(commits) + 1):
         done = add.broken(Fault(Action.PASS, at=at, call=lambda: add.rig.place.put("data.parquet", theirs)))
+        before = {each.kind for each in add.rig.proxy.recorded[: at - 1]}
+        if before & _COMMITS[add.rig.name] or not before & _OPENS[add.rig.name]:
+            continue  # a run that takes its time looks for the object once more: this came after it, or before
+        changed += 1
         found = problems[f"at request {at}, {add.kinds[at - 1]}: {done.code} {done.err}"] = []
         found += add.problems(done, "another")
         if add.rig.place.get("data.parquet") != theirs:
@@ -229,6 +232,7 @@ def test_an_object_that_changes_between_two_requests_stays_as_the_other_writer_l
         if done.code != 3 or "changed" not in done.err:
             found.append("it doesn't say so")
     assert not told(problems), told(problems)
+    assert changed >= max(commits) - min(reads) - 2
 
 
 def test_a_process_that_is_killed_at_any_request_leaves_one_of_the_two(add: Add) -> None:
@@ -247,7 +251,11 @@ def test_a_process_that_is_killed_at_any_request_leaves_one_of_the_two(add: Add)
             again = add.rig.bloom(*add.command)
             if again.code not in {0, 2} or add.content() != "new":
                 found.append(f"the next run: {again.code} {again.err}")
-            if left and again.code == 0:
+            if left and add.rig.name == "gcs":  # its names tell whose they are: the next run removes them
+                left = add.rig.place.names() - {"data.parquet"}
+                if left:
+                    found.append(f"the next run left {left}")
+            elif left and again.code == 0:
                 if add.rig.place.names() - {"data.parquet"} != left:
                     found.append("the next run removed what may be somebody else's")
                 untold = [name for name in left if not _told(name, again)]
@@ -331,7 +339,7 @@ def _told(name: str, done: Result) -> bool:
     text = done.out + done.err
     if name.startswith("upload "):
         return f"--upload-id {name.split(' ')[1]}" in text and "aws s3api abort-multipart-upload" in text
-    return "isn't complete" in text
+    return name in text or "isn't complete" in text
 
 
 def _forget(rig: Rig, name: str) -> None:

@@ -63,10 +63,15 @@ def parts(segments: Sequence[Segment], committed: Sequence[Block]) -> list[Part]
     return found + _fresh(done, size, length)
 
 
-def new_names(committed: Sequence[Block]) -> Iterator[str]:
-    """Names for new blocks. All names of a blob have one length, and its own are the measure."""
-    taken = {block.name for block in committed}
-    length = len(committed[0].name.encode()) if committed else _NAME_BYTES
+def new_names(there: Sequence[Block]) -> Iterator[str]:
+    """Names for new blocks.
+
+    Args:
+        there: the blob's blocks. The service wants new names to be as long as those of blocks that no list names yet,
+            or else as those of the blob: the last block is the measure.
+    """
+    taken = {block.name for block in there}
+    length = len(there[-1].name.encode()) if there else _NAME_BYTES
     while True:
         name = base64.urlsafe_b64encode(secrets.token_bytes(length)).decode()[:length]
         if name not in taken:

@@ -13,6 +13,7 @@ login of `az`). Where it finds none, requests are sent without credentials, whic
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any, Final, NamedTuple
 
@@ -78,6 +79,8 @@ def service(where: Container, at: Location) -> Any:
 
     from bloomcli.storage.azure.transport import CountingTransport
 
+    # The SDK warns of each answer that breaks off, and asks again: without a handler its warnings go to stderr.
+    logging.getLogger("azure").addHandler(logging.NullHandler())
     options: dict[str, Any] = {
         "transport": CountingTransport(ATTEMPTS),
         "retry_total": ATTEMPTS - 1,

@@ -54,6 +54,10 @@ _REASONS: Final = {
         "the blob is encrypted with a key of the customer's",
         "bloom has no keys",
     ),
+    "InvalidBlobOrBlock": (
+        "another upload to it isn't complete, and its blocks have names of another length",
+        "wait for its end (the service drops such blocks after a week), or write to another name",
+    ),
     "ServerBusy": (
         f"the store has too much to do, {ATTEMPTS} attempts failed",
         "try again later, or with fewer --jobs",
@@ -92,6 +96,10 @@ def refusals(at: Location, *, writing: bool = False) -> Iterator[None]:
         if isinstance(error, ClientAuthenticationError):
             raise _made(at, writing, "access denied: no token could be had", _LOGIN) from None
         raise _made(at, writing, *trouble(error)) from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        # what the SDK says of an answer that lacks what it has to have
+        why, hint = "the store's answer isn't one of Azure's blobs", "check the endpoint, and the proxy's variables"
+        raise _made(at, writing, why, hint) from None
 
 
 def refusal(at: Location, code: str, status: int, request: str | None, *, writing: bool) -> BloomError:
@@ -102,7 +110,8 @@ def refusal(at: Location, code: str, status: int, request: str | None, *, writin
     elif status in {401, 403}:
         why, hint = "access denied", _ROLE
     elif status == 429:
-        why, hint = "the store asks for fewer requests", "try again later, or with fewer --jobs"
+        why = f"the store asks for fewer requests, {ATTEMPTS} attempts failed"
+        hint = "try again later, or with fewer --jobs"
     else:
         why, hint = "the store refuses", "see the service's documentation of this code"
     details = ", ".join(filter(None, (code or f"status {status}", f"request {request}" if request else "")))

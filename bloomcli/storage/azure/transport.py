@@ -10,6 +10,7 @@ from typing import Any
 from azure.core.pipeline.transport import RequestsTransport
 
 from bloomcli.storage import traffic
+from bloomcli.storage.objects.ranges import content_length
 
 
 class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loads it by a function without a type
@@ -25,6 +26,7 @@ class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loa
             response = self._send(request, **options)
             if response.status_code != HTTPStatus.TOO_MANY_REQUESTS or attempt == self.attempts - 1:
                 break
+            response.internal_response.close()
             time.sleep(2**attempt)
         return response
 
@@ -34,10 +36,11 @@ class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loa
         meter.count(uploaded=_body_bytes(request) if request.method == "PUT" and operation in {"", "block"} else 0)
         response = super().send(request, **options)
         if request.method == "GET" and not operation and response.status_code in {200, 206}:
-            meter.count(requests=0, downloaded=int(response.headers.get("Content-Length", 0)))
+            meter.count(requests=0, downloaded=content_length(response.headers))
+            # The bytes of a blob are taken as they are, whatever its header says of them: the SDK would decode them.
+            response.internal_response.raw.headers.pop("Content-Encoding", None)
         return response
 
 
 def _body_bytes(request: Any) -> int:
-    length = request.headers.get("Content-Length")
-    return int(length) if length else 0
+    return content_length(request.headers)

@@ -116,11 +116,11 @@ def write(
         Conflict: the condition isn't met.
         WriteError: the store refuses; the blob isn't what was written.
     """
-    committed = _committed(client, at, content.source.size, need) if isinstance(need, str) else []
+    committed, waiting = _blocks(client, at, content.source.size, need) if isinstance(need, str) else ([], [])
     listed = parts(content.segments, committed)
     if len(listed) > MOST:
         committed, listed = [], parts(content.segments, [])
-    blob, names, ours = client.blob(at), new_names(committed), []
+    blob, names, ours = client.blob(at), new_names([*committed, *waiting]), []
     for part in listed:
         name = part.name
         if name is None:
@@ -143,8 +143,11 @@ def _kept_in(content: Content, part: Part) -> Iterator[int]:
     return (s.length for s in within(content.segments, part.start, part.start + part.length) if s.kept)
 
 
-def _committed(client: AzureClient, at: Location, size: int, tag: str) -> list[Block]:
-    """The blob's blocks; none where it has none, or has some whose names the SDK can't give back. Raises Conflict."""
+def _blocks(client: AzureClient, at: Location, size: int, tag: str) -> tuple[list[Block], list[Block]]:
+    """The blob's blocks, and those that were uploaded but no list names yet. Raises Conflict.
+
+    None of its blocks where it has some whose names the SDK can't give back.
+    """
     seen: list[Any] = []
 
     def keep(_: object, answer: Any, headers: Any) -> Any:
@@ -154,11 +157,12 @@ def _committed(client: AzureClient, at: Location, size: int, tag: str) -> list[B
         return answer
 
     with refusals(at, writing=True):
-        found, _ = client.blob(at).get_block_list("committed", cls=keep)
+        found, waiting = client.blob(at).get_block_list("all", cls=keep)
     raw = [block.name for answer in seen for block in answer.committed_blocks or ()]
     blocks = [Block(block.id, block.size) for block in found]
     same = all(name != block.name for name, block in zip(raw, blocks, strict=True))
-    return blocks if same and sum(block.size for block in blocks) == size else []
+    there = same and sum(block.size for block in blocks) == size
+    return blocks if there else [], [Block(block.id, block.size) for block in waiting]
 
 
 def _commit(client: AzureClient, at: Location, names: Sequence[str], need: Need | str, took: Kept) -> str | None:

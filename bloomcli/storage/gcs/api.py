@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 import urllib.parse
@@ -24,6 +25,7 @@ from bloomcli.storage import traffic
 from bloomcli.storage.gcs.errors import made, refusal
 from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.network import trouble
+from bloomcli.storage.objects.ranges import content_length
 
 T = TypeVar("T")
 
@@ -62,6 +64,8 @@ class Request(NamedTuple):
     body: bytes | None = None
     uploaded: int = 0
     """Bytes of an object's content in the body."""
+    most: int = 0
+    """Bytes of an object's content that are read, at most: one more tells that there are more."""
 
 
 class Interrupted(Exception):
@@ -132,8 +136,10 @@ class Api:
                 _check_whole(found)
                 return found
             # an object's content is taken as it is stored, which may be gzip
-            content = answer.raw.read(decode_content=False)
+            content = answer.raw.read(request.most + 1, decode_content=False)
             meter.count(requests=0, downloaded=len(content))
+            if len(content) < min(content_length(answer.headers), request.most):
+                raise ConnectionError("the answer is cut off")
             return Answer(answer.status_code, answer.headers, content)
 
     def _session(self) -> tuple[requests.Session, str]:
@@ -168,6 +174,7 @@ def _check_whole(answer: Answer) -> None:
 
 def _connected() -> tuple[requests.Session, str]:
     """A session with the credentials that the SDK finds, and the endpoint that it uses. Raises UsageError."""
+    logging.getLogger("google").addHandler(logging.NullHandler())  # its warnings would go to stderr
     credentials: Any = AnonymousCredentials()  # type: ignore[no-untyped-call]
     try:
         if not os.environ.get("STORAGE_EMULATOR_HOST"):

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.storage.gcs.api import Api, Request
+from bloomcli.storage.gcs.api import Answer, Api, Request
+from bloomcli.storage.gcs.errors import understood
 from bloomcli.storage.gcs.uploads import checksum_of, insert
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
+from bloomcli.storage.objects.ranges import content_range
 
 SCHEMES: Final = ("gs", "gcs")
 _NO_RANGE: Final = 416
@@ -35,9 +37,12 @@ class GcsClient(Client):
     def resource(self, at: Location) -> dict[str, Any] | None:
         """What the store knows of an object; None where there is none. Raises UnreadableError."""
         try:
-            return self.api.send(at, Request("GET", self.api.url(bucket_of(at), at.key))).json
+            found = self.api.send(at, Request("GET", self.api.url(bucket_of(at), at.key))).json
         except Absent:
             return None
+        with understood(at):
+            info_of(found)
+        return found
 
     def head(self, at: Location) -> ObjectInfo | None:
         """An object's size and generation."""
@@ -46,17 +51,20 @@ class GcsClient(Client):
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
         """The last bytes of an object. Raises Absent."""
-        request = Request("GET", self.api.url(bucket_of(at), at.key), {"alt": "media"}, {"Range": f"bytes=-{length}"})
+        headers = {"Range": f"bytes=-{length}"}
+        request = Request("GET", self.api.url(bucket_of(at), at.key), {"alt": "media"}, headers, most=length)
         answer = self.api.send(at, request)
         if answer.status == _NO_RANGE:  # an empty object has none
             found = self.head(at)
             if found is None:
                 raise Absent
             return b"", found
-        total = answer.headers.get("Content-Range", "").rpartition("/")[2]
-        size = int(total) if total.isdigit() else len(answer.content)
-        self._check(at, answer.content, min(length, size))
-        return answer.content, _info(size, answer.headers.get("x-goog-generation", ""))
+        found_range = content_range(answer.headers)
+        size = len(answer.content) if found_range is None else found_range.size
+        start = max(size - length, 0)
+        self._check(at, answer, start, size - start)
+        with understood(at):
+            return answer.content, _info(size, answer.headers["x-goog-generation"])
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
         """A range of an object. Raises Absent, Conflict."""
@@ -65,16 +73,19 @@ class GcsClient(Client):
             self.api.url(bucket_of(at), at.key),
             {"alt": "media", "ifGenerationMatch": tag},
             {"Range": f"bytes={offset}-{offset + length - 1}"},
+            most=length,
         )
-        data = self.api.send(at, request).content
-        self._check(at, data, length)
-        return data
+        answer = self.api.send(at, request)
+        if answer.headers.get("x-goog-generation", tag) != tag:
+            raise Conflict
+        self._check(at, answer, offset, length)
+        return answer.content
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
         """The objects whose names begin with a key."""
         for found in self.listed(at, "name,size", delimiter=delimiter, limit=limit):
-            items = found.get("items", [])
-            entries = [Entry(item["name"], int(item["size"])) for item in items]
+            with understood(at):
+                entries = [Entry(item["name"], int(item["size"])) for item in found.get("items", [])]
             yield Page(entries, found.get("prefixes", []), last=not found.get("nextPageToken"))
 
     def listed(
@@ -117,11 +128,16 @@ class GcsClient(Client):
         except Absent:
             return
 
-    def _check(self, at: Location, data: bytes, length: int) -> None:
-        if len(data) != length:
-            raise UnreadableError(
-                f"can't be read: the store sent {len(data)} of {length} bytes", path=at.uri, hint="try again"
-            )
+    def _check(self, at: Location, answer: Answer, start: int, length: int) -> None:
+        """Raise UnreadableError if an answer isn't the range that was asked for."""
+        found = content_range(answer.headers)
+        if len(answer.content) < length:
+            why = f"the store sent {len(answer.content)} of {length} bytes"
+        elif len(answer.content) > length or (found and (found.start, found.end) != (start, start + length)):
+            why = "the store sent another range than the one that was asked for"
+        else:
+            return
+        raise UnreadableError(f"can't be read: {why}", path=at.uri, hint="try again")
 
 
 def bucket_of(at: Location) -> str:

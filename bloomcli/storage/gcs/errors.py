@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from google.api_core.exceptions import GoogleAPICallError
@@ -47,6 +49,19 @@ def refusal(at: Location, error: GoogleAPICallError, *, writing: bool, tried: st
     request = None if answer is None else answer.headers.get("x-guploader-uploadid")
     details = f"status {status}" + (f", request {request}" if request else "")
     return made(at, writing, f"{why} ({details})", hint, denied=status in {401, 403})
+
+
+@contextmanager
+def understood(at: Location) -> Iterator[None]:
+    """Raise UnreadableError where a block finds an answer without what it has to have."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, AttributeError):
+        raise UnreadableError(
+            "can't be read: the store's answer isn't one of Google Cloud Storage",
+            path=at.uri,
+            hint="check the endpoint, and the proxy's variables",
+        ) from None
 
 
 def made(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:

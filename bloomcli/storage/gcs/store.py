@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bloomcli.errors import UnsupportedError
+from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.storage.base import KeptRange, Source, Swept
-from bloomcli.storage.objects.client import Location
+from bloomcli.storage.objects.client import Conflict, Location
 from bloomcli.storage.objects.prepared import Order, PreparedStore
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import source_of
@@ -64,16 +65,23 @@ class GcsStore(PreparedStore):
 
         at = self.client.locate(path)
         directory = Location(at.root, f"{at.key.rpartition('/')[0]}/." if "/" in at.key else ".")
-        removed, left = [], []
-        for page in self.client.listed(directory, "name,generation,timeCreated", delimiter=True):
-            for item in page.get("items", []):
-                owner, one = owner_of(item["name"]), Location(at.root, item["name"])
-                if owner is None:
-                    continue
-                age = time.time() - datetime.fromisoformat(item["timeCreated"]).timestamp()
-                if age > OLD_SECONDS or (owner.is_here and not owner.is_alive):
-                    self.client.delete(one, item["generation"])
-                    removed.append(one.uri)
-                else:
-                    left.append(one.uri)
+        removed: list[str] = []
+        left: list[str] = []
+        with suppress(BloomError):  # who may not list a directory may write to it all the same
+            for page in self.client.listed(directory, "name,generation,timeCreated", delimiter=True):
+                for item in page.get("items", []):
+                    owner, one = owner_of(item["name"]), Location(at.root, item["name"])
+                    if owner is None:
+                        continue
+                    age = time.time() - datetime.fromisoformat(item["timeCreated"]).timestamp()
+                    ended = age > OLD_SECONDS or (owner.is_here and not owner.is_alive)
+                    (removed if ended and self._is_removed(one, item["generation"]) else left).append(one.uri)
         return Swept(removed, left)
+
+    def _is_removed(self, at: Location, generation: str) -> bool:
+        """Delete an object; whether that was possible."""
+        try:
+            self.client.delete(at, generation)
+        except (Conflict, BloomError):
+            return False
+        return True

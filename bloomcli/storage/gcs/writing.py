@@ -13,7 +13,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from bloomcli.errors import UsageError, WriteError
+import google_crc32c
+
+from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Progress
 from bloomcli.storage.gcs.api import Request
@@ -105,8 +107,7 @@ def _compose(client: GcsClient, order: Order, source: dict[str, Any]) -> None:
         )
         _commit(client, order, crc, source, lambda: client.api.send(at, request, writing=True).json)
     finally:
-        for one in temporary:
-            _remove(client, one)
+        order.left.extend(one.uri for one in temporary if not _is_removed(client, one))
     traffic.current().count(requests=0, copied=content.source.size)
     if order.progress is not None:
         _report(order.progress, content.source.size)
@@ -118,8 +119,7 @@ def _write_anew(client: GcsClient, order: Order, source: dict[str, Any]) -> None
 
     def chunks() -> Iterator[bytes]:
         nonlocal crc
-        import google_crc32c
-
+        crc = 0  # another attempt begins anew
         for data in _chunks(order, 0):
             crc = int(google_crc32c.extend(crc, data))
             yield data
@@ -204,11 +204,13 @@ def _key(source: dict[str, Any]) -> dict[str, str]:
     return {"kmsKeyName": name} if name else {}
 
 
-def _remove(client: GcsClient, temporary: Location) -> None:
+def _is_removed(client: GcsClient, temporary: Location) -> bool:
+    """Delete a temporary object; whether that was possible."""
     try:
         client.delete(temporary)
-    except (Conflict, WriteError):
-        return  # the next sweep finds it
+    except (Conflict, BloomError):
+        return False
+    return True
 
 
 def _is_ahead(time: str) -> bool:

@@ -10,9 +10,11 @@ from http import HTTPStatus
 from typing import Final, NoReturn
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
-from bloomcli.storage.https.headers import conditions, content_range, modified_ns, request_id, tag_of
-from bloomcli.storage.https.session import ATTEMPTS, Answer, Session, shown
+from bloomcli.model.paths import shown
+from bloomcli.storage.https.headers import conditions, modified_ns, request_id, tag_of
+from bloomcli.storage.https.session import ATTEMPTS, Answer, Session
 from bloomcli.storage.objects.client import Absent, AccessDenied, Client, Conflict, Location, Need, ObjectInfo
+from bloomcli.storage.objects.ranges import content_length, content_range
 
 _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 
@@ -27,7 +29,12 @@ class HttpClient(Client):
         """Parse a URI: the host, and the path with its query. Raises UsageError."""
         scheme, _, rest = uri.partition("://")
         host, _, key = rest.partition("/")
-        if scheme not in {"http", "https"} or not urllib.parse.urlsplit(uri).hostname:
+        try:
+            parts = urllib.parse.urlsplit(uri)
+            named = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        except ValueError:  # of brackets, and of ports
+            named = False
+        if scheme not in {"http", "https"} or not named:
             raise UsageError("the URI names no host", path=uri, hint="https://HOST/NAME")
         return Location(f"{scheme}://{host}", key.partition("#")[0])
 
@@ -37,7 +44,7 @@ class HttpClient(Client):
         if answer.status in _GONE:
             return None
         if answer.status == HTTPStatus.OK:
-            return _info(int(answer.headers.get("Content-Length") or len(answer.content)), answer)
+            return _info(content_length(answer.headers) or len(answer.content), answer)
         return _info(self._size(at, answer), answer)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
@@ -45,7 +52,7 @@ class HttpClient(Client):
         answer = self._session.get(at, {"Range": f"bytes=-{length}"}, length)
         if answer.status in _GONE:
             raise Absent
-        if answer.status == HTTPStatus.OK and not answer.too_long:
+        if answer.status == HTTPStatus.OK and not answer.too_long and _is_plain(answer):
             return answer.content, _info(len(answer.content), answer)  # all of a small file
         size = self._size(at, answer)
         info = _info(size, answer)
@@ -89,6 +96,12 @@ class HttpClient(Client):
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and found is not None:
             return found.size
         path, number = shown(at.uri), request_id(answer.headers)
+        if not _is_plain(answer):
+            raise UnsupportedError(
+                f"the server compresses what it sends, and ranges of that are none of the file{number}",
+                path=path,
+                hint="copy the file to this machine",
+            )
         if answer.status == HTTPStatus.OK:
             raise UnsupportedError(
                 f"the server ignores ranges: it would send the whole file for each of them{number}",
@@ -96,10 +109,10 @@ class HttpClient(Client):
                 hint="copy the file to this machine",
             )
         if answer.status == HTTPStatus.PARTIAL_CONTENT:
-            if found is not None and answer.headers.get("Content-Encoding", "identity") == "identity":
+            if found is not None:
                 return found.size
             raise UnsupportedError(
-                f"the server sends ranges without the file's size, or compresses them{number}",
+                f"the server sends ranges without the file's size{number}",
                 path=path,
                 hint="copy the file to this machine",
             )
@@ -127,6 +140,12 @@ class HttpClient(Client):
                 path=shown(at.uri),
                 hint="copy the file to this machine",
             )
+
+
+def _is_plain(answer: Answer) -> bool:
+    """Whether an answer has bytes of the file as they are."""
+    success = answer.status in {HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT}
+    return not success or answer.headers.get("Content-Encoding", "identity").strip().lower() in {"", "identity"}
 
 
 def _info(size: int, answer: Answer) -> ObjectInfo:

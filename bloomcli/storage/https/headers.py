@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Final, NamedTuple
+from typing import Final
 
-_RANGE: Final = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18})")
 _IDS: Final = ("x-request-id", "x-amz-request-id", "x-ms-request-id", "x-guploader-uploadid", "cf-ray")
-
-
-class ContentRange(NamedTuple):
-    """The range of an answer."""
-
-    start: int
-    end: int
-    """The first byte behind it; that of an answer without a range is 0."""
-    size: int
-    """Bytes of the file."""
-
-
-def content_range(headers: Mapping[str, str]) -> ContentRange | None:
-    """The range that an answer has; None where it doesn't tell, or not the size of the file."""
-    found = _RANGE.fullmatch(headers.get("Content-Range", "").strip())
-    if found is None:
-        return None
-    first, last, size = found.groups()
-    return ContentRange(int(first or 0), int(last) + 1 if last else 0, int(size))
 
 
 def tag_of(headers: Mapping[str, str]) -> str:

@@ -14,9 +14,11 @@ import urllib3
 from urllib3.util import Retry, make_headers
 
 from bloomcli.errors import UnreadableError
+from bloomcli.model.paths import shown
 from bloomcli.storage import traffic
 from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.network import trouble
+from bloomcli.storage.objects.ranges import content_length
 
 ATTEMPTS: Final = 5
 """How often a request is sent, at most, redirects not counted."""
@@ -85,7 +87,7 @@ class Session:
                 manager = self._manager(url)
                 # leaving the block closes the connection unless all of the answer was read
                 with manager.request("GET", url, headers=wanted, retries=retries, preload_content=False) as answer:
-                    length = int(answer.headers.get("Content-Length") or 0)
+                    length = content_length(answer.headers)
                     if length > most:
                         return Answer(answer.status, answer.headers, b"", too_long=True)
                     content = answer.read(most + 1, decode_content=False)
@@ -139,10 +141,3 @@ def _without_userinfo(url: str, *, proxy: bool = False) -> tuple[str, dict[str, 
 def _failed(at: Location, error: BaseException) -> UnreadableError:
     why, hint = trouble(error)
     return UnreadableError(f"can't be read: {why}, after {ATTEMPTS} attempts at most", path=shown(at.uri), hint=hint)
-
-
-def shown(uri: str) -> str:
-    """A URI as reports and errors show it: without a password, and without the values of its query."""
-    parts = urllib.parse.urlsplit(uri)
-    query = "..." if parts.query else ""
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.parse
 from collections.abc import Iterator
 from functools import cached_property
@@ -9,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.errors import UnsupportedError
+from bloomcli.model.paths import shown
 from bloomcli.storage.base import Kind, Listed, Source, Status
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.read_only import ReadOnlyStore
@@ -22,6 +24,9 @@ _WILDCARDS: Final = frozenset("*[")
 
 class HttpStore(ReadOnlyStore):
     """Files by their URIs."""
+
+    remote = True
+    mtime_step_ns = 1_000_000_000  # Last-Modified has whole seconds
 
     @cached_property
     def client(self) -> HttpClient:
@@ -40,8 +45,6 @@ class HttpStore(ReadOnlyStore):
     def open(self, path: str) -> Source:
         """Open a file: one request. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
-        from bloomcli.storage.https.session import shown
-
         return ObjectSource(self.client, at, shown(path))
 
     def status(self, path: str) -> Status | None:
@@ -51,12 +54,16 @@ class HttpStore(ReadOnlyStore):
 
     def is_dataset(self, path: str) -> bool:
         """Whether it looks like a directory or a pattern: sends no request."""
-        name = urllib.parse.urlsplit(path).path
-        return name.endswith("/") or not _WILDCARDS.isdisjoint(name)
+        name = _name(path)
+        return not name or name.endswith("/") or not _WILDCARDS.isdisjoint(name)
 
     def list(self, path: str) -> Iterator[Listed]:
         """The named file. Raises UnsupportedError for directories and patterns."""
         if self.is_dataset(path):
             self.client.pages(self.client.locate(path))
-        name = urllib.parse.unquote(urllib.parse.urlsplit(path).path)
-        yield Listed(path, -1, PurePosixPath(name).name, walked=False)
+        yield Listed(path, -1, PurePosixPath(urllib.parse.unquote(_name(path))).name, walked=False)
+
+
+def _name(uri: str) -> str:
+    """The path of a URI, whatever is wrong with its host."""
+    return re.split(r"[?#]", uri.partition("://")[2].partition("/")[2], maxsplit=1)[0]

@@ -37,6 +37,8 @@ class Order(NamedTuple):
     origin: ObjectSource | None
     """The source, if it is an object of this store."""
     progress: Progress | None
+    left: list[str]
+    """Temporary objects that couldn't be removed: who uploads adds their URIs."""
 
     @property
     def in_place(self) -> bool:
@@ -52,6 +54,14 @@ class Order(NamedTuple):
 
 class PreparedStore(ObjectStore):
     """A store that is given the whole content of a new object at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left: dict[str, list[str]] = {}
+
+    def left_by(self, path: str) -> Sequence[str]:
+        """The temporary objects that `replace` couldn't remove."""
+        return self._left.pop(path, ())
 
     @abstractmethod
     def check_replaceable(self, at: Location) -> None:
@@ -114,12 +124,16 @@ class PreparedStore(ObjectStore):
             if verify is not None:
                 verify(PlannedSource(path, content))
             source.check_unchanged()
+            left: list[str] = []
             try:
-                self.upload(Order(at, content, need, origin, progress))
+                self.upload(Order(at, content, need, origin, progress, left))
             except (Absent, Conflict):
                 if need is Need.ABSENT and self.client.head(at) is not None:
                     raise UsageError(EXISTS, path=path, hint="--overwrite replaces it") from None
                 raise source.changed("changed") from None
+            finally:
+                if left:
+                    self._left[path] = left
             return content.size
 
     def _need(self, at: Location, origin: ObjectSource | None, *, overwrite: bool, path: str) -> Need | str:

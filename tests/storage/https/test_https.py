@@ -13,8 +13,9 @@ from support.tables import write
 
 import bloomcli
 from bloomcli.errors import SourceChanged, UnreadableError, UnsupportedError, UsageError
+from bloomcli.model.paths import shown
 from bloomcli.storage import traffic
-from bloomcli.storage.https.session import ATTEMPTS, Session, shown
+from bloomcli.storage.https.session import ATTEMPTS, Session
 from bloomcli.storage.objects.source import TAIL_BYTES
 
 LARGE = bytes(range(251)) * 4000
@@ -205,7 +206,7 @@ def test_commands_read_a_file_of_a_server(place: HttpPlace, tmp_path: Path) -> N
     there, here = bloomcli.inspect(place.path("a.parquet")), bloomcli.inspect(path)
     assert there.filters == here.filters
     assert bloomcli.validate(place.path("a.parquet"), deep=True).findings == ()
-    with pytest.raises(UsageError, match="only local files can be changed"):
+    with pytest.raises(UsageError, match="URIs can be read, but not changed"):
         bloomcli.add(place.path("a.parquet"), ["id"], in_place=True, replace=True)
 
 
