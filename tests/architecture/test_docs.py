@@ -1,6 +1,6 @@
-"""The documentation is true: links lead somewhere, command lines parse, README shows what its commands print.
+"""The documentation is true: links lead somewhere, command lines parse, README shows what its example prints.
 
-``python tests/architecture/test_docs.py`` writes what README's commands print today into README.
+``python tests/architecture/test_docs.py`` writes what README.md's example prints today into README.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,7 +31,8 @@ PAGES = sorted([*ROOT.glob("*.md"), *(path for name in FOLDERS for path in (ROOT
 GUIDES = sorted([README, *(ROOT / "docs").glob("*.md")])
 
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
-SESSION = re.compile(r"^```console\n\$ (?P<line>.+)\n(?P<shown>(?:.*\n)*?)```$", re.MULTILINE)
+EXAMPLE = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TOOK = re.compile(r"(took +)[\d.]+ m?s")
 
 
@@ -64,12 +64,13 @@ def broken_links(page: Path) -> list[str]:
 
 
 def command_lines(text: str) -> Iterator[str]:
-    """The command lines of `bloom` in a page's blocks, without what a table of commands says behind them."""
-    blocks = [*FENCED.findall(text), *re.findall(r"(?:^ {4,}.*\n)+", FENCED.sub("", text), re.MULTILINE)]
-    for block in blocks:
+    """The command lines of `bloom` in a page's blocks and tables, without the comments behind them."""
+    rows = "\n".join(re.findall(r"^\|.*", FENCED.sub("", text), re.MULTILINE))
+    within = re.findall(r"`(bloom [a-z]+ [^`\n]*)`", rows)
+    for block in [*FENCED.findall(text), *within]:
         for line in re.sub(r" *\\\n *", " ", block).splitlines():
             found = re.match(r"(?:\$ )?(bloom (?:[a-z]+) .*)", line.strip())
-            if found and not found[1].startswith("bloom COMMAND"):
+            if found and not found[1].startswith("bloom help "):
                 yield re.split(r" {2,}| > | # ", found[1])[0]
 
 
@@ -80,19 +81,29 @@ def parse(line: str) -> None:
     import_module(f"bloomcli.cli.{name}").command.make_context(name, words)
 
 
-def current(text: str) -> str:
-    """A page with what its commands print now: they run one after the other where `fixtures` lies."""
+def example(script: str, folder: Path) -> str:
+    """What README's example prints, in a shell whose `bloom` and `python3` are the environment's of this process."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    env |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}", "NO_COLOR": "1"}
+    done = subprocess.run(["bash", "-e"], input=script, cwd=folder, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+
+
+def session(script: str) -> str:
+    """A script's commands of `bloom`, each with what it prints now."""
+
+    def shown(line: re.Match[str]) -> str:
+        return f"printf '\\n$ %s\\n' {shlex.quote(line[0])}\n{line[0]}"
+
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(ROOT / "fixtures" / "parquet", Path(folder, "fixtures", "parquet"))
+        return example(re.sub(r"^bloom .*", shown, script, flags=re.MULTILINE), Path(folder)).lstrip("\n")
 
-        def run(session: re.Match[str]) -> str:
-            command = [sys.executable, "-m", "bloomcli", *shlex.split(session["line"])[1:]]
-            env = os.environ | {"PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
-            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=True)
-            shown = "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines())
-            return f"```console\n$ {session['line']}\n{shown}\n```"
 
-        return SESSION.sub(run, text)
+def current(text: str) -> str:
+    """README with what its example prints now."""
+    (script,) = EXAMPLE.findall(text)
+    return SHOWN.sub(lambda _: f"```console\n{session(script)}```", text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -141,33 +152,44 @@ def test_every_guide_is_linked_from_the_readme() -> None:
     assert [page.name for page in GUIDES[1:] if f"](docs/{page.name})" not in text] == []
 
 
-def test_readme_shows_what_its_commands_print() -> None:
+def test_readme_is_two_screens() -> None:
+    assert len(README.read_text().splitlines()) <= 120
+
+
+def test_readme_s_example_prints_what_it_shows() -> None:
     text = README.read_text()
-    assert len(SESSION.findall(text)) == 4
+    (shown,) = SHOWN.findall(text)
     assert TOOK.sub(r"\1", current(text)) == TOOK.sub(r"\1", text), "run python tests/architecture/test_docs.py"
+    (script,) = EXAMPLE.findall(text)
+    assert re.findall(r"^\$ (.*)", shown, re.MULTILINE) == re.findall(r"^bloom .*", script, re.MULTILINE)
 
 
-def test_readme_s_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (program,) = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
-    shutil.copy(ROOT / "fixtures" / "parquet" / "orders.parquet", tmp_path)
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    shutil.copy(ROOT / "fixtures" / "parquet" / "spark_types.parquet", lake)
-    (tmp_path / "bloom.toml").write_text('[off]\nfilter-boolean = "parquet-java writes it"\n')
-    monkeypatch.chdir(tmp_path)
-    ran: dict[str, object] = {}
-    exec(program.replace("/data/orders", str(lake)), ran)
-    assert (tmp_path / "out.parquet").is_file()
-    assert ran["report"]
+def test_readme_s_example_runs_twice_in_a_row_as_it_is_written(tmp_path: Path) -> None:
+    (script,) = EXAMPLE.findall(README.read_text())
+    first = example(script, tmp_path)
+    assert TOOK.sub(r"\1", example(script, tmp_path)) == TOOK.sub(r"\1", first)
+    assert [path.name for path in tmp_path.iterdir()] == ["orders.parquet"]
+    assert {f.row_group for f in bloomcli.inspect(tmp_path / "orders.parquet").filters} == {0, 1, 2, 3}
 
 
-def test_readme_s_python_has_the_types_that_it_uses(tmp_path: Path) -> None:
-    (program,) = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
-    (tmp_path / "example.py").write_text(program)
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file=", "example.py"]
-    env = os.environ | {"MYPYPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+def test_readme_s_example_can_be_taken_back(tmp_path: Path) -> None:
+    (script,) = EXAMPLE.findall(README.read_text())
+    file = tmp_path / "orders.parquet"
+    example(script.partition("bloom ")[0], tmp_path)
+    original = file.read_bytes()
+    example("bloom add orders.parquet --columns id --in-place\nbloom remove orders.parquet --in-place\n", tmp_path)
+    assert file.read_bytes() == original, "bit for bit"
+
+
+def test_readme_s_picture_is_current() -> None:
+    from tools import picture
+
+    assert picture.main(["--check"]) == 0, "run python tools/picture.py"
+    assert f"]({picture.PICTURE.relative_to(ROOT).as_posix()})" in README.read_text()
+    drawn = picture.PICTURE.read_text(encoding="utf-8").replace("&#160;", " ")
+    assert "$ bloom inspect orders.parquet" in drawn
+    assert "4 of 4" in drawn
+    assert "http" not in drawn.replace("http://www.w3.org/2000/svg", ""), "nothing is loaded from elsewhere"
 
 
 if __name__ == "__main__":

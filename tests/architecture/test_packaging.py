@@ -64,6 +64,13 @@ def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path) -> None:
     )
     assert done.returncode in {0, 1}, done.stderr
     assert "min/max" in done.stdout
+    (script,) = re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    env["PATH"] = f"{bloom.parent}{os.pathsep}{env['PATH']}"
+    for _ in range(2):
+        subprocess.run(["bash", "-e"], input=script, check=True, env=env, cwd=empty, capture_output=True, text=True)
+    assert [path.name for path in empty.iterdir()] == ["orders.parquet"]
 
 
 def test_the_compiled_description_of_orc_is_current(tmp_path: Path) -> None:

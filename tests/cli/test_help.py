@@ -72,10 +72,10 @@ def test_the_manual_pages_name_every_option() -> None:
                 assert option.opts[-1] in page
 
 
-def test_readme_has_the_exit_codes_and_every_command() -> None:
-    readme = (ROOT / "README.md").read_text()
+def test_the_page_of_the_commands_has_the_exit_codes_and_readme_every_command() -> None:
+    page, readme = (ROOT / "docs" / "commands.md").read_text(), (ROOT / "README.md").read_text()
     for code, text in EXIT_CODES.items():
-        assert f"| {code} | {text} |" in readme
+        assert f"| {code} | {text} |" in page
     for name in COMMANDS:
         assert f"bloom {name} " in readme
 

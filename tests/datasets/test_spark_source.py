@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -182,15 +183,9 @@ def test_names_that_are_not_utf8_are_shown_all_the_same(spark: SparkSession, loa
 
 
 def blocks(text: str) -> list[str]:
-    """Indented blocks of Python that work on a session."""
-    found, block = [], []
-    for line in [*text.splitlines(), "."]:
-        if line.startswith("    ") or (block and not line):
-            block.append(line[4:])
-        elif block:
-            found.append("\n".join(block))
-            block = []
-    return [b for b in found if "spark." in b and "import" in b and "sys.exit" not in b]
+    """A page's programs that work on a session."""
+    found = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [program for program in found if "spark." in program]
 
 
 def test_what_the_documentation_says_works(
