@@ -9,6 +9,7 @@ import datetime as dt
 import math
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -250,10 +251,13 @@ def test_parquet_fixtures_get_no_advice_that_is_wrong(name: str) -> None:
 
 @pytest.mark.parametrize("path", [*sorted(ORC.glob("*.orc")), *sorted(MOSAIC.glob("*.mosaic"))], ids=lambda p: p.name)
 def test_orc_and_mosaic_fixtures_get_advice_on_sorted_and_constant_columns_alone(path: Path) -> None:
-    """None of them holds a zero among its floats. Millisecond, width and half-float troubles are Parquet's."""
+    """None of them holds a zero among its floats. Millisecond, width and half-float troubles are Parquet's.
+
+    A finding's command passes the readers on, so that hints aren't compared.
+    """
     for deep in (False, True):
-        plain = bloomcli.validate(path, deep=deep).findings
-        more = [f for f in asked(path, deep=deep).findings if f not in plain]
+        plain = [replace(f, hint=None) for f in bloomcli.validate(path, deep=deep).findings]
+        more = [f for f in asked(path, deep=deep).findings if replace(f, hint=None) not in plain]
         assert {f.id for f in more if f.severity is not Severity.NOTE} == set()
         assert {f.id for f in more} <= ADVICE | {"reader-negative-zero"}
         assert not deep or "reader-negative-zero" not in {f.id for f in more}
