@@ -78,21 +78,24 @@ class Workers:
         return len(self._all)
 
     def idle(self) -> Worker | None:
-        """A worker without a batch, started now if there may be more of them; None where all are busy."""
+        """A worker without a batch; None where all are busy.
+
+        Where all that run are busy, the missing ones are started first, all of them: a worker with a batch starts a
+        thread, which counts like a process, and mustn't take the place of a worker.
+        """
         free = next((w for w in self._all if not w.taken), None)
-        if free is not None or len(self._all) >= self.most:
-            return free
-        try:
-            return self._started()
-        except OSError as error:  # EAGAIN: no more processes; ENOMEM; EMFILE: no more pipes
-            self._no_more(error.strerror or str(error))
-            return None
+        while free is None and len(self._all) < self.most:
+            try:
+                self._start()
+            except OSError as error:  # EAGAIN: no more processes; ENOMEM; EMFILE: no more pipes
+                self._no_more(error.strerror or str(error))
+        return free or next((w for w in self._all if not w.taken), None)
 
     def _no_more(self, reason: str) -> None:
         self.refused = reason
         self.most = len(self._all)
 
-    def _started(self) -> Worker:
+    def _start(self) -> None:
         mine, theirs = self._context.Pipe()
         inherited = [mine, *(w.pipe for w in self._all)] if self.forks else []
         try:
@@ -105,9 +108,7 @@ class Workers:
             raise
         finally:
             theirs.close()
-        worker = Worker(process, mine)
-        self._all.append(worker)
-        return worker
+        self._all.append(Worker(process, mine))
 
     def give(self, worker: Worker, taken: list[int], tasks: list[Task]) -> None:
         """Give a batch to an idle worker. Raises Killed."""
@@ -191,13 +192,15 @@ def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int
             time.sleep(_PARENT_CHECK_SECONDS)
         os._exit(1)  # nobody will read the rows; temporary files are swept by the next run
 
-    try:
-        threading.Thread(target=watch, daemon=True).start()
-    except RuntimeError:  # the system starts no thread
-        _parent = parent
     with contextlib.suppress(EOFError, OSError):  # the parent has closed its end, or has ended
+        tasks = pipe.recv()
+        try:
+            threading.Thread(target=watch, daemon=True).start()
+        except RuntimeError:  # the system starts no thread
+            _parent = parent
         while True:
-            pipe.send(_run_batch(pipe.recv()))
+            pipe.send(_run_batch(tasks))
+            tasks = pipe.recv()
 
 
 def _stoppable(phase: str, done: int, total: int) -> None:

@@ -59,8 +59,8 @@ def test_paths_of_a_cluster_are_for_spark_and_are_not_changed(tmp_path: Path) ->
     engine = choose_engine(session=object())
     (found,) = engine.find([datasets.write(tmp_path / "a.parquet").as_uri()], InspectOptions())
     assert found.path == str(tmp_path / "a.parquet")
-    with pytest.raises(UnsupportedError, match="can be looked at, but not changed"):
-        engine.find(["s3a://bucket/a.parquet"], AddOptions(columns="id", in_place=True))
+    with pytest.raises(UnsupportedError, match="hdfs: URIs can be read, but not changed"):
+        engine.find(["hdfs://node/a.parquet"], AddOptions(columns="id", in_place=True))
 
 
 def test_a_dataset_without_files_is_refused_and_rows_come_to_the_caller(tmp_path: Path) -> None:

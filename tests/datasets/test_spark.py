@@ -343,7 +343,7 @@ def test_without_pyspark_it_says_how_to_install_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "java", "said"),
     [
-        ("spark.ui.enabled=false", "/nowhere", "JAVA_GATEWAY_EXITED"),
+        ("spark.ui.enabled=false", "/nowhere", "JAVA_HOME (/nowhere) has no bin/java"),
         ("spark.testing.memory=1", None, "System memory 1 must be at least"),
     ],
 )

@@ -147,7 +147,7 @@ def test_inspect_sums_a_file_up(path: Path) -> None:
     report = bloomcli.inspect(path)
     assert row.status is Status.DONE
     assert (row.format, row.row_groups, row.columns, row.filters) == ("parquet", 2, 2, 4)
-    assert row.filter_bytes == report.filter_bytes
+    assert row.filter_bytes == sum(f.bitset_bytes or 0 for f in report.filters) < report.filter_bytes, "no headers"
     assert row.bytes_before == path.stat().st_size
     assert row.max_fpp == max(f.fpp or 0 for f in report.filters)
     assert row.seconds > 0

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class GcsStore(PreparedStore):
     """Objects by their URIs."""
 
+    mtime_step_ns = 1_000  # generations are microseconds
+
     @cached_property
     def client(self) -> GcsClient:
         """The client. Raises UnsupportedError where the SDK is missing."""
