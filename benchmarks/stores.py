@@ -42,6 +42,10 @@ PROBED: Final = 100
 _CONCURRENT: Final = 8
 """Threads of the bare requests for ranges."""
 _MIB: Final = 1 << 20
+_COPIED: Final = 64 * _MIB
+"""Bytes of a part that the store copies."""
+_ROUNDS: Final = 2
+"""How often what is compared is measured, by turns."""
 
 
 class Run(NamedTuple):
@@ -134,9 +138,16 @@ def large(lake: Lake, folder: Path, gib: float) -> Iterator[Figure]:
     yield Figure("add: requests", run.requests, groups + parts + 10)
     yield Figure("add: peak memory (MB)", run.peak / 1e6, 300)
     yield Figure("add: requests that the report has too little", abs(run.requests - _reported(run)), 0)
-    hand = by_hand(lake, folder, path)
-    yield Figure("add: seconds", run.seconds, hand)
-    yield Figure("add: times as fast as download, add, upload", hand / run.seconds, 5, least=True, form="{:.1f}")
+    # By turns, and the best of each: what else the machine does hits all alike.
+    hand, copy, seconds = by_hand(lake, folder, path), by_copy(lake, path), run.seconds
+    for _ in range(_ROUNDS - 1):
+        lake.direct.upload_file(str(path), BUCKET, path.name)
+        seconds = min(seconds, lake.bloom("add", uri, "-c", "c0", "--in-place").seconds)
+        hand, copy = min(hand, by_hand(lake, folder, path)), min(copy, by_copy(lake, path))
+    yield Figure("add: seconds", seconds, hand, form="{:.1f}")
+    yield Figure("download, add, upload: seconds", hand, float("inf"), form="{:.1f}")
+    yield Figure("the store's copy of the body, by boto3 alone: seconds", copy, float("inf"), form="{:.1f}")
+    yield Figure("add: times as fast as download, add, upload", hand / seconds, 5, least=True, form="{:.1f}")
 
     run = lake.bloom("inspect", uri)
     yield Figure("inspect: requests", run.requests, 2 + groups)
@@ -167,6 +178,27 @@ def by_hand(lake: Lake, folder: Path, path: Path) -> float:
     return seconds
 
 
+def by_copy(lake: Lake, path: Path) -> float:
+    """The seconds that the store takes to copy the body of an object within a bucket, in parts, several at once."""
+    name = {"Bucket": BUCKET, "Key": "by-copy.parquet"}
+    source, size = {"Bucket": BUCKET, "Key": path.name}, path.stat().st_size
+    client = clients.s3(lake.server, lake.proxy.url)
+    upload = client.create_multipart_upload(**name)["UploadId"]
+
+    def copy(number: int) -> None:
+        span = f"bytes={number * _COPIED}-{min((number + 1) * _COPIED, size) - 1}"
+        client.upload_part_copy(
+            **name, UploadId=upload, PartNumber=number + 1, CopySource=source, CopySourceRange=span
+        )
+
+    started = time.perf_counter()
+    with ThreadPoolExecutor(_CONCURRENT) as pool:
+        list(pool.map(copy, range(-(-size // _COPIED))))
+    seconds = time.perf_counter() - started
+    client.abort_multipart_upload(**name, UploadId=upload)
+    return seconds
+
+
 def many(lake: Lake, folder: Path, objects: int) -> Iterator[Figure]:
     """`probe` over files with ten row groups, and `inspect` of small objects."""
     rng = np.random.default_rng(1)
@@ -183,11 +215,16 @@ def many(lake: Lake, folder: Path, objects: int) -> Iterator[Figure]:
     pq.write_table(table.slice(0, 1000), path, compression="none", bloom_filter_options=options)
     put_all(lake, "small", path.read_bytes(), objects)
     run = lake.bloom("inspect", f"s3://{BUCKET}/small/", "--jobs", _CONCURRENT)
-    bare = bare_ranges(lake, objects, run.kinds["GetObject"] / objects)
-    yield Figure(f"inspect, {objects} objects: requests for an object", run.requests / objects, 2, form="{:.2f}")
-    yield Figure(f"inspect, {objects} objects: seconds", run.seconds, float("inf"), form="{:.1f}")
+    bare, seconds = bare_ranges(lake, objects, run.kinds["GetObject"] / objects), run.seconds
+    for _ in range(_ROUNDS - 1):
+        seconds = min(seconds, lake.bloom("inspect", f"s3://{BUCKET}/small/", "--jobs", _CONCURRENT).seconds)
+        bare = min(bare, bare_ranges(lake, objects, run.kinds["GetObject"] / objects))
+    yield Figure(f"inspect, {objects:,} objects: requests for an object", run.requests / objects, 2, form="{:.2f}")
+    yield Figure(f"inspect, {objects:,} objects: seconds", seconds, float("inf"), form="{:.1f}")
+    latency = LATENCY * run.requests / _CONCURRENT
+    yield Figure(f"{_CONCURRENT} requests at a time, by latency alone: seconds", latency, float("inf"), form="{:.1f}")
     yield Figure("the same ranges by boto3 alone: seconds", bare, float("inf"), form="{:.1f}")
-    yield Figure("inspect: time as a multiple of the bare ranges", run.seconds / bare, 1.5, form="{:.2f}")
+    yield Figure("inspect: time as a multiple of the bare ranges", seconds / bare, 1.5, form="{:.2f}")
 
 
 def put_all(lake: Lake, prefix: str, data: bytes, count: int) -> None:

@@ -235,7 +235,9 @@ def _request(options: WriteOptions) -> ChangeRequest:
 
 
 def module_of(command: str) -> ModuleType:
-    """Import a command's module."""
+    """Import a command's module, and what makes rows of its reports."""
+    if command == "inspect":
+        import_module("bloomcli.datasets.inspected")
     return import_module(f"bloomcli.commands.{command}")
 
 
