@@ -38,6 +38,8 @@ class Behaviour:
     """Statuses of the next answers, instead of what was asked for."""
     cut: list[int] = field(default_factory=list)
     """Bytes after which the next answers break off."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Headers of successful answers, instead of the true ones."""
     seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     """Paths and headers, names in lower case."""
 
@@ -85,10 +87,11 @@ def _handler(behaviour: Behaviour) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
             self.send_response(status)
-            for name, value in headers.items():
+            told = {**headers, "Content-Length": str(len(content))}
+            for name, value in (told | behaviour.headers if status in {200, 206} else told).items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
+            self.close_connection = bool(behaviour.headers)
             if behaviour.cut and status in {200, 206}:
                 self.wfile.write(content[: behaviour.cut.pop(0)])
                 self.close_connection = True

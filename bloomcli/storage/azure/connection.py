@@ -23,6 +23,8 @@ from bloomcli.storage.objects.client import Location
 SCHEMES: Final = ("az", "abfs", "abfss")
 ATTEMPTS: Final = 5
 """How often a request is sent, at most."""
+_CONNECTS: Final = 3
+"""How often a connection is tried: more of them don't make a name resolve."""
 READ_BYTES: Final = 64 << 20
 """The SDK splits ranges that are larger."""
 VARIABLES: Final = (
@@ -84,7 +86,7 @@ def service(where: Container, at: Location) -> Any:
     options: dict[str, Any] = {
         "transport": CountingTransport(ATTEMPTS),
         "retry_total": ATTEMPTS - 1,
-        "retry_connect": ATTEMPTS - 1,
+        "retry_connect": _CONNECTS - 1,
         "retry_read": ATTEMPTS - 1,
         "retry_status": ATTEMPTS - 1,
         "initial_backoff": 1,

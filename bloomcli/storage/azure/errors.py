@@ -23,6 +23,7 @@ _LOGIN: Final = "check AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, or the login 
 _ROLE: Final = "the identity needs {permission} on the container"
 _REASONS: Final = {
     "ContainerNotFound": ("there is no such container", "check the container's name and the account"),
+    "InvalidResourceName": ("a container can't have such a name", "az://CONTAINER/NAME"),
     "ContainerBeingDeleted": ("the container is being deleted", "name another container"),
     "AccountIsDisabled": ("the account is disabled", "ask its owner"),
     "AuthenticationFailed": ("access denied: the key or the signature is wrong or has expired", _LOGIN),
@@ -34,7 +35,10 @@ _REASONS: Final = {
     "PublicAccessNotPermitted": ("access denied: the account allows no access without credentials", _LOGIN),
     "AuthorizationPermissionMismatch": ("access denied", _ROLE),
     "InsufficientAccountPermissions": ("access denied", _ROLE),
-    "AuthorizationFailure": ("access denied", f"{_ROLE}, and the account's firewall must let this machine in"),
+    "AuthorizationFailure": (
+        "access denied",
+        f"{_ROLE}, the key or the signature must be right, and the account's firewall must let this machine in",
+    ),
     "AuthorizationSourceIPMismatch": ("access denied: the signature is for another address", _LOGIN),
     "AuthorizationResourceTypeMismatch": ("access denied: the signature is for other kinds of resources", _LOGIN),
     "AuthorizationServiceMismatch": ("access denied: the signature is for another service", _LOGIN),
@@ -93,6 +97,8 @@ def refusals(at: Location, *, writing: bool = False) -> Iterator[None]:
             raise Conflict from None
         raise refusal(at, code, status, answer.headers.get("x-ms-request-id"), writing=writing) from None
     except AzureError as error:
+        if type(error).__name__ == "AzureSigningError":
+            raise _made(at, writing, "access denied: the account's key isn't one", _LOGIN) from None
         if isinstance(error, ClientAuthenticationError):
             raise _made(at, writing, "access denied: no token could be had", _LOGIN) from None
         raise _made(at, writing, *trouble(error)) from None

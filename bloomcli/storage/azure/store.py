@@ -56,9 +56,11 @@ class AzureStore(PreparedStore):
         )
 
     def keeps(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
-        """Whether they are the blob's own: its blocks are named again."""
+        """Whether they are the blob's own, and it has blocks: those are named again."""
+        from bloomcli.storage.azure.writing import has_blocks
+
         del ranges
-        return self.client.identity(source.at) == self.client.identity(at)
+        return self.client.identity(source.at) == self.client.identity(at) and has_blocks(self.client, source)
 
     def sweep(self, path: str) -> Swept:
         """Nothing: uploaded blocks that no list names are dropped by the service, and nobody sees them."""

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from azure.core import MatchConditions
 from azure.storage.blob import BlobBlock, BlobType
 
-from bloomcli.errors import UnreadableError, UsageError, WriteError
+from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.azure.blocks import MOST, Block, Part, new_names, parts
 from bloomcli.storage.azure.client import AzureClient, conditions
@@ -20,6 +20,7 @@ from bloomcli.storage.azure.errors import refusals
 from bloomcli.storage.base import Progress
 from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
 from bloomcli.storage.objects.content import Content, within
+from bloomcli.storage.objects.source import ObjectSource
 
 _TAIL_BYTES: Final = 64 << 10
 """Bytes at the end that are read back and compared, at most."""
@@ -141,6 +142,14 @@ def write(
 def _kept_in(content: Content, part: Part) -> Iterator[int]:
     """Numbers of kept bytes in a part."""
     return (s.length for s in within(content.segments, part.start, part.start + part.length) if s.kept)
+
+
+def has_blocks(client: AzureClient, source: ObjectSource) -> bool:
+    """Whether a blob has blocks that a new list can name. One request; where it fails, a dry run assumes them."""
+    try:
+        return bool(_blocks(client, source.at, source.size, source.info.tag)[0])
+    except (Absent, Conflict, BloomError):
+        return True
 
 
 def _blocks(client: AzureClient, at: Location, size: int, tag: str) -> tuple[list[Block], list[Block]]:

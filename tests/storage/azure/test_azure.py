@@ -24,6 +24,7 @@ import bloomcli
 from bloomcli.errors import SourceChanged, UnreadableError, UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import KeptRange, Pieces
+from bloomcli.storage.objects.source import TAIL_BYTES
 
 pytestmark = pytest.mark.servers
 
@@ -314,3 +315,80 @@ def test_a_bad_connection_string_is_not_repeated(place: AzurePlace, monkeypatch:
     with pytest.raises(UsageError, match="the credentials for Azure can't be used") as caught:
         place.store.open("az://container/data.bin")
     assert "c2VjcmV0" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_store_that_asks_for_fewer_requests_says_how_often_it_was_asked(
+    place: AzurePlace, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bloomcli.storage.azure.transport.time.sleep", lambda _: None)
+    place.put("data.bin", bytes(5000))
+    fault = Fault(Action.ERROR_429, "Get Blob", times=None)
+    with proxy.injecting(fault), pytest.raises(UnreadableError, match="fewer requests, 5 attempts failed") as caught:
+        place.store.open(place.path("data.bin"))
+    assert fault.fired == 5
+    assert caught.value.hint
+    with proxy.injecting(Fault(Action.TRUNCATE, "Get Blob")), place.store.open(place.path("data.bin")) as source:
+        assert source.read_at(0, 5000) == bytes(5000)
+    assert capfd.readouterr() == ("", ""), "the SDK's own warnings"
+
+
+def test_a_key_and_a_name_that_are_none_are_told(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnreadableError, match="a container can't have such a name"):
+        place.store.open("az://UPPER_case/data.bin")
+    server = running.azurite()
+    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", server.user)
+    monkeypatch.setenv("AZURE_STORAGE_KEY", "not base64!!")
+    monkeypatch.setenv("AZURE_STORAGE_SERVICE_ENDPOINT", f"{server.url}/{server.user}")
+    with pytest.raises(UnreadableError, match="the account's key isn't one") as caught:
+        place.store.open(place.path("data.bin"))
+    assert "not base64!!" not in str(caught.value)
+
+
+def test_a_signature_in_a_uri_is_not_shown(place: AzurePlace) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        place.store.open(place.path("data.bin?sv=2026-10-06&sig=c2VjcmV0"))
+    assert "c2VjcmV0" not in str(caught.value)
+
+
+def test_bytes_are_taken_as_they_are_whatever_a_blob_says_of_their_encoding(place: AzurePlace) -> None:
+    data = bytes(range(256)) * 4096
+    place.blob("data.bin").upload_blob(data, content_settings=ContentSettings(content_encoding="gzip"))
+    with place.store.open(place.path("data.bin")) as source:
+        assert source.read_at(0, len(data)) == data
+    append(place, "data.bin", b"new end")
+    with place.store.open(place.path("data.bin")) as source:
+        assert source.read_at(len(data), 7) == b"new end"
+    assert place.blob("data.bin").get_blob_properties().content_settings.content_encoding == "gzip"
+
+
+@pytest.mark.parametrize("name", ["bm9uZSBvZiBvdXJz", "bG9uZ2VyIHRoYW4gb3VycyBhbmQgdGhlaXJz"], ids=["short", "long"])
+def test_the_next_run_ends_what_an_ended_one_has_uploaded(place: AzurePlace, name: str) -> None:
+    place.put("data.bin", bytes(5000))
+    place.blob("data.bin").stage_block(name, b"of a run that ended")
+    place.blob("plain.bin").upload_blob(bytes(5000))
+    place.blob("plain.bin").stage_block(name, b"of a run that ended")
+    for target in ("data.bin", "plain.bin"):
+        append(place, target, b"new end")
+        assert place.get(target) == bytes(5000) + b"new end"
+        assert place.blob(target).get_block_list("uncommitted")[1] == []
+
+
+@pytest.mark.parametrize("cut", [0, 5], ids=["appended", "changed"])
+@pytest.mark.parametrize("blocks", [True, False], ids=["blocks", "no blocks"])
+def test_a_dry_run_estimates_what_the_server_sees(place: AzurePlace, proxy: Proxy, cut: int, blocks: bool) -> None:
+    data = bytes(range(256)) * (4096 * 20)
+    if blocks:
+        place.put_in_blocks("data.bin", data, MIB)
+    else:
+        place.blob("data.bin").upload_blob(data)
+    kept, new = KeptRange(0, len(data) - cut), 300_000
+    with place.store.open(place.path("data.bin")) as source:
+        estimate = place.store.estimate(place.path("data.bin"), [kept, new], source=source)
+    with traffic.measured() as meter:
+        append(place, "data.bin", bytes(new), cut=cut)
+    done = meter.total
+    assert abs(estimate.requests - done.requests) <= 6
+    assert abs(estimate.bytes_uploaded - done.bytes_uploaded) <= MIB
+    assert abs(estimate.bytes_downloaded - done.bytes_downloaded) <= MIB + TAIL_BYTES
+    assert abs(estimate.bytes_copied_by_store - done.bytes_copied_by_store) <= MIB

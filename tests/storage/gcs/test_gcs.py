@@ -27,6 +27,7 @@ from bloomcli.errors import SourceChanged, UnreadableError, UsageError, WriteErr
 from bloomcli.storage import traffic
 from bloomcli.storage.base import KeptRange, Pieces
 from bloomcli.storage.gcs import temporary, writing
+from bloomcli.storage.gcs.api import Answer
 from bloomcli.storage.gcs.checksum import combined, decoded, encoded
 from bloomcli.storage.objects.source import TAIL_BYTES
 
@@ -351,3 +352,88 @@ def test_commands_change_a_file_in_a_bucket_and_give_it_back(place: GcsPlace, tm
         bloomcli.remove(place.path(name), in_place=True)
         assert place.get(name) == old
     assert place.names() == {"a.parquet", "b.parquet"}
+
+
+def test_a_temporary_object_that_cannot_be_removed_is_told(place: GcsPlace, proxy: Proxy, tmp_path: Path) -> None:
+    old = write(tmp_path / "a.parquet", pa.table({"id": pa.array(range(5000), pa.int64())}), rows=1000).read_bytes()
+    place.put("a.parquet", old)
+    with proxy.injecting(Fault(Action.FORBIDDEN, "objects.delete", times=None)):
+        report = bloomcli.add(place.path("a.parquet"), ["id"], in_place=True)
+        (left,) = place.names() - {"a.parquet"}
+        told = next(text for text in report.remarks if left in text)
+        assert "`gcloud storage rm 'gs://" in told
+        place.put("a.parquet", old)
+        refused = Fault(Action.FORBIDDEN, "objects.compose", times=None)
+        both = refused, Fault(Action.FORBIDDEN, "objects.delete", times=None)
+        with proxy.injecting(*both), pytest.raises(WriteError) as caught:
+            bloomcli.add(place.path("a.parquet"), ["id"], in_place=True)
+        assert ".a.parquet.bloom-" in str(caught.value.hint)
+
+
+def test_a_directory_that_may_not_be_listed_is_not_swept(place: GcsPlace, proxy: Proxy) -> None:
+    place.put("a.parquet", bytes(5000))
+    with proxy.injecting(Fault(Action.FORBIDDEN, "objects.list", times=None)):
+        swept = place.store.sweep(place.path("a.parquet"))
+    assert (list(swept.removed), list(swept.left)) == ([], [])
+
+
+def test_an_answer_of_another_range_or_generation_is_no_content(place: GcsPlace, proxy: Proxy) -> None:
+    data = random.Random(9).randbytes(MIB)
+    place.put("data.bin", data)
+    client: Any = place.store.client  # type: ignore[attr-defined]
+    send = client.api.send
+    for headers, error in (
+        ({"Content-Range": f"bytes 1-100/{MIB}"}, UnreadableError),
+        ({"x-goog-generation": "12345"}, SourceChanged),
+    ):
+        with place.store.open(place.path("data.bin")) as source:
+
+            def lying(at: Any, request: Any, lies: Any = headers, **more: Any) -> Any:
+                answer = send(at, request, **more)
+                return answer._replace(headers={**answer.headers, **lies})
+
+            client.api.send = lying
+            with pytest.raises(error):
+                source.read_at(0, 100)
+            client.api.send = send
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{}", b'{"size": "x", "generation": "1"}', b'{"items": [{"name": 3}]}'])
+def test_an_answer_of_another_server_is_an_error(
+    place: GcsPlace, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    client: Any = place.store.client  # type: ignore[attr-defined]
+    monkeypatch.setattr(client.api, "send", lambda *_, **__: Answer(200, {}, content))
+    for work in (place.store.fingerprint, place.store.open, lambda path: list(place.store.list(f"{path}/*"))):
+        try:
+            work(place.path("data.bin"))
+        except UnreadableError as error:
+            assert error.hint
+
+
+@pytest.mark.parametrize("cut", [0, 5], ids=["appended", "changed"])
+def test_a_dry_run_estimates_what_the_server_sees(place: GcsPlace, proxy: Proxy, cut: int) -> None:
+    data = random.Random(9).randbytes(20 * MIB)
+    place.put("data.bin", data)
+    kept, new = KeptRange(0, len(data) - cut), 300_000
+    with place.store.open(place.path("data.bin")) as source:
+        estimate = place.store.estimate(place.path("data.bin"), [kept, new], source=source)
+    proxy.forget()
+    append(place, "data.bin", bytes(new), cut=cut)
+    uploaded = sum(each.sent for each in proxy.recorded if "insert" in each.kind)
+    downloaded = sum(each.received for each in proxy.of_kind("objects.get (media)"))
+    assert abs(estimate.requests - len(proxy.recorded)) <= 6
+    assert abs(estimate.bytes_uploaded - uploaded) <= MIB
+    assert abs(estimate.bytes_downloaded - downloaded) <= MIB + TAIL_BYTES
+    assert estimate.bytes_copied_by_store == (0 if cut else len(data))
+
+
+_NAMES = ("a b.bin", "a#b.bin", "a%2Fb.bin", "a?b.bin", "ünï.bin", "x//y.bin", "a+b.bin", "q'uote.bin", "a&b=c.bin")
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_objects_with_odd_names_are_read_changed_and_listed(place: GcsPlace, name: str) -> None:
+    place.put(name, bytes(5000))
+    append(place, name, b"new end")
+    assert place.get(name) == bytes(5000) + b"new end"
+    assert [item.path for item in place.store.list(place.path())] == [place.path(name)]

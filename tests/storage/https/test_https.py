@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support.cli import Bloom, Result
 from support.http_place import Behaviour, HttpPlace
 from support.tables import write
 
 import bloomcli
+from bloomcli import cli
 from bloomcli.errors import SourceChanged, UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage import traffic
@@ -26,6 +28,19 @@ assert len(LARGE) > TAIL_BYTES + 1000
 @pytest.fixture
 def behaviour() -> Behaviour:
     return Behaviour()
+
+
+@pytest.fixture
+def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
+    """Runs a command."""
+
+    def run(*arguments: str) -> Result:
+        capfd.readouterr()
+        code = cli.run(list(arguments))
+        out, err = capfd.readouterr()
+        return Result(code, out, err)
+
+    return run
 
 
 @pytest.fixture
@@ -231,3 +246,106 @@ def test_connections_are_used_again(place: HttpPlace) -> None:
         session.get(at, {"Range": "bytes=0-9"}, 10)
     (manager,) = session._managers.values()
     assert manager.connection_from_url(at.uri).num_connections == 1  # type: ignore[attr-defined]
+
+
+def test_a_password_and_a_signature_are_in_no_report_and_in_no_error(
+    place: HttpPlace, tmp_path: Path, bloom: Bloom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BLOOM_DEBUG", "1")
+    path = write(tmp_path / "a.parquet", pa.table({"id": pa.array(range(5000), pa.int64())}), rows=1000)
+    place.put("a.parquet", path.read_bytes())
+    uri = f"http://user:hunter2@{place.host}/lake/a.parquet?X-Signature=c2VjcmV0"
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"{uri}\n{uri.replace('a.parquet', 'nowhere.parquet')}\n")
+    out = str(tmp_path / "out")
+    for command in (
+        ["inspect", uri],
+        ["inspect", "--files-from", str(listed)],
+        ["probe", "--files-from", str(listed), "-c", "id", "-v", "42"],
+        ["validate", "--files-from", str(listed), "--report", f"sarif={tmp_path / 'x.sarif'}"],
+        ["validate", uri, "--init", "--policy", str(tmp_path / "bloom.toml")],
+        ["add", "--files-from", str(listed), "-c", "id", "-o", out],
+        ["add", "--files-from", str(listed), "-c", "id", "--in-place"],
+        ["add", str(path), "-c", "id", "-o", uri],
+        ["add", uri, "-c", "id", "--in-place"],
+        ["validate", str(path), "--policy", uri],
+        ["validate", str(path), "--baseline", uri],
+        ["inspect", "http://user:hunter2@/x?c2VjcmV0"],
+        ["inspect", "http://user:hunter2@[x/x?c2VjcmV0"],
+        ["inspect", "http://user:hunter2@host:port/x?c2VjcmV0"],
+    ):
+        for form in ("text", "json"):
+            done = bloom(*command, "--format", form)
+            assert done.code in {0, 1, 2, 3}, done.err
+            assert "hunter2" not in done.out + done.err, command
+            assert "c2VjcmV0" not in done.out + done.err, command
+    assert b"c2VjcmV0" not in (tmp_path / "x.sarif").read_bytes()
+
+
+def test_options_take_files_of_a_server_too(place: HttpPlace, tmp_path: Path, bloom: Bloom) -> None:
+    path = write(tmp_path / "a.parquet", pa.table({"id": pa.array(range(5000), pa.int64())}), rows=1000)
+    place.put("values.txt", b"42\n43\n")
+    place.put("bloom.toml", b'[[require]]\nfiles = ["**"]\ncolumns = ["id"]\n')
+    done = bloom("probe", str(path), "-c", "id", "--values-from", place.path("values.txt"))
+    assert done.code in {0, 1}, done.err
+    assert "43" in done.out
+    done = bloom("validate", str(path), "--policy", place.path("bloom.toml"))
+    assert "no such file" not in done.err
+
+
+def test_a_server_that_compresses_is_refused_by_name(place: HttpPlace, behaviour: Behaviour) -> None:
+    behaviour.headers = {"Content-Encoding": "gzip"}
+    for size in (1000, len(LARGE)):
+        place.put("data.bin", LARGE[:size])
+        with pytest.raises(UnsupportedError, match="the server compresses what it sends"):
+            place.store.open(place.path("data.bin"))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Range": "bytes 0-9/10"},
+        {"Content-Range": "bytes 0-0/99999999999999999999999"},
+        {"Content-Range": "bytes */5"},
+        {"Content-Range": "octets 1-2/3"},
+        {"Content-Range": ""},
+        {"Content-Length": "x"},
+        {"Content-Length": "-5"},
+        {"Content-Length": "3"},
+        {"Last-Modified": "when?"},
+    ],
+    ids=str,
+)
+def test_a_server_that_lies_in_its_headers_is_an_error_or_does_no_harm(
+    place: HttpPlace, behaviour: Behaviour, headers: dict[str, str]
+) -> None:
+    place.put("data.bin", LARGE)
+    behaviour.headers = headers
+    try:
+        with place.store.open(place.path("data.bin")) as source:
+            assert source.read_at(5, 100) == LARGE[5:105]
+    except (UnreadableError, UnsupportedError) as error:
+        assert error.hint
+        assert "\n" not in str(error)
+
+
+def test_a_password_does_not_follow_a_redirect_to_another_host(
+    place: HttpPlace, behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Behaviour()
+    elsewhere = HttpPlace(monkeypatch, other)
+    elsewhere.put("data.bin", LARGE)
+    behaviour.redirects["/lake/data.bin"] = elsewhere.path("data.bin")
+    with place.store.open(f"http://user:word@{place.host}/lake/data.bin") as source:
+        assert source.read_at(0, 10) == LARGE[:10]
+    assert all("authorization" in headers for _, headers in behaviour.seen)
+    assert other.seen
+    assert not any("authorization" in headers for _, headers in other.seen)
+
+
+@pytest.mark.parametrize("to", ["file:///etc/passwd", "ftp://host/x", "http://[x/y", "/lake/old.bin"])
+def test_a_redirect_that_leads_nowhere_is_an_error(place: HttpPlace, behaviour: Behaviour, to: str) -> None:
+    behaviour.redirects["/lake/old.bin"] = to
+    with pytest.raises(UnreadableError) as caught:
+        place.store.open(place.path("old.bin"))
+    assert caught.value.hint

@@ -85,7 +85,12 @@ class Azure(Dialect):
 
     def error(self, status: int) -> tuple[Response, bytes]:
         """An XML document, and the code in a header too."""
-        code = {500: "InternalError", 503: "ServerBusy", 429: "TooManyRequests"}[status]
+        code = {
+            500: "InternalError",
+            503: "ServerBusy",
+            429: "TooManyRequests",
+            403: "AuthorizationPermissionMismatch",
+        }[status]
         text = f'<?xml version="1.0" encoding="utf-8"?><Error><Code>{code}</Code><Message>injected</Message></Error>'
         response, body = _answer(status, text, "application/xml")
         response.headers += [("x-ms-error-code", code), ("x-ms-request-id", "injected")]
@@ -118,7 +123,7 @@ class Gcs(Dialect):
 
     def error(self, status: int) -> tuple[Response, bytes]:
         """A JSON document."""
-        reason = {500: "internalError", 503: "backendError", 429: "rateLimitExceeded"}[status]
+        reason = {500: "internalError", 503: "backendError", 429: "rateLimitExceeded", 403: "forbidden"}[status]
         return self.refusal(status, reason, "injected")
 
     def refusal(self, status: int, reason: str, message: str) -> tuple[Response, bytes]:
@@ -142,7 +147,7 @@ _SUBRESOURCES = {
     "encryption": "Encryption",
     "attributes": "Attributes",
 }
-_S3_CODES = {500: "InternalError", 503: "SlowDown", 429: "TooManyRequests"}
+_S3_CODES = {500: "InternalError", 503: "SlowDown", 429: "TooManyRequests", 403: "AccessDenied"}
 _REASONS = {200: "OK", 304: "Not Modified", 404: "Not Found", 412: "Precondition Failed", 429: "Too Many Requests"}
 
 

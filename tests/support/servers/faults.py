@@ -29,6 +29,7 @@ class Action(Enum):
     ERROR_500 = auto()
     ERROR_503 = auto()
     ERROR_429 = auto()
+    FORBIDDEN = auto()
     """The store gets nothing of it, and the answer is this error."""
     FAILED_200 = auto()
     """The store gets nothing of it, and the answer is a 200 with an error in its body."""

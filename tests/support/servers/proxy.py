@@ -24,7 +24,7 @@ from support.servers.messages import Broken, Request, Response, body, framed, re
 
 _IDLE_SECONDS: Final = 1.0
 """A connection to the store is used again within this time: servers close theirs after some seconds."""
-_ERRORS: Final = {Action.ERROR_500: 500, Action.ERROR_503: 503, Action.ERROR_429: 429}
+_ERRORS: Final = {Action.ERROR_500: 500, Action.ERROR_503: 503, Action.ERROR_429: 429, Action.FORBIDDEN: 403}
 _DRIPS: Final = 10
 
 
