@@ -79,6 +79,10 @@ class LazyGroup(click.Group):
         if name not in {*COMMANDS, "help"} and not name.startswith("-"):
             near = near_names(name, COMMANDS, n=1)
             offer = f"Did you mean {near[0]}?" if near else f"The commands are {', '.join(COMMANDS)}."
+            if not near and os.path.lexists(name):
+                from bloomcli.hints import quoted
+
+                offer = f"It is a path: try `bloom inspect {quoted(name)}`."
             ctx.fail(f"No such command {name!r}. {offer}")
         return super().resolve_command(ctx, args)
 

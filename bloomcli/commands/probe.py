@@ -10,7 +10,9 @@ from bloomcli.commands.options import ProbeOptions
 from bloomcli.commands.values import texts
 from bloomcli.errors import LiteralError, UsageError
 from bloomcli.formats.answer import Answer, UnitAnswers
+from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
+from bloomcli.hints import quoted
 from bloomcli.model.file import Column, Presence
 from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
 from bloomcli.storage.os_errors import of_file
@@ -28,7 +30,10 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
         file = open_file(source)
         chosen = only_column(file, options.column, purpose="probe", exclude=options.exclude)
         typed = file.literal_column(chosen)
-        literals = list(_parsed(texts(options.values), typed, source.path, options.skip_blank))
+        try:
+            literals = list(_parsed(texts(options.values), typed, source.path, options.skip_blank))
+        except LiteralError as error:
+            raise _with_column(error, options, file) from None
         if not literals:
             raise UsageError("no values to probe, but for blank ones", path=source.path)
         values = tuple(literal.text for literal in literals)
@@ -53,6 +58,17 @@ def _parsed(values: Sequence[str], column: Column, path: str, skip_blank: bool) 
         except LiteralError:
             if not skip_blank or text.strip():
                 raise
+
+
+def _with_column(error: LiteralError, options: ProbeOptions, file: FilterFile) -> LiteralError:
+    """The error, with the right command line as its hint if the first value is the name of a column."""
+    import shlex
+
+    named, *values = texts(options.values)
+    if options.column is None and values and any(column.path == named for column in file.columns):
+        words = " ".join(shlex.quote(value) for value in values)
+        error.hint = f"bloom probe {quoted(file.source.path)} --column {shlex.quote(named)} {words}"
+    return error
 
 
 def _verdict(unit: UnitAnswers, answer: Answer, text: str) -> Verdict:

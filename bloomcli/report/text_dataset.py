@@ -70,7 +70,7 @@ def _grid(report: DatasetReport) -> Grid:
         Head("status"),
         Head("format", rank=7),
         Head("row groups", figures=True, rank=5),
-        Head("columns", figures=True, rank=6),
+        Head("filtered columns" if report.command == "inspect" else "columns", figures=True, rank=6),
     ]
     heads += [Head("filters", figures=True, rank=1)] * filters
     heads += [Head("filter size" + (bound if report.command == "add" else ""), figures=True, rank=2)] * sized

@@ -91,7 +91,9 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
             yield line("hint: " + finding.hint, indent=4)
     yield from _more(len(found) - len(shown))
     if len(hints) == 1 and hints[0]:
-        yield line("hint: " + hints[0], indent=2)
+        left = len({f.path for f in found} - {f.path for f in shown})
+        others = f", without the other {plural(left, 'file')}" if left else ""
+        yield line(f"hint{others}: {hints[0]}", indent=2)
 
 
 def _more(number: int) -> Iterator[Line]:

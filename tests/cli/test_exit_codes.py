@@ -25,6 +25,7 @@ from bloomcli.datasets import task
         (["inspect", "{plain}"], 0, ""),
         (["nosuch"], 2, "No such command 'nosuch'"),
         (["inspct", "{plain}"], 2, "Did you mean inspect?"),
+        (["{plain}"], 2, "It is a path: try `bloom inspect /"),
         ([], 2, "Usage: bloom"),
         (["inspect"], 2, "Missing argument"),
         (["inspect", "{plain}", "--columns", "idd"], 2, "did you mean id?"),

@@ -111,3 +111,13 @@ def test_a_hint_for_many_files_names_their_pattern_if_it_means_exactly_these(blo
     assert "hint: name values with --value VALUE\n" in bloom("probe", *names[1:], "3", "-c", "id").err
     remote = [f"s3://bucket/{number}.parquet" for number in range(40)]
     assert "hint: name values with --value VALUE\n" in bloom("probe", *remote, "3", "-c", "id").err
+
+
+def test_a_columns_name_before_the_value_gets_a_hint_with_the_option(bloom: Bloom, tree: Path) -> None:
+    assert bloom("add", "tr/a.parquet", "-c", "id", "-o", "out.parquet").code == 0
+    refused = bloom("probe", "out.parquet", "id", "3")
+    assert (refused.code, refused.out) == (2, "")
+    assert "hint: bloom probe out.parquet --column id 3\n" in refused.err
+    assert pasted(bloom, refused).code == 0
+    assert "write it like 42" in bloom("probe", "out.parquet", "-c", "id", "id", "3").err, "the column is chosen"
+    assert "write it like 42" in bloom("probe", "out.parquet", "other", "3").err

@@ -80,7 +80,7 @@ def probed(path: str, presence: Presence, skipped: int, code: int) -> FileRow:
 def test_few_files_are_shown_one_by_one_with_what_is_known_of_each() -> None:
     lines = shown(report(DONE, SKIPPED)).splitlines()
     assert " ".join(lines[0].split()) == (
-        "file status format row groups columns filters filter size worst FPP size note"
+        "file status format row groups filtered columns filters filter size worst FPP size note"
     )
     assert " ".join(lines[1].split()) == "lake/a.parquet done parquet 3 2 6 6.0 KiB 0.98 % 9.8 KiB"
     assert "lake/notes.txt" in lines[2]
