@@ -64,12 +64,13 @@ def _grid(report: DatasetReport) -> Grid:
     bound = ", at most" if report.dry_run else ""
     # figures that the command never sets have no column
     filters, sized = report.command != "probe", report.command not in {"probe", "remove"}
+    grouped = report.command not in {"add", "fold", "remove"}
     rates = any(r.max_fpp is not None for r in report.rows)
     heads = [
         Head("file", path=True),
         Head("status"),
         Head("format", rank=7),
-        Head("row groups", figures=True, rank=5),
+        *([Head("row groups", figures=True, rank=5)] * grouped),
         Head("filtered columns" if report.command == "inspect" else "columns", figures=True, rank=6),
     ]
     heads += [Head("filters", figures=True, rank=1)] * filters
@@ -80,7 +81,7 @@ def _grid(report: DatasetReport) -> Grid:
     grid = Grid((*heads, Head("note", prose=True)))
     for row in report.rows:
         cells: list[Cell | str] = [row.path, Cell(_status(report, row.status), _STYLE[row.status])]
-        cells += [row.format or "-", count(row.row_groups), count(row.columns)]
+        cells += [row.format or "-", *([count(row.row_groups)] * grouped), count(row.columns)]
         cells += [count(row.filters)] * filters
         cells += [_size(row.filter_bytes)] * sized
         cells += [rate(row.max_fpp)] * rates
