@@ -15,7 +15,6 @@ from bloomcli.cli import output
 from bloomcli.cli.options import bundle, is_quiet
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.os_errors import hint, reason
-from bloomcli.storage.registry import read_file
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -58,6 +57,8 @@ def read_named(source: str) -> bytes:
     """The bytes of a file that an option names; ``-`` is standard input. Raises UnreadableError."""
     try:
         if source != "-":
+            from bloomcli.storage.registry import read_file
+
             return read_file(source)
         data: bytes | None = sys.stdin.buffer.read()
     except OSError as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bloomcli.model.columns import ColumnSummary
 from bloomcli.model.file import FilterFacts
-from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
-from bloomcli.model.schema import SchemaNode
+
+if TYPE_CHECKING:  # most reports have neither: `report.schema` resolves their names
+    from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
+    from bloomcli.model.schema import SchemaNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,7 @@ class ObjectSchema:
 def object_schema(kind: type) -> ObjectSchema:
     """Return the documentation of a dataclass and its keys."""
     texts = _docstrings(kind)
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     properties = _properties(kind)
     entries = []
     for name in keys(kind):
@@ -86,6 +86,11 @@ def object_schema(kind: type) -> ObjectSchema:
         json_type = "string (16 hex digits)" if (kind.__name__, name) in HEX_INTEGERS else _json_type(hint)
         entries.append(Key(name=name, type=json_type, text=texts.get(name, "")))
     return ObjectSchema(name=kind.__name__, text=_one_line(kind.__doc__ or ""), keys=tuple(entries))
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of a dataclass's fields. A report's module doesn't import dataclasses that few reports have."""
+    return typing.get_type_hints(kind, localns={name: getattr(model, name) for name in model.__all__})
 
 
 def reachable(kinds: typing.Iterable[type]) -> Iterator[type]:
@@ -97,7 +102,7 @@ def reachable(kinds: typing.Iterable[type]) -> Iterator[type]:
         if kind not in seen:
             seen.add(kind)
             yield kind
-            waiting += [t for hint in typing.get_type_hints(kind).values() for t in _dataclasses_in(hint)]
+            waiting += [t for hint in _hints(kind).values() for t in _dataclasses_in(hint)]
 
 
 def _dataclasses_in(hint: Any) -> Iterator[type]:  # a type hint has no type of its own

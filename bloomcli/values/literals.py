@@ -12,8 +12,7 @@ import re
 import struct
 import uuid
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bloomcli.errors import LiteralError
 from bloomcli.model.file import Column
@@ -21,12 +20,16 @@ from bloomcli.values import calendar
 from bloomcli.values.column_types import kind_of, type_name
 from bloomcli.words import counted
 
+if TYPE_CHECKING:
+    from decimal import Decimal
+
 _PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
 _JULIAN_EPOCH: Final = 2440588
 """Julian day of 1970-01-01, which INT96 timestamps count from."""
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
-_WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
 """More digits than any column can store. A number with more digits is rejected, never rounded."""
+_MOST_DIGITS: Final = 4000
+"""Of a decimal: the precision of `decimals.WIDE`."""
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _INT: Final = {4: "<i", 8: "<q"}
 
@@ -83,10 +86,12 @@ def _integer(text: str, column: Column) -> bytes:
     if match is not None:
         value = int(match[2], 16) * (-1 if match[1] == "-" else 1)
     else:
+        from bloomcli.values.decimals import WIDE
+
         number = _decimal_text(text, column, "42")
-        if number != number.to_integral_value(context=_WIDE):
+        if number != number.to_integral_value(context=WIDE):
             raise _Impossible(f"{type_name(column)} holds whole numbers, not {text}")
-        if number.adjusted() > _WIDE.prec:
+        if number.adjusted() > WIDE.prec:
             raise _Impossible(f"{type_name(column)} can't hold {text}")
         value = int(number)
     width = 4 if column.physical == "INT32" else 8
@@ -98,8 +103,12 @@ def _integer(text: str, column: Column) -> bytes:
 
 
 def _decimal_text(text: str, column: Column, example: str) -> Decimal:
+    from decimal import Decimal, Inexact, InvalidOperation
+
+    from bloomcli.values.decimals import WIDE
+
     try:
-        number = _WIDE.create_decimal(text.strip())
+        number = WIDE.create_decimal(text.strip())
     except InvalidOperation:
         raise _Malformed(example) from None
     except Inexact:
@@ -110,11 +119,13 @@ def _decimal_text(text: str, column: Column, example: str) -> Decimal:
 
 
 def _decimal(text: str, column: Column) -> bytes:
+    from bloomcli.values.decimals import WIDE
+
     number = _decimal_text(text, column, "12.34")
-    if abs(number.adjusted()) + column.scale > _WIDE.prec:
+    if abs(number.adjusted()) + column.scale > WIDE.prec:
         raise _Impossible(f"{type_name(column)} can't hold {text}")
-    scaled = number.scaleb(column.scale, context=_WIDE)
-    if scaled != scaled.to_integral_value(context=_WIDE):
+    scaled = number.scaleb(column.scale, context=WIDE)
+    if scaled != scaled.to_integral_value(context=WIDE):
         raise _Impossible(f"{type_name(column)} can't hold {text}")
     unscaled = int(scaled)
     if column.precision and len(str(abs(unscaled))) > column.precision:
@@ -341,11 +352,24 @@ def render(encoded: bytes, column: Column) -> str:
         return "0x" + encoded.hex()
 
 
+def _decimal_form(unscaled: int, scale: int) -> str:
+    """The digits of a decimal, without an exponent. Raises ValueError where `parse` would take no such number."""
+    if abs(scale) > _MOST_DIGITS:
+        raise ValueError("too many digits")
+    digits = str(abs(unscaled)) + "0" * (-scale if unscaled else 0)
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError("too many digits")
+    if scale > 0:
+        digits = digits.rjust(scale + 1, "0")
+        digits = f"{digits[:-scale]}.{digits[-scale:]}"
+    return f"-{digits}" if unscaled < 0 else digits
+
+
 def _render(encoded: bytes, column: Column) -> str:
     kind = kind_of(column)
     key = decode_bound(encoded, column)
     if kind == "DECIMAL" and key is not None:
-        return f"{Decimal(key).scaleb(-column.scale, context=_WIDE):f}"
+        return _decimal_form(key, column.scale)
     if kind in {"DATE", "TIME", "TIMESTAMP"} and key is None:
         raise ValueError("not as wide as the type")
     if kind == "DATE":
