@@ -24,10 +24,11 @@ _BASE: Final = dt.date(_BASE_YEAR, 1, 1).toordinal() - _EPOCH
 _YEAR_DIGITS: Final = 9
 """More digits than any column can store: INT32 days end in a year of 7 digits, INT64 milliseconds in one of 9."""
 
-_DAY: Final = re.compile(r"([+-]?)(\d{4,})-(\d{2})-(\d{2})", re.ASCII)
-_BC: Final = re.compile(r"\s*(?:\(BC\)|\bBC\b)", re.IGNORECASE)
-_TIME: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?")
-_ZONE: Final = re.compile(r"\s*(Z|z|UTC|[+-]\d{2}(?::?\d{2})?)$")
+# texts, which `re` compiles on first use: reports only format dates
+_DAY: Final = r"(?a:([+-]?)(\d{4,})-(\d{2})-(\d{2}))"
+_BC: Final = r"(?i:\s*(?:\(BC\)|\bBC\b))"
+_TIME: Final = r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?"
+_ZONE: Final = r"\s*(Z|z|UTC|[+-]\d{2}(?::?\d{2})?)$"
 
 
 def parse_date(text: str) -> int:
@@ -44,8 +45,8 @@ def parse_date(text: str) -> int:
 
 
 def _far_day(text: str) -> int:
-    plain = _BC.sub("", text, count=1)
-    match = _DAY.fullmatch(plain)
+    plain = re.sub(_BC, "", text, count=1)
+    match = re.fullmatch(_DAY, plain)
     if match is None:
         raise ValueError("not a date")
     digits = match[2].lstrip("0") or "0"
@@ -74,7 +75,7 @@ def format_date(number: int) -> str:
 
 def parse_time(text: str) -> int:
     """Parse a time of day and return its nanoseconds since midnight. Raises ValueError."""
-    match = _TIME.fullmatch(text.strip())
+    match = re.fullmatch(_TIME, text.strip())
     if match is None:
         raise ValueError("not a time of day")
     hour, minute, second = int(match[1]), int(match[2]), int(match[3] or 0)
@@ -101,7 +102,7 @@ def split_zone(text: str) -> tuple[str, int | None]:
     Raises:
         ValueError: the offset is out of range.
     """
-    match = _ZONE.search(text) if ":" in text else None
+    match = re.search(_ZONE, text) if ":" in text else None
     if match is None:
         return text, None
     if match[1][0] not in "+-":
@@ -120,8 +121,8 @@ def parse_timestamp(text: str) -> int:
         ValueError: the text isn't a date, or a date and a time.
         OverflowError: no column can store the year.
     """
-    before_christ = ("C" in text or "c" in text) and _BC.search(text) is not None
-    plain = _BC.sub("", text, count=1) if before_christ else text
+    before_christ = ("C" in text or "c" in text) and re.search(_BC, text) is not None
+    plain = re.sub(_BC, "", text, count=1) if before_christ else text
     day_part, separator, time_part = plain.replace(" ", "T", 1).partition("T")
     of_day = parse_time(time_part) if separator else 0
     return parse_date(day_part + " (BC)" if before_christ else day_part) * DAY_NANOS + of_day

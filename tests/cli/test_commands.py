@@ -123,8 +123,12 @@ def test_blank_lines_and_a_mark_at_the_start_are_no_values_of_numbers(
     report = bloom("probe", plain, "-c", "id", "--values-from", values, "-f", "json")
     assert [t["value"] for t in report.json["totals"]] == ["5", "7"]
     assert [v["value"] for v in report.json["verdicts"]] == ["5"] * 3 + ["7"] * 3
-    many = bloom("probe", plain.parent, "-c", "id", "--values-from", values, "-f", "json")
-    assert [[t["value"] for t in row["totals"]] for row in many.json["rows"]] == [["5", "7"]] * len(many.json["rows"])
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        (lake / name).write_bytes(plain.read_bytes())
+    many = bloom("probe", lake, "-c", "id", "--values-from", values, "-f", "json")
+    assert [[t["value"] for t in row["totals"]] for row in many.json["rows"]] == [["5", "7"]] * 2
     of_text = bloom("probe", plain, "-c", "status", "--values-from", values, "-f", "json")
     assert [t["value"] for t in of_text.json["totals"]] == ["5", "", "  ", "7", ""]
     values.write_text("\n\n")
