@@ -12,6 +12,7 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import Fingerprint, KeptRange, Kind, Listed, Source, Status, Store
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.objects.client import (
+    AccessDenied,
     Client,
     Conflict,
     Entry,
@@ -188,7 +189,7 @@ class ObjectStore(Store):
             raise UsageError(f"the output {output!r} names a directory", path=path, hint="name the object")
         if self._is_same(output, path):
             raise UsageError("the output is the input", path=path, hint="--in-place replaces an object safely")
-        if self._has_below(at):
+        if self._is_directory(at):
             raise UsageError(f"the output {output!r} is a directory", path=path, hint="name the object")
         return output
 
@@ -243,6 +244,14 @@ class ObjectStore(Store):
     def _keys(self, root: str, prefix: str) -> Iterator[tuple[str, int]]:
         for page in self.client.pages(Location(root, prefix)):
             yield from page.entries
+
+    def _is_directory(self, at: Location) -> bool:
+        """Whether objects are known to be below a key; not where they may not be listed, as they don't get in the way
+        of an object of that name."""
+        try:
+            return self._has_below(at)
+        except AccessDenied:
+            return False
 
     def _has_below(self, at: Location) -> bool:
         pages = self.client.pages(Location(at.root, _directory_key(at.key)), limit=1)

@@ -202,6 +202,13 @@ _WITHOUT_ANSWER: Final = (
         {"ConnectionClosedError", "IncompleteReadError", "ResponseStreamingError", "HTTPClientError"},
         _Said("the connection to the store breaks off, every time", "try again"),
     ),
+    (
+        {"InvalidRetryConfigurationError", "ValueError"},
+        _Said(
+            "the configuration can't be used: {text}",
+            "check AWS_MAX_ATTEMPTS, AWS_RETRY_MODE, AWS_ENDPOINT_URL and ~/.aws/config",
+        ),
+    ),
     ({"ParamValidationError", "InvalidRegionError"}, _Said("{text}", "check the URI and AWS_REGION")),
 )
 """boto3's exceptions, by the names of their classes, which need not be imported."""
