@@ -87,7 +87,7 @@ def refusals(at: Location, *, writing: bool = False) -> Iterator[None]:
     except HttpResponseError as error:
         answer: Any = error.response
         if answer is None:
-            raise _made(at, writing, *trouble(error)) from None
+            raise _unsent(at, error, writing) from None
         code = answer.headers.get("x-ms-error-code") or getattr(error, "error_code", None) or ""
         code = str(getattr(code, "value", code))
         status = error.status_code or 0
@@ -97,15 +97,20 @@ def refusals(at: Location, *, writing: bool = False) -> Iterator[None]:
             raise Conflict from None
         raise refusal(at, code, status, answer.headers.get("x-ms-request-id"), writing=writing) from None
     except AzureError as error:
-        if type(error).__name__ == "AzureSigningError":
-            raise _made(at, writing, "access denied: the account's key isn't one", _LOGIN) from None
-        if isinstance(error, ClientAuthenticationError):
-            raise _made(at, writing, "access denied: no token could be had", _LOGIN) from None
-        raise _made(at, writing, *trouble(error)) from None
+        raise _unsent(at, error, writing) from None
     except (ValueError, TypeError, KeyError, AttributeError):
         # what the SDK says of an answer that lacks what it has to have
         why, hint = "the store's answer isn't one of Azure's blobs", "check the endpoint, and the proxy's variables"
         raise _made(at, writing, why, hint) from None
+
+
+def _unsent(at: Location, error: AzureError, writing: bool) -> BloomError:
+    """The error of a request that wasn't answered."""
+    if type(error).__name__ == "AzureSigningError":
+        return _made(at, writing, "access denied: the account's key isn't one", _LOGIN)
+    if isinstance(error, ClientAuthenticationError):
+        return _made(at, writing, "access denied: no token could be had", _LOGIN)
+    return _made(at, writing, *trouble(error))
 
 
 def refusal(at: Location, code: str, status: int, request: str | None, *, writing: bool) -> BloomError:

@@ -99,6 +99,9 @@ class Session:
                     return Answer(answer.status, answer.headers, content, too_long=False)
             except urllib3.exceptions.MaxRetryError as error:
                 raise _failed(at, error) from None
+            except ValueError:  # of a redirect: the file's own URI was looked at
+                why = "can't be read: the server redirects to what is no http:// or https:// URI"
+                raise UnreadableError(why, path=shown(at.uri), hint="check the URI") from None
             except (urllib3.exceptions.HTTPError, OSError) as error:  # in the middle of the content
                 if attempt == ATTEMPTS - 1:
                     raise _failed(at, error) from None

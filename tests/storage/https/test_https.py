@@ -343,7 +343,7 @@ def test_a_password_does_not_follow_a_redirect_to_another_host(
     assert not any("authorization" in headers for _, headers in other.seen)
 
 
-@pytest.mark.parametrize("to", ["file:///etc/passwd", "ftp://host/x", "http://[x/y", "/lake/old.bin"])
+@pytest.mark.parametrize("to", ["file:///etc/passwd", "ftp://host/x", "/lake/old.bin"])
 def test_a_redirect_that_leads_nowhere_is_an_error(place: HttpPlace, behaviour: Behaviour, to: str) -> None:
     behaviour.redirects["/lake/old.bin"] = to
     with pytest.raises(UnreadableError) as caught:

@@ -75,7 +75,7 @@ class Forks:
     """A process that has `bloom` imported, for commands with these variables. Threads may start commands at once."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
-        self._env = env
+        self.env = env
         self._lock = threading.Lock()
         self._runs: dict[int, Started] = {}
 
@@ -86,7 +86,7 @@ class Forks:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
         self._process = subprocess.Popen(
             command,
-            env=kept | self._env | path,
+            env=kept | self.env | path,
             cwd=_ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
