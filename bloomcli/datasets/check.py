@@ -13,8 +13,10 @@ from dataclasses import replace
 
 from bloomcli.commands.change import WOULD_BE_COPIED
 from bloomcli.commands.options import WriteOptions
-from bloomcli.datasets.task import Task
+from bloomcli.datasets.task import Look, Task
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.model.traffic import traffic_of
+from bloomcli.storage.traffic import current
 
 
 def check(tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport]) -> list[Task]:
@@ -23,14 +25,20 @@ def check(tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport])
     Args:
         tasks: tasks that change files. A single one isn't checked: its file is planned before it is changed anyway.
         run: an engine's function that runs tasks and gives a row for each.
+
+    The requests of the check are counted at `storage.traffic.current()`, but for those of settled files: their rows
+    have them. A dry run's rows are to have both the check's and the change's.
     """
-    if sum(task.row is None for task in tasks) < 2 or not _change_files(tasks):
+    if sum(task.row is None for task in tasks) < 2 or not all(isinstance(t.options, WriteOptions) for t in tasks):
         return list(tasks)
-    return [_settled(task, row) for task, row in zip(tasks, run(_dry(tasks)).rows, strict=True)]
-
-
-def _change_files(tasks: Sequence[Task]) -> bool:
-    return all(isinstance(task.options, WriteOptions) and not task.dry_run for task in tasks)
+    if any(task.dry_run for task in tasks):
+        return [replace(task, look=Look.BEFORE) for task in tasks]
+    rows = run(_dry(tasks)).rows
+    checked = [_settled(task, row) for task, row in zip(tasks, rows, strict=True)]
+    for task, row in zip(checked, rows, strict=True):
+        if task.row is None and (traffic := traffic_of(row)) is not None:
+            current().add(traffic)  # the row of the change has that of the change
+    return checked
 
 
 def _dry(tasks: Sequence[Task]) -> list[Task]:
@@ -42,7 +50,7 @@ def _dry(tasks: Sequence[Task]) -> list[Task]:
         assert isinstance(options, WriteOptions)  # noqa: S101  the caller has looked
         if id(options) not in new:
             new[id(options)] = replace(options, dry_run=True)
-        dry.append(replace(task, options=new[id(options)]))
+        dry.append(replace(task, options=new[id(options)], look=Look.ALONE))
     return dry
 
 

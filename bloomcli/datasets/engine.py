@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from bloomcli.commands.options import Options
@@ -20,6 +20,7 @@ from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.storage.base import Listed
 from bloomcli.storage.listing import expand
+from bloomcli.storage.traffic import Meter, counted_by
 
 
 class Engine(Protocol):
@@ -57,28 +58,35 @@ class LocalEngine:
     """Files at a time; if None as many as there are cores, and more for files in stores."""
     fail_fast: bool = False
     """Stop at the first file that fails. Change nothing where the check refuses a file."""
+    meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
+    """The requests to stores that belong to no file's row."""
 
     def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
         """The files that paths name."""
         del options
-        return expand(paths)
+        with counted_by(self.meter):
+            return expand(paths)
 
     def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
         """Tasks for files."""
-        return planning.plan(listed, options)
+        with counted_by(self.meter):
+            return planning.plan(listed, options)
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
         """Look at every file that is to be changed."""
         from bloomcli.datasets import local
         from bloomcli.datasets.check import check
 
-        return check(tasks, lambda dry: local.run(dry, jobs=self.jobs, on_row=on_row))
+        with counted_by(self.meter):
+            return check(tasks, lambda dry: local.run(dry, jobs=self.jobs, on_row=on_row))
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks."""
         from bloomcli.datasets import local
 
-        return local.run(tasks, jobs=self.jobs, fail_fast=self.fail_fast, on_row=on_row)
+        with counted_by(self.meter):
+            report = local.run(tasks, jobs=self.jobs, fail_fast=self.fail_fast, on_row=on_row)
+        return replace(report, besides=self.meter.total or None)
 
 
 def choose_engine(

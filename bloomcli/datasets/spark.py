@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -34,6 +34,7 @@ from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.base import Fingerprint, Listed
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import store_of, sweep_for
+from bloomcli.storage.traffic import Meter, counted_by
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -67,27 +68,34 @@ class SparkEngine:
     """A classic session: Spark Connect has no executors to run our own processes on."""
     fail_fast: bool = False
     """Change nothing where the check refuses a file."""
+    meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
+    """The driver's requests to stores, which belong to no file's row."""
 
     def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
         """The files that paths name: paths that all machines see, or URIs."""
         changing = isinstance(options, WriteOptions) and options.in_place
-        return expand([portable(path, changing=changing) for path in paths])
+        with counted_by(self.meter):
+            return expand([portable(path, changing=changing) for path in paths])
 
     def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
         """Tasks for files."""
         if isinstance(options, WriteOptions):
             options = _portable_output(options)
-        return [_absolute(t) for t in planning.plan(listed, options)]
+        with counted_by(self.meter):
+            return [_absolute(t) for t in planning.plan(listed, options)]
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
         """Look at every file that is to be changed, in a job of its own. `on_row` isn't called."""
         del on_row
-        return check(tasks, lambda dry: run(dry, self.session))
+        with counted_by(self.meter):
+            return check(tasks, lambda dry: run(dry, self.session))
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks on the executors. Rows come all at once: `on_row` isn't called."""
         del on_row
-        return run(tasks, self.session, fail_fast=self.fail_fast)
+        with counted_by(self.meter):
+            report = run(tasks, self.session, fail_fast=self.fail_fast)
+        return replace(report, besides=self.meter.total or None)
 
 
 def _portable_output(options: WriteOptions) -> WriteOptions:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -33,7 +34,7 @@ from bloomcli.model.paths import shown
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.os_errors import refused
 from bloomcli.storage.registry import store_of
-from bloomcli.storage.traffic import measured, with_traffic
+from bloomcli.storage.traffic import Meter, counted_by, with_traffic
 
 if TYPE_CHECKING:
     from bloomcli.commands.change import ChangeRequest
@@ -49,6 +50,17 @@ LINKED: Final = "a link to a directory: these are followed only where they are n
 
 OnRow = Callable[[FileRow], None]
 """Called in the caller's thread with each file's row, in the order in which files are done."""
+
+
+class Look(Enum):
+    """The requests that are in the row of a dry run."""
+
+    NONE = auto()
+    """An estimate of those of the change."""
+    ALONE = auto()
+    """Those of the dry run itself, which is the check of a file before the first change."""
+    BEFORE = auto()
+    """An estimate of those of the change and of the check before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +82,8 @@ class Task:
     """It is known that the file belongs to no table."""
     row: FileRow | None = None
     """The file's row, where it is known before any work."""
+    look: Look = Look.NONE
+    """The requests to tell of in a dry run."""
 
     @property
     def command(self) -> str:
@@ -91,9 +105,13 @@ def run(task: Task, progress: Progress | None = None) -> FileRow:
     """Do one task. Gives a row whatever happens to the file; only a stop from outside raises."""
     if task.row is not None:
         return task.row
-    started = time.perf_counter()
-    with measured() as meter:
+    started, meter = time.perf_counter(), Meter()
+    with counted_by(meter):
         row = _row(task, progress)
+    if task.look is Look.ALONE:
+        row = replace(row, requests=None)
+    elif task.look is Look.BEFORE and (change := traffic_of(row)) is not None:
+        row = with_traffic(replace(row, requests=None), change + meter.total)
     return replace(with_traffic(row, meter.total), seconds=time.perf_counter() - started)
 
 

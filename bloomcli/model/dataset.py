@@ -10,7 +10,7 @@ from bloomcli.model.file import FilterFacts
 from bloomcli.model.lake import ColumnFilters, ColumnOverFiles, over_files
 from bloomcli.model.paths import shown
 from bloomcli.model.probe import ValueTotals
-from bloomcli.model.traffic import SummedTraffic
+from bloomcli.model.traffic import SummedTraffic, Traffic
 from bloomcli.model.validate import Finding
 
 
@@ -134,6 +134,9 @@ class DatasetReport(SummedTraffic):
     they were."""
     dry_run: bool = False
     """Nothing was written: the rows say what the command would do, and sizes after it are upper bounds."""
+    besides: Traffic | None = None
+    """Requests to object stores that belong to no row: listing, looking for tables and unfinished uploads, and the
+    check of all files before the first change. None if there were none."""
 
     @property
     def by_column(self) -> tuple[ColumnOverFiles, ...]:

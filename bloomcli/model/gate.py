@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bloomcli.model.dataset import FileRow, Status, gravest
 from bloomcli.model.file import Severity
-from bloomcli.model.traffic import SummedTraffic
+from bloomcli.model.traffic import SummedTraffic, Traffic
 from bloomcli.model.validate import Finding
 
 
@@ -51,6 +51,8 @@ class GateReport(SummedTraffic):
     """The checked files, without their findings."""
     remarks: tuple[str, ...] = ()
     """Notes on the run, such as fewer processes than requested."""
+    besides: Traffic | None = None
+    """Requests to object stores that belong to no row, such as listing. None if there were none."""
 
     @property
     def files(self) -> int:

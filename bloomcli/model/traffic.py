@@ -65,20 +65,23 @@ def traffic_of(report: Counted) -> Traffic | None:
 
 
 class SummedTraffic:
-    """A report on many files, whose requests are those of its rows."""
+    """A report on many files, whose requests are those of its rows and those that belong to no row."""
 
     __slots__ = ()
 
     rows: Sequence[Counted]
+    besides: Traffic | None
 
     def _sum(self) -> Traffic | None:
         found = [traffic for row in self.rows if (traffic := traffic_of(row)) is not None]
+        if self.besides is not None:
+            found.append(self.besides)
         return sum(found, Traffic()) if found else None
 
     @property
     def requests(self) -> int | None:
-        """Requests to object stores for the files in `rows`, retries included; None if all files are local. In a dry
-        run of a change this and the following are estimates of what it takes."""
+        """Requests to object stores, retries included: those of `rows` and of `besides`; None if all files are local.
+        In a dry run of a change this and the following are estimates of what it takes."""
         total = self._sum()
         return None if total is None else total.requests
 

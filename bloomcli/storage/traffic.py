@@ -42,6 +42,11 @@ class Meter:
         """Add remarks for the report."""
         self.remarks += texts
 
+    def add(self, traffic: Traffic) -> None:
+        """Add what was counted elsewhere."""
+        with self._lock:
+            self._total += traffic
+
     @property
     def total(self) -> Traffic:
         """The sum so far."""
@@ -65,13 +70,7 @@ def measured() -> Iterator[Meter]:
             yield meter
     finally:
         if outer is not None:
-            total = meter.total
-            outer.count(
-                requests=total.requests,
-                downloaded=total.bytes_downloaded,
-                uploaded=total.bytes_uploaded,
-                copied=total.bytes_copied_by_store,
-            )
+            outer.add(meter.total)
             outer.remark(*meter.remarks)
 
 

@@ -160,6 +160,7 @@ class GateResults:
             findings=tuple(sorted(findings, key=rank)),
             rows=tuple(replace(row, findings=()) for row in self.done.rows),
             remarks=self.done.remarks,
+            besides=self.done.besides,
         )
 
 
