@@ -236,7 +236,8 @@ def test_tables_are_looked_for_with_few_requests(every: Lakes, tmp_path: Path, n
     opened = 9 * (2 if name == "azure" else 1)  # which has no ranges that count from the end
     listed, directories = 1, len(["t/p=0", "t/p=1", "t/p=2", "t", "", "the bucket"])
     found = sum(requests(lake).values())
-    assert found <= opened + listed + directories + 9, "a dry run in place looks at the object, too"
+    looked = 9 * (2 if name == "azure" else 1)  # whose estimate needs the blob's blocks
+    assert found <= opened + listed + directories + looked, "a dry run in place looks at the object, too"
     lake.place.put("t/_delta_log/0.json", b"{}")
     report = run(choose_engine(jobs=1), "add", lake.place.path("t"), ID, in_place=True)
     assert (report.failed, report.exit_code) == (9, 2)
