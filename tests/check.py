@@ -29,12 +29,13 @@ QUICK_MINUTES: Final = 20
 PROCESSES: Final = 2
 QUICK: Final = "not spark and not interop and not servers and not slow"
 PARTS: Final = (
-    ("interop",),
     ("datasets", "validation"),
     ("formats",),
+    ("storage",),
+    ("interop",),
+    ("stores",),
     ("cli", "architecture"),
     ("faults", "property"),
-    ("stores",),
 )
 """Folders of tests that share a process, and with it a Spark session, those that take longest first. The folders that
 are not named are one more part."""
