@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -184,7 +185,8 @@ class Tracer:
                 os.dup2(fd, number)
                 os.close(fd)
             os.write(tells, b"x")
-            os.read(waits, 1)  # the tracer follows from here on
+            with suppress(OSError):  # seen by the tracer if it comes late: a fault in it is none of the command's
+                os.read(waits, 1)  # the tracer follows from here on
             code = work()
             sys.stdout.flush()
         except BaseException:  # noqa: BLE001  it is told, and the code tells it
