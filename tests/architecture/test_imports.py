@@ -39,6 +39,7 @@ LAYERS = (
     "checks",
     "commands",
     "datasets",
+    "tables",
     "validation",
     "report",
     "rows",
@@ -51,7 +52,12 @@ LAYERS = (
 """From the ground up: a module imports from its own package and from those before it. Nothing is exempt: imports
 within functions and for type checking count too. ``bloomcli`` is the package's own ``__init__``."""
 
-FORBIDDEN = {"click": ("cli",), "rich": ("cli", "report"), "pyspark": ("datasets", "spark"), "py4j": ("datasets",)}
+FORBIDDEN = {
+    "click": ("cli",),
+    "rich": ("cli", "report"),
+    "pyspark": ("datasets", "spark", "tables"),
+    "py4j": ("datasets", "tables"),
+}
 """Libraries, and the only packages that import them."""
 
 

@@ -1,0 +1,30 @@
+"""The names that a table has for the columns of its files.
+
+A table renames, drops and adds columns without rewriting files. Iceberg finds a column in a file by its field id, or,
+in files without field ids, by a name mapping; Delta finds it by its physical name or by its field id. `ColumnNames`
+holds what it takes, can be pickled, and goes with the options to wherever a file is opened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnName:
+    """A leaf column of a table, and how files name it."""
+
+    path: str
+    """The table's dotted path of the leaf: ``user.email``, ``tags.element``, ``prices.key``."""
+    field_id: int | None = None
+    """The leaf's field id; None where the table doesn't find columns by field ids."""
+    physical: tuple[str, ...] = ()
+    """The leaf's dotted paths in files where it isn't found by its field id: of a name mapping, or its physical name.
+    Without the groups that a format puts around elements, keys and values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnNames:
+    """The leaf columns of a table, in the order of its schema."""
+
+    columns: tuple[ColumnName, ...]

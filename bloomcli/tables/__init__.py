@@ -1,0 +1,1 @@
+"""Tables: the data files of a snapshot, and the commit that replaces them by files with other filters."""

@@ -1,0 +1,76 @@
+"""Starts the Spark that Iceberg and Delta support, with both: `servers/install.py` installs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from support.servers import install
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT: Final = Path(__file__).parents[2]
+_EXTENSIONS: Final = (
+    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "io.delta.sql.DeltaSparkSessionExtension",
+)
+
+
+def home() -> Path:
+    """The folder with ``site`` (PySpark 4.1 and its Java) and ``jars``."""
+    return install.cache() / "spark-tables-4.1.4"
+
+
+def choose_spark() -> None:
+    """Have this process import that PySpark, before it has imported another one."""
+    if "pyspark" not in sys.modules:
+        sys.path.insert(0, str(home() / "site"))
+
+
+def missing() -> str | None:
+    """What these tests lack; None if they can run."""
+    if not (home() / "jars").is_dir():
+        return "needs Spark 4.1 with Iceberg and Delta: python tests/support/servers/install.py spark-tables"
+    import pyspark
+
+    if not Path(pyspark.__file__).is_relative_to(home()):
+        return "needs a process of its own for Spark 4.1: pytest tests/tables"
+    return None
+
+
+def session(folder: Path, *, cores: int = 2, conf: dict[str, str] | None = None) -> SparkSession:
+    """A session that writes only below `folder`: ``ice`` is an Iceberg catalog, ``spark_catalog`` is Delta's."""
+    from support.engines import java_home
+
+    os.environ["JAVA_HOME"] = str(java_home(folder, short=True))
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(home() / "site"), str(ROOT)))
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.jars": ",".join(map(str, sorted((home() / "jars").glob("*.jar")))),
+        "spark.sql.extensions": ",".join(_EXTENSIONS),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "hadoop",
+        "spark.sql.catalog.ice.warehouse": str(folder / "ice"),
+        "spark.sql.catalog.ice.cache-enabled": "false",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.log.level": "ERROR",
+        **(conf or {}),
+    }
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("bloomcli-tables")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

@@ -1,0 +1,41 @@
+"""A Spark session with Iceberg and Delta, of the Spark version that both support, in a process of its own.
+
+`tests/support/servers/install.py` installs that Spark, its Java and the jars; `tests/check.py` runs this folder as a
+part of its own, as a process has one PySpark.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support import spark_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+spark_tables.choose_spark()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session with the catalogs ``ice`` (Iceberg, Hadoop) and ``spark_catalog`` (Delta)."""
+    if (why := spark_tables.missing()) is not None:
+        pytest.skip(why)
+    session = spark_tables.session(tmp_path_factory.mktemp("tables"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder for a Delta table."""
+    return tmp_path / "table"
+
+
+def pytest_report_header() -> str:
+    """The Python path's PySpark."""
+    return f"tables: Spark of {next((p for p in sys.path if 'spark-tables' in p), 'this environment')}"
