@@ -23,9 +23,9 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from bloomcli.errors import CorruptFile, SourceChanged, UsageError
+from bloomcli.errors import CorruptFile, SourceChanged
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.entries import Kind, Listed, Status, Swept, unlisted
+from bloomcli.storage.entries import Kind, Listed, Status, Swept, output_exists, unlisted
 
 __all__ = ["Kind", "Listed", "Status", "Swept", "unlisted"]
 
@@ -301,7 +301,7 @@ class Store(ABC):
         """
         del makes_directories, force
         if not overwrite and self.fingerprint(path) is not None:
-            raise UsageError("the output exists already", path=path, hint="--overwrite replaces it")
+            raise output_exists(path)
 
     @abstractmethod
     def replace(

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from bloomcli.errors import BloomError
+from bloomcli.errors import BloomError, UsageError
 
 
 class Kind(Enum):
@@ -59,3 +59,8 @@ class Listed(NamedTuple):
 def unlisted(path: str, problem: BloomError) -> Listed:
     """The row of a path that can't be listed."""
     return Listed(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
+
+
+def output_exists(path: str) -> UsageError:
+    """The error of an output that exists already and may not be replaced."""
+    return UsageError("the output exists already", path=path, hint="--overwrite replaces it")

@@ -15,6 +15,7 @@ from typing import Final
 
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.storage.base import Cancelled, KeptRange, Piece, Pieces, PlacedBytes, Progress, Source, Verify
+from bloomcli.storage.entries import output_exists
 from bloomcli.storage.local import hadoop_crc
 from bloomcli.storage.local.attributes import take_over
 from bloomcli.storage.local.locks import Holding
@@ -100,7 +101,7 @@ def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable
     """
     final, exists = final_path(target)
     if not overwrite and exists:
-        raise UsageError("the output exists already", path=str(target), hint="--overwrite replaces it")
+        raise output_exists(str(target))
     here = source if isinstance(source, LocalSource) else None
     known = None if here is None else hadoop_crc.verified(here)
     expected = here if here is not None and Path(os.path.realpath(here.local_path)) == final else None
@@ -157,7 +158,7 @@ def _name(temporary: Temporary, final: Path, *, overwrite: bool) -> None:
     try:
         appear(temporary.path, final)
     except FileExistsError:
-        raise UsageError("the output exists already", path=str(final), hint="--overwrite replaces it") from None
+        raise output_exists(str(final)) from None
 
 
 def _may_overtake(temporary: Temporary, final: Path, expected: LocalSource | None) -> bool:

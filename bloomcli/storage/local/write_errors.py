@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bloomcli.concurrency.signals import terminable
 from bloomcli.errors import UsageError, WriteError
+from bloomcli.storage.entries import output_exists
 from bloomcli.storage.local.temporary import Temporary
 from bloomcli.storage.os_errors import reason
 
@@ -65,7 +66,7 @@ def check_output(target: Path, *, overwrite: bool, makes_directories: bool = Fal
     """
     final, exists = final_path(target)
     if exists and not overwrite:
-        raise UsageError("the output exists already", path=str(target), hint="--overwrite replaces it")
+        raise output_exists(str(target))
     folder = final.parent
     if makes_directories:
         folder = next((above for above in (folder, *folder.parents) if os.path.lexists(above)), folder)

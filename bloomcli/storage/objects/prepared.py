@@ -13,13 +13,13 @@ from contextlib import closing
 from typing import Final, NamedTuple
 
 from bloomcli.concurrency.signals import terminable
-from bloomcli.errors import UsageError
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify
+from bloomcli.storage.entries import output_exists
 from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
 from bloomcli.storage.objects.content import Content, PlannedSource
 from bloomcli.storage.objects.source import ObjectSource
-from bloomcli.storage.objects.store import EXISTS, ObjectStore, source_of
+from bloomcli.storage.objects.store import ObjectStore, source_of
 
 PART_BYTES: Final = 8 << 20
 """Bytes that are uploaded in one request, at most."""
@@ -129,7 +129,7 @@ class PreparedStore(ObjectStore):
                 self.upload(Order(at, content, need, origin, progress, left))
             except (Absent, Conflict):
                 if need is Need.ABSENT and self.client.head(at) is not None:
-                    raise UsageError(EXISTS, path=path, hint="--overwrite replaces it") from None
+                    raise output_exists(path) from None
                 raise source.changed("changed") from None
             finally:
                 if left:
@@ -139,7 +139,7 @@ class PreparedStore(ObjectStore):
     def _need(self, at: Location, origin: ObjectSource | None, *, overwrite: bool, path: str) -> Need | str:
         if not overwrite:
             if self.client.head(at) is not None:
-                raise UsageError(EXISTS, path=path, hint="--overwrite replaces it")
+                raise output_exists(path)
             return Need.ABSENT
         self.check_replaceable(at)
         if origin is not None and self.client.identity(origin.at) == self.client.identity(at):

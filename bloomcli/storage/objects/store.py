@@ -10,6 +10,7 @@ from typing import Final
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import Fingerprint, KeptRange, Kind, Listed, Source, Status, Store
+from bloomcli.storage.entries import output_exists
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.objects.client import (
     AccessDenied,
@@ -24,8 +25,6 @@ from bloomcli.storage.objects.client import (
 from bloomcli.storage.objects.content import outlined
 from bloomcli.storage.objects.patterns import Match, Pattern
 from bloomcli.storage.objects.source import TAIL_BYTES, ObjectSource, Tail, fingerprint_of, read_tail
-
-EXISTS: Final = "the output exists already"
 
 _UPLOAD_BYTES: Final = 8 << 20
 """Bytes that are uploaded with a request, about."""
@@ -215,7 +214,7 @@ class ObjectStore(Store):
         try:
             self.client.put(self.client.locate(path), data, Need.NOTHING if overwrite else Need.ABSENT)
         except Conflict:
-            raise UsageError(EXISTS, path=path, hint="--overwrite replaces it") from None
+            raise output_exists(path) from None
 
     def _matching(self, at: Location, path: str) -> Iterator[Listed]:
         pattern = Pattern(at.key)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from bloomcli.errors import BloomError, SourceChanged, UnreadableError, UsageError, WriteError
+from bloomcli.errors import BloomError, SourceChanged, UnreadableError, WriteError
+from bloomcli.storage.entries import output_exists
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, Need, ObjectInfo
 from bloomcli.storage.objects.content import Content
-from bloomcli.storage.objects.store import EXISTS
 from bloomcli.storage.s3.properties import way_back
 
 COMPARED_BYTES: Final = 256 << 10
@@ -85,7 +85,7 @@ def _settle(client: Client, target: Target, content: Content, tail: bytes, error
     if data == tail and info.size == content.size:
         return  # the answer was lost
     if target.need is Need.ABSENT:
-        raise UsageError(EXISTS, path=target.path, hint="--overwrite replaces it") from None
+        raise output_exists(target.path) from None
     if isinstance(error, BloomError) and target.need is Need.NOTHING:
         raise error
     raise _changed(target) from None

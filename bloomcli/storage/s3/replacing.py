@@ -7,13 +7,14 @@ from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
 from bloomcli.concurrency.signals import terminable
-from bloomcli.errors import BloomError, UsageError, WriteError
+from bloomcli.errors import BloomError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify
+from bloomcli.storage.entries import output_exists
 from bloomcli.storage.objects.client import Need, ObjectInfo
 from bloomcli.storage.objects.content import Content, PlannedSource
 from bloomcli.storage.objects.source import ObjectSource
-from bloomcli.storage.objects.store import EXISTS, source_of
+from bloomcli.storage.objects.store import source_of
 from bloomcli.storage.s3 import preconditions
 from bloomcli.storage.s3.client import S3Client, bucket_of
 from bloomcli.storage.s3.completion import Target, completed
@@ -84,7 +85,7 @@ def _target(order: Order, ours: ObjectSource | None) -> Target:
         former = client.head(at)
         need = Need.NOTHING if order.overwrite else Need.ABSENT
         if former is not None and not order.overwrite:
-            raise UsageError(EXISTS, path=order.path, hint="--overwrite replaces it")
+            raise output_exists(order.path)
     if former is not None and not order.force:
         refuse_loss(at, former.details or {})
     return Target(at, order.path, need, former)

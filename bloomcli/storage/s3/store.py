@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from bloomcli.errors import UsageError
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Swept, Verify
+from bloomcli.storage.entries import output_exists
 from bloomcli.storage.objects.content import outlined
-from bloomcli.storage.objects.store import EXISTS, ObjectStore, source_of
+from bloomcli.storage.objects.store import ObjectStore, source_of
 from bloomcli.storage.s3.client import S3Client
 
 
@@ -40,7 +40,7 @@ class S3Store(ObjectStore):
         if found is None:
             return
         if not overwrite:
-            raise UsageError(EXISTS, path=path, hint="--overwrite replaces it")
+            raise output_exists(path)
         if not force:
             refuse_loss(at, found.details or {})
 
