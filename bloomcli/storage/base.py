@@ -381,5 +381,4 @@ class Store(ABC):
     def sweep_for(self, paths: Sequence[str]) -> Swept:
         """`sweep` for files to write: each directory once."""
         directories = {self.directory(path): path for path in reversed(paths)}
-        swept = [self.sweep(path) for path in reversed(directories.values())]
-        return Swept(*([name for each in swept for name in each[field]] for field in range(len(Swept._fields))))
+        return Swept.joined(self.sweep(path) for path in reversed(directories.values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -36,6 +36,12 @@ class Swept(NamedTuple):
     """Temporary files of running writers, and those of unknown origin."""
     remarks: Sequence[str] = ()
     """What to tell the user of those that are left, such as unfinished uploads and the commands that end them."""
+
+    @classmethod
+    def joined(cls, sweeps: Iterable[Swept]) -> Swept:
+        """What several sweeps have found, in their order."""
+        found = list(sweeps)
+        return cls(*([name for each in found for name in each[field]] for field in range(len(cls._fields))))
 
 
 class Listed(NamedTuple):

@@ -84,8 +84,7 @@ def sweep_for(paths: Iterable[str]) -> Swept:
     for path in paths:
         store = store_of(path)
         of_store.setdefault(store, []).append(store.normal(path))
-    swept = [store.sweep_for(found) for store, found in of_store.items()]
-    return Swept(*([name for each in swept for name in each[field]] for field in range(len(Swept._fields))))
+    return Swept.joined(store.sweep_for(found) for store, found in of_store.items())
 
 
 def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
