@@ -6,7 +6,7 @@ committed, or after a week. The list is committed on the condition that the blob
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from azure.core import MatchConditions
@@ -14,12 +14,12 @@ from azure.storage.blob import BlobBlock, BlobType
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.storage import traffic
-from bloomcli.storage.azure.blocks import MOST, Block, Part, new_names, parts
+from bloomcli.storage.azure.blocks import MOST, Block, new_names, parts
 from bloomcli.storage.azure.client import AzureClient, conditions
 from bloomcli.storage.azure.errors import refusals
 from bloomcli.storage.base import Progress
 from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
-from bloomcli.storage.objects.content import Content, within
+from bloomcli.storage.objects.content import Content
 from bloomcli.storage.objects.source import ObjectSource
 
 _TAIL_BYTES: Final = 64 << 10
@@ -134,14 +134,9 @@ def write(
             traffic.current().count(requests=0, copied=part.length)
         ours.append(name)
         if progress is not None:
-            for count in _kept_in(content, part):
+            for count in content.kept(part.start, part.length):
                 progress(count)
     _compare(client, at, content, _commit(client, at, ours, need, took), took)
-
-
-def _kept_in(content: Content, part: Part) -> Iterator[int]:
-    """Numbers of kept bytes in a part."""
-    return (s.length for s in within(content.segments, part.start, part.start + part.length) if s.kept)
 
 
 def has_blocks(client: AzureClient, source: ObjectSource) -> bool:

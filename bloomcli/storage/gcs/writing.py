@@ -24,7 +24,7 @@ from bloomcli.storage.gcs.client import GcsClient, bucket_of, conditions
 from bloomcli.storage.gcs.temporary import temporary_key
 from bloomcli.storage.gcs.uploads import CHUNK_BYTES, insert
 from bloomcli.storage.objects.client import Absent, Conflict, Location
-from bloomcli.storage.objects.content import Content, within
+from bloomcli.storage.objects.content import Content
 from bloomcli.storage.objects.prepared import Order
 
 _TAKEN_OVER: Final = (
@@ -184,9 +184,8 @@ def _chunks(order: Order, start: int) -> Iterator[bytes]:
         length = min(CHUNK_BYTES, content.size - at)
         yield content.read(at, length)
         if order.progress is not None:
-            for segment in within(content.segments, at, at + length):
-                if segment.kept:
-                    order.progress(segment.length)
+            for count in content.kept(at, length):
+                order.progress(count)
 
 
 def _report(progress: Progress, count: int) -> None:

@@ -113,6 +113,10 @@ class Content:
                     parts.append(self._new.read(segment.length))
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def kept(self, start: int, length: int) -> list[int]:
+        """The lengths of the kept ranges within a range of the new object."""
+        return [segment.length for segment in within(self.segments, start, start + length) if segment.kept]
+
     def close(self) -> None:
         """Free the new bytes."""
         self._new.close()

@@ -128,7 +128,7 @@ class _Writing:
             return
         self._data = content.read(0, content.size)
         if self._order.progress is not None:
-            self._order.progress(sum(segment.length for segment in content.segments if segment.kept))
+            self._order.progress(sum(content.kept(0, content.size)))
 
     def complete(self) -> None:
         """Give the new object its name, and compare what the store has. Raises what `completed` raises."""

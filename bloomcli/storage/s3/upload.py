@@ -16,7 +16,7 @@ from bloomcli.errors import BloomError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import STEP_BYTES, Progress
 from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
-from bloomcli.storage.objects.content import Content, within
+from bloomcli.storage.objects.content import Content
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.s3 import unfinished
 from bloomcli.storage.s3.client import S3Client, bucket_of, checked, condition
@@ -217,8 +217,7 @@ class Upload:
             **checked(self._at, data),
         )
         self._tags[part.number] = answer["ETag"]
-        kept = within(self._content.segments, part.start, part.start + part.length)
-        self._report(sum(segment.length for segment in kept if segment.kept))
+        self._report(sum(self._content.kept(part.start, part.length)))
 
     def _report(self, count: int) -> None:
         """Report kept bytes, in steps as other stores do."""
