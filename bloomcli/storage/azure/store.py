@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bloomcli.errors import UnsupportedError
 from bloomcli.storage.base import KeptRange, Swept
 from bloomcli.storage.objects.client import Location
+from bloomcli.storage.objects.packages import needed
 from bloomcli.storage.objects.prepared import Order, PreparedStore
 from bloomcli.storage.objects.source import ObjectSource
 
@@ -22,15 +22,8 @@ class AzureStore(PreparedStore):
     @cached_property
     def client(self) -> AzureClient:
         """The client. Raises UnsupportedError where the SDK is missing."""
-        try:
+        with needed("Azure's blobs need", "azure"):
             from bloomcli.storage.azure.client import AzureClient
-        except ImportError as error:
-            if (error.name or "").startswith("bloomcli"):
-                raise
-            raise UnsupportedError(
-                f"Azure's blobs need packages that aren't installed ({error.name})",
-                hint="pip install 'bloomcli[azure]'",
-            ) from None
         return AzureClient()
 
     def check_replaceable(self, at: Location) -> None:

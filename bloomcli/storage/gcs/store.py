@@ -9,9 +9,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.errors import BloomError
 from bloomcli.storage.base import KeptRange, Source, Swept
 from bloomcli.storage.objects.client import Conflict, Location
+from bloomcli.storage.objects.packages import needed
 from bloomcli.storage.objects.prepared import Order, PreparedStore
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import source_of
@@ -28,15 +29,8 @@ class GcsStore(PreparedStore):
     @cached_property
     def client(self) -> GcsClient:
         """The client. Raises UnsupportedError where the SDK is missing."""
-        try:
+        with needed("Google Cloud Storage needs", "gcs"):
             from bloomcli.storage.gcs.client import GcsClient
-        except ImportError as error:
-            if (error.name or "").startswith("bloomcli"):
-                raise
-            raise UnsupportedError(
-                f"Google Cloud Storage needs packages that aren't installed ({error.name})",
-                hint="pip install 'bloomcli[gcs]'",
-            ) from None
         return GcsClient()
 
     def check_replaceable(self, at: Location) -> None:

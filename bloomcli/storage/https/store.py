@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.errors import UnsupportedError
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Kind, Listed, Source, Status
+from bloomcli.storage.objects.packages import needed
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.read_only import ReadOnlyStore
 
@@ -31,15 +31,8 @@ class HttpStore(ReadOnlyStore):
     @cached_property
     def client(self) -> HttpClient:
         """The client. Raises UnsupportedError where urllib3 is missing."""
-        try:
+        with needed("https:// and http:// need", "https"):
             from bloomcli.storage.https.client import HttpClient
-        except ImportError as error:
-            if (error.name or "").startswith("bloomcli"):
-                raise
-            raise UnsupportedError(
-                f"https:// and http:// need packages that aren't installed ({error.name})",
-                hint="pip install 'bloomcli[https]'",
-            ) from None
         return HttpClient()
 
     def open(self, path: str) -> Source:
