@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.storage.gcs.api import Answer, Api, Request
 from bloomcli.storage.gcs.errors import understood
 from bloomcli.storage.gcs.uploads import checksum_of, insert
@@ -127,6 +127,14 @@ class GcsClient(Client):
             self.api.send(at, Request("DELETE", self.api.url(bucket_of(at), at.key), params), writing=True)
         except Absent:
             return
+
+    def is_removed(self, at: Location, generation: str | None = None) -> bool:
+        """Delete an object, if it is there; whether that was possible."""
+        try:
+            self.delete(at, generation)
+        except (Conflict, BloomError):
+            return False
+        return True
 
     def _check(self, at: Location, answer: Answer, start: int, length: int) -> None:
         """Raise UnreadableError if an answer isn't the range that was asked for."""

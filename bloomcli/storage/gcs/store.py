@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bloomcli.errors import BloomError
 from bloomcli.storage.base import KeptRange, Source, Swept
-from bloomcli.storage.objects.client import Conflict, Location
+from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.packages import needed
 from bloomcli.storage.objects.prepared import Order, PreparedStore
 from bloomcli.storage.objects.source import ObjectSource
@@ -71,13 +71,5 @@ class GcsStore(PreparedStore):
                         continue
                     age = time.time() - datetime.fromisoformat(item["timeCreated"]).timestamp()
                     ended = age > OLD_SECONDS or (owner.is_here and not owner.is_alive)
-                    (removed if ended and self._is_removed(one, item["generation"]) else left).append(one.uri)
+                    (removed if ended and self.client.is_removed(one, item["generation"]) else left).append(one.uri)
         return Swept(removed, left)
-
-    def _is_removed(self, at: Location, generation: str) -> bool:
-        """Delete an object; whether that was possible."""
-        try:
-            self.client.delete(at, generation)
-        except (Conflict, BloomError):
-            return False
-        return True

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import google_crc32c
 
-from bloomcli.errors import BloomError, UsageError, WriteError
+from bloomcli.errors import UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Progress
 from bloomcli.storage.gcs.api import Request
@@ -70,11 +70,6 @@ def write(client: GcsClient, order: Order) -> None:
         _write_anew(client, order, source)
 
 
-def appends(order_bucket: str, source: Location) -> bool:
-    """Whether a new object in a bucket can begin with the whole source without an upload of it."""
-    return bucket_of(source) == order_bucket
-
-
 def _compose(client: GcsClient, order: Order, source: dict[str, Any]) -> None:
     """Compose the source and a temporary object with what follows it."""
     at, content = order.at, order.content
@@ -107,7 +102,7 @@ def _compose(client: GcsClient, order: Order, source: dict[str, Any]) -> None:
         )
         _commit(client, order, crc, source, lambda: client.api.send(at, request, writing=True).json)
     finally:
-        order.left.extend(one.uri for one in temporary if not _is_removed(client, one))
+        order.left.extend(one.uri for one in temporary if not client.is_removed(one))
     traffic.current().count(requests=0, copied=content.source.size)
     if order.progress is not None:
         _report(order.progress, content.source.size)
@@ -201,15 +196,6 @@ def _key(source: dict[str, Any]) -> dict[str, str]:
     """The key of Cloud KMS, without its version."""
     name = source.get("kmsKeyName", "").partition("/cryptoKeyVersions/")[0]
     return {"kmsKeyName": name} if name else {}
-
-
-def _is_removed(client: GcsClient, temporary: Location) -> bool:
-    """Delete a temporary object; whether that was possible."""
-    try:
-        client.delete(temporary)
-    except (Conflict, BloomError):
-        return False
-    return True
 
 
 def _is_ahead(time: str) -> bool:
