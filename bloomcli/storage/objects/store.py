@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.model.traffic import Traffic
-from bloomcli.storage.base import Fingerprint, KeptRange, Kind, Listed, Source, Status, Store
+from bloomcli.storage.base import Fingerprint, Kind, Listed, Source, Status, Store
 from bloomcli.storage.entries import output_exists
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.objects.client import (
@@ -22,15 +21,9 @@ from bloomcli.storage.objects.client import (
     ObjectInfo,
     Page,
 )
-from bloomcli.storage.objects.content import outlined
 from bloomcli.storage.objects.patterns import Match, Pattern
-from bloomcli.storage.objects.source import TAIL_BYTES, ObjectSource, Tail, fingerprint_of, read_tail
+from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, read_tail
 
-_UPLOAD_BYTES: Final = 8 << 20
-"""Bytes that are uploaded with a request, about."""
-_FURTHER_REQUESTS: Final = 4
-"""Requests of a replacement that move no content: for the object's properties, to begin and to complete it; and one
-that reads the new object's tail."""
 _TAIL_SECONDS: Final = 5.0
 """How long a tail holds that was read to find out whether there is such an object."""
 
@@ -196,18 +189,6 @@ class ObjectStore(Store):
         """The object below a directory. Raises UsageError for an output that can't be a directory's URI."""
         at = self.client.locate(output)
         return f"{at.root}/{_directory_key(at.key)}{relative}"
-
-    def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
-        """A request for each range that the store keeps or copies, for each part that is uploaded, and some more."""
-        del path
-        segments = outlined(outline)
-        ours = source_of(source, self.client) is not None
-        kept = [s for s in segments if s.kept]
-        size = sum(s.length for s in segments)
-        stays = sum(s.length for s in kept) if ours else 0
-        reading = Traffic() if ours else source.estimate((s.offset, s.length) for s in kept)
-        requests = (len(kept) if ours else 0) + -(-(size - stays) // _UPLOAD_BYTES) + _FURTHER_REQUESTS
-        return reading + Traffic(requests, min(size, TAIL_BYTES), size - stays, stays)
 
     def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
         """Put an object. Raises UsageError, WriteError."""
