@@ -65,7 +65,7 @@ def on_files(
 def run(
     path: Files,
     options: O,
-    single: Callable[[Name, O], One],
+    single: Callable[Concatenate[Name, O, ...], One],
     many: Many,
     *,
     progress: Progress | None = None,
@@ -77,9 +77,9 @@ def run(
         path: a text or a path names one file, unless it is a directory or a pattern. A list names many files, even if
             it has one entry.
         options: the command's options.
-        single: runs the command on one file.
+        single: runs the command on one file: it takes the path and the options, and `progress` where that is given.
         many: how many files are worked on.
-        progress: of one file.
+        progress: called with the progress on one file.
         dataset: runs the command on many files; by default `run_dataset`.
 
     Returns:
@@ -93,7 +93,7 @@ def run(
 
     if isinstance(path, str | os.PathLike):
         if not is_dataset([os.fspath(path)]):
-            return single(path, options)
+            return single(path, options) if progress is None else single(path, options, progress=progress)
         named = [os.fspath(path)]
     else:
         named = [os.fspath(one) for one in path]

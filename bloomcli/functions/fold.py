@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 
 from bloomcli.commands import fold as command
 from bloomcli.commands.options import FPP, FoldOptions
@@ -66,7 +65,7 @@ def fold(
     return run(
         path,
         options,
-        partial(command.run, progress=progress),
+        command.run,
         Many(jobs, fail_fast, on_row),
         progress=progress,
     )

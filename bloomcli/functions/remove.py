@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 
 from bloomcli.commands import remove as command
 from bloomcli.commands.options import RemoveOptions
@@ -60,7 +59,7 @@ def remove(
     return run(
         path,
         options,
-        partial(command.run, progress=progress),
+        command.run,
         Many(jobs, fail_fast, on_row),
         progress=progress,
     )

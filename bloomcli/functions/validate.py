@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bloomcli.commands import validate as command
@@ -88,7 +87,7 @@ def validate(
     return run(
         path,
         options,
-        partial(command.run, progress=progress),
+        command.run,
         Many(jobs, fail_fast, on_row),
         progress=progress,
         dataset=_gate,

@@ -56,7 +56,7 @@ class ObjectSource(Source):
                 self._tail, self.info = client.read_tail(at, TAIL_BYTES)
             else:
                 self._tail, self.info = tail.data, tail.info
-                self._meter.count(requests=tail.traffic.requests, downloaded=tail.traffic.bytes_downloaded)
+                self._meter.add(tail.traffic)
         except Absent:
             raise UnreadableError("can't be read: no such file", path=path, hint="check the path") from None
         self.size = self.info.size
