@@ -128,7 +128,7 @@ class GcsClient(Client):
         except Absent:
             return
 
-    def is_removed(self, at: Location, generation: str | None = None) -> bool:
+    def try_delete(self, at: Location, generation: str | None = None) -> bool:
         """Delete an object, if it is there; whether that was possible."""
         try:
             self.delete(at, generation)

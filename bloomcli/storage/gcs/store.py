@@ -71,5 +71,5 @@ class GcsStore(PreparedStore):
                         continue
                     age = time.time() - datetime.fromisoformat(item["timeCreated"]).timestamp()
                     ended = age > OLD_SECONDS or (owner.is_here and not owner.is_alive)
-                    (removed if ended and self.client.is_removed(one, item["generation"]) else left).append(one.uri)
+                    (removed if ended and self.client.try_delete(one, item["generation"]) else left).append(one.uri)
         return Swept(removed, left)

@@ -102,7 +102,7 @@ def _compose(client: GcsClient, order: Order, source: dict[str, Any]) -> None:
         )
         _commit(client, order, crc, source, lambda: client.api.send(at, request, writing=True).json)
     finally:
-        order.left.extend(one.uri for one in temporary if not client.is_removed(one))
+        order.left.extend(one.uri for one in temporary if not client.try_delete(one))
     traffic.current().count(requests=0, copied=content.source.size)
     if order.progress is not None:
         _report(order.progress, content.source.size)
