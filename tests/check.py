@@ -33,15 +33,16 @@ PARTS: Final = (
     ("formats",),
     ("storage",),
     ("interop",),
+    ("tables",),
     ("stores",),
     ("cli", "architecture"),
     ("faults", "property"),
 )
 """Folders of tests that share a process, and with it a Spark session, those that take longest first. The folders that
-are not named are one more part."""
+are not named are one more part. tests/tables needs a process of its own, for another PySpark."""
 UNMEASURED: Final = (("interop",), ("faults", "property"), ("stores",))
 """Parts without coverage: they reach 15 lines of 17,400 that the others don't, and measuring makes them slower."""
-ALREADY_QUICK: Final = ("interop", "stores")
+ALREADY_QUICK: Final = ("interop", "tables", "stores")
 """Folders without a test that the quick run keeps: pytest fails where it selects none."""
 FIRST: Final = (
     ("ruff", "format", "--check", "."),

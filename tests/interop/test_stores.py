@@ -168,6 +168,8 @@ def test_a_reader_gets_all_rows_of_an_object_and_the_one_of_a_value(reader: str,
 @pytest.mark.slow
 def test_spark_adds_filters_to_a_dataset_in_a_store_and_reads_it_by_s3a(written: Written) -> None:
     pytest.importorskip("pyspark")
+    jars = install.program("spark-s3a")
+    need(jars is not None, "the jars of Hadoop's s3a: python tests/support/servers/install.py spark-s3a")
     before = pq.read_table(io.BytesIO(written.place.get("data.parquet") or b""))
     plain = io.BytesIO()
     pq.write_table(before, plain, row_group_size=_ROWS // 4, compression="none", use_dictionary=False)
@@ -175,7 +177,7 @@ def test_spark_adds_filters_to_a_dataset_in_a_store_and_reads_it_by_s3a(written:
         written.place.put(f"orders/part-{number}.parquet", plain.getvalue())
     uri = written.place.path("orders/").replace("s3://", "s3a://")
     env = os.environ | clients.s3_environment(written.place.server, written.place.server.url)
-    env |= {"PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}", "SPARK_S3A_IVY": str(install.cache() / "ivy")}
+    env |= {"PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}", "SPARK_S3A_JARS": str(jars)}
     command = [sys.executable, "-m", "support.spark_s3a", uri, str(written.value)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -2,8 +2,8 @@
 
     python -m support.spark_s3a URI VALUE      prints how many rows it read each time, and those of the value, as JSON
 
-hadoop-aws and the parts of AWS's SDK that it needs come by their Maven coordinates: the SDK's bundle has 600 MB.
-Spark keeps them in the folder that the variable SPARK_S3A_IVY names.
+hadoop-aws and the parts of AWS's SDK that it needs are jars that `servers/install.py` installs: the variable
+SPARK_S3A_JARS names their folder.
 
 S3A's default stream ("analytics") keeps what it knows of an object, with its ETag, for all streams of the process: it
 fails where an object was replaced. So this reads by the one that doesn't ("classic").
@@ -16,17 +16,9 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from support.engines import java_home
-
-_HADOOP: Final = "3.5.0"
-_SDK: Final = "2.35.4"
-_PARTS: Final = ("s3", "s3-transfer-manager", "sts", "apache-client", "netty-nio-client")
-PACKAGES: Final = (
-    f"org.apache.hadoop:hadoop-aws:{_HADOOP}",
-    *(f"software.amazon.awssdk:{part}:{_SDK}" for part in _PARTS),
-)
 
 
 def session(folder: Path) -> Any:
@@ -37,9 +29,7 @@ def session(folder: Path) -> Any:
     from pyspark.sql import SparkSession
 
     settings = {
-        "spark.jars.packages": ",".join(PACKAGES),
-        "spark.jars.excludes": "software.amazon.awssdk:bundle",
-        "spark.jars.ivy": os.environ["SPARK_S3A_IVY"],
+        "spark.jars": ",".join(map(str, sorted(Path(os.environ["SPARK_S3A_JARS"]).glob("*.jar")))),
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.log.level": "ERROR",

@@ -21,7 +21,7 @@ _EXTENSIONS: Final = (
 
 def home() -> Path:
     """The folder with ``site`` (PySpark 4.1 and its Java) and ``jars``."""
-    return install.cache() / "spark-tables-4.1.4"
+    return install.INSTALLATIONS["spark-tables"].folder
 
 
 def choose_spark() -> None:
@@ -32,12 +32,12 @@ def choose_spark() -> None:
 
 def missing() -> str | None:
     """What these tests lack; None if they can run."""
-    if not (home() / "jars").is_dir():
-        return "needs Spark 4.1 with Iceberg and Delta: python tests/support/servers/install.py spark-tables"
+    if install.program("spark-tables") is None:
+        return "Spark 4.1 with Iceberg and Delta: python tests/support/servers/install.py spark-tables"
     import pyspark
 
     if not Path(pyspark.__file__).is_relative_to(home()):
-        return "needs a process of its own for Spark 4.1: pytest tests/tables"
+        return "a process of its own for Spark 4.1: pytest tests/tables"
     return None
 
 

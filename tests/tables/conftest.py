@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from conftest import need
 from support import spark_tables
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ spark_tables.choose_spark()
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session with the catalogs ``ice`` (Iceberg, Hadoop) and ``spark_catalog`` (Delta)."""
-    if (why := spark_tables.missing()) is not None:
-        pytest.skip(why)
+    missing = spark_tables.missing()
+    need(missing is None, str(missing))
     session = spark_tables.session(tmp_path_factory.mktemp("tables"))
     yield session
     session.stop()

