@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import datasets, footers
+from support.shell import arguments
 
 import bloomcli
+from bloomcli.cli import run
 from bloomcli.formats.records import format_named
 from bloomcli.hints import completed, folding, joined, removing, replacing
 from bloomcli.model.validate import Finding
-
-ROOT = Path(__file__).parents[1]
 
 
 def follow(finding: Finding) -> int:
     """Run the hint's command line as a shell does."""
     named = re.search("`(bloom .+?)`", finding.hint or "")
     assert named is not None, finding.hint
-    line = named[1].replace("bloom", f"{shlex.quote(sys.executable)} -m bloomcli", 1)
-    return subprocess.run(["sh", "-c", line], env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=60).returncode
+    return run(arguments(named[1]))
 
 
 @pytest.mark.parametrize("name", ["id", "a,b", "user's", "a b", "x[0]", "*", "$HOME", "ünï"])

@@ -5,6 +5,7 @@ A block that isn't run has a comment before it: ``<!-- not run: the reason -->``
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -22,8 +23,10 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, need
 from support.servers import clients, running
+from support.shell import arguments
 
 import bloomcli
+from bloomcli import cli
 from bloomcli.formats.format import Format
 
 README: Final = ROOT / "README.md"
@@ -102,8 +105,12 @@ def playground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(line: str, folder: Path) -> None:
-    """Run a line in a shell, in which `bloom` is this checkout's."""
+    """Run a line as a shell does. One that writes to a file runs in a shell, in which `bloom` is this checkout's."""
     line = re.sub(r"(?<=[\s'\"])/data/", f"{folder}/data/", line)
+    if " > " not in line:
+        with contextlib.chdir(folder):
+            assert cli.run(arguments(line)) == 0, line
+        return
     found = f'bloom() {{ {shlex.quote(sys.executable)} -m bloomcli "$@"; }}\n'
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -191,6 +198,7 @@ def test_the_page_for_python_runs(playground: Path) -> None:
     assert {f.column for f in bloomcli.inspect("out.parquet").filters} == {"id", "user.email"}
 
 
+@pytest.mark.slow
 def test_types_tell_one_file_from_many_as_the_page_says(playground: Path) -> None:
     (program,) = to_run("python", "python")
     program += (

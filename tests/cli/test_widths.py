@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from collections.abc import Iterator
@@ -43,6 +44,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@functools.cache
+def whole(files: Path, line: str) -> str:
+    """What a command shows where everything has room."""
+    with still_clock():
+        return on_terminal(shlex.split(_OUTPUT.sub(" --dry-run", line)), 10_000, folder=files).out
+
+
 def whole_pieces(text: str) -> Iterator[str]:
     """Numbers with their units, types, names."""
     return (found[0] for found in _PIECE.finditer(text))
@@ -54,7 +62,7 @@ def test_nothing_is_broken_at_any_width(files: Path, line: str, columns: int) ->
     args = shlex.split(_OUTPUT.sub(" --dry-run", line))
     with still_clock():
         shown = on_terminal(args, columns, folder=files).out
-        wide = on_terminal(args, 10_000, folder=files).out
+    wide = whole(files, line)
     for text in shown.splitlines():
         if width(text) > columns:  # only what has no blank to break it at, after its indentation or its title
             assert len(list(whole_pieces(text))) <= 2 or "`" in text or "explain" in line, text
