@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.one_process import Run, commands
 
 import bloomcli
 
@@ -22,16 +21,11 @@ ESCAPED = r"\u540d\u524d"
 C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0"}
 
 
-def in_c_locale(*args: object, folder: Path) -> tuple[int, str, str]:
-    """Run bloom where text is ASCII: exit code, standard output, standard error. Both have to be ASCII."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bloomcli", *map(str, args)],
-        cwd=folder,
-        env={**os.environ, **C_LOCALE},
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode, done.stdout.decode("ascii"), done.stderr.decode("ascii")
+@pytest.fixture(scope="module")
+def in_c_locale() -> Iterator[Run]:
+    """Runs bloom where text is ASCII. All that it prints has to be."""
+    with commands(C_LOCALE, encoding="ascii") as run:
+        yield run
 
 
 @pytest.fixture
@@ -65,36 +59,38 @@ def named(tmp_path: Path) -> Path:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_every_command_escapes_what_the_locale_lacks(named: Path, args: list[str], code: int) -> None:
-    found, out, err = in_c_locale(*args, folder=named)
-    assert (found, "a bug" in err) == (code, False), err
-    assert ESCAPED in out + err
+def test_every_command_escapes_what_the_locale_lacks(
+    in_c_locale: Run, named: Path, args: list[str], code: int
+) -> None:
+    done = in_c_locale(*args, folder=named)
+    assert (done.code, "a bug" in done.err) == (code, False), done.err
+    assert ESCAPED in done.out + done.err
 
 
-def test_tables_are_aligned_with_their_escapes(named: Path) -> None:
-    _, out, _ = in_c_locale("inspect", "filtered.parquet", folder=named)
+def test_tables_are_aligned_with_their_escapes(in_c_locale: Run, named: Path) -> None:
+    out = in_c_locale("inspect", "filtered.parquet", folder=named).out
     first, second, third = out.split("\n\n")[1].splitlines()
     assert ESCAPED in second
     assert first.index("type") == second.index("STRING") == third.index("INT64")
 
 
-def test_documents_stay_valid_and_whole(named: Path) -> None:
-    _, out, _ = in_c_locale("inspect", "filtered.parquet", "--format", "json", folder=named)
+def test_documents_stay_valid_and_whole(in_c_locale: Run, named: Path) -> None:
+    out = in_c_locale("inspect", "filtered.parquet", "--format", "json", folder=named).out
     assert {f["column"] for f in json.loads(out)["filters"]} == {NAME, "id"}
-    _, out, _ = in_c_locale("validate", "lake", "--require", NAME, "--format", "sarif", folder=named)
+    out = in_c_locale("validate", "lake", "--require", NAME, "--format", "sarif", folder=named).out
     (finding,) = json.loads(out)["runs"][0]["results"]
     assert finding["locations"][0]["logicalLocations"][1]["name"] == NAME
-    _, out, _ = in_c_locale("validate", "lake", "--require", NAME, "--format", "junit", folder=named)
+    out = in_c_locale("validate", "lake", "--require", NAME, "--format", "junit", folder=named).out
     ET.fromstring(out)
-    _, out, _ = in_c_locale("inspect", "filtered.parquet", "--format", "csv", folder=named)
+    out = in_c_locale("inspect", "filtered.parquet", "--format", "csv", folder=named).out
     assert {row["column"] for row in csv.DictReader(io.StringIO(out))} == {ESCAPED, "id"}
 
 
-def test_errors_of_click_are_escaped_too(named: Path) -> None:
+def test_errors_of_click_are_escaped_too(in_c_locale: Run, named: Path) -> None:
     for args in ([NAME], ["inspect", f"--{NAME}"], ["add", "plain.parquet", "-c", "id", "--fpp", NAME]):
-        code, _, err = in_c_locale(*args, folder=named)
-        assert code == 2
-        assert "Error: " in err
+        done = in_c_locale(*args, folder=named)
+        assert done.code == 2
+        assert "Error: " in done.err
 
 
 def test_nothing_is_printed_by_clicks_echo() -> None:

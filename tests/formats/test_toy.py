@@ -1,11 +1,12 @@
 """A format that another package adds, in one folder, works in every command: tests/formats/toy is such a package.
 
-It is installed as pip installs it, and `bloom` runs in processes of its own, as a user's does.
+It is installed as pip installs it, and `bloom` runs in another process than the tests: many commands in one, as each
+would import all that they need again.
 """
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 import random
 import shutil
@@ -14,11 +15,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any
 
 import pytest
 from support.datasets import write as write_known
+from support.one_process import Run, commands
 
 ROOT = Path(__file__).parents[2]
 TOY = Path(__file__).with_name("toy")
@@ -39,53 +40,38 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.fixture(scope="module")
+def run_in_one(site: Path) -> Iterator[Run]:
+    """Runs commands of `bloom` where the toy format is installed, all in one process."""
+    with commands(environment(site)) as run:
+        yield run
+
+
 @pytest.fixture
-def bloom(site: Path) -> Bloom:
+def bloom(run_in_one: Run) -> Bloom:
     """Runs `bloom` where the toy format is installed; gives its report, and fails at another exit code."""
-
-    def run(command: str, *arguments: object, code: int = 0, form: str | None = "json") -> Any:
-        done = start(site, command, *arguments, *(["--format", form] if form else []))
-        assert done.returncode == code, done.stderr
-        return json.loads(done.stdout) if form == "json" else done.stdout
-
-    return run
+    return functools.partial(reported, run_in_one)
 
 
 @pytest.fixture
 def bloom_in_a_session(site: Path) -> Iterator[Bloom]:
-    """Runs `bloom` as `bloom` does, all commands in one process with one Spark session."""
-    command, env = [sys.executable, "-c", _SESSION], environment(site) | {"PYSPARK_PYTHON": sys.executable}
-    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=env) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        requests, answers = process.stdin, process.stdout
-
-        def run(*arguments: object, code: int = 0) -> Any:
-            print(json.dumps([*map(str, arguments), "--format", "json"]), file=requests, flush=True)
-            exit_code, report = json.loads(answers.readline())
-            assert exit_code == code
-            return json.loads(report)
-
-        yield run
-        requests.close()
-        assert process.wait(60) == 0
+    """The same with a Spark session."""
+    with commands(environment(site) | {"PYSPARK_PYTHON": sys.executable}, before=_START_SPARK) as run:
+        yield functools.partial(reported, run)
 
 
-_SESSION = """
-import contextlib, io, json, sys
+def reported(run: Run, command: str, *arguments: object, code: int = 0, form: str | None = "json") -> Any:
+    """The report of a command that has to end with this exit code."""
+    done = run(command, *arguments, *(["--format", form] if form else []))
+    assert done.code == code, done.err
+    return done.json if form == "json" else done.out
+
+
+_START_SPARK = """
+import atexit
 from pyspark.sql import SparkSession
-from bloomcli.__main__ import main
-
 session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-for line in sys.stdin:
-    sys.argv = ["bloom", *json.loads(line)]
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code
-    print(json.dumps([code, out.getvalue()]), flush=True)
-session.stop()
+atexit.register(session.stop)
 """
 
 
@@ -133,13 +119,13 @@ def test_without_the_package_the_format_is_unknown(path: Path) -> None:
     assert "no Mosaic, ORC or Parquet file" in done.stderr
 
 
-def test_the_unknown_format_error_names_it_too(tmp_path: Path, site: Path) -> None:
+def test_the_unknown_format_error_names_it_too(tmp_path: Path, run_in_one: Run) -> None:
     (tmp_path / "f").write_bytes(b"nothing that is known")
-    done = start(site, "inspect", tmp_path / "f")
-    assert done.returncode == 3
-    assert "no Mosaic, ORC, Parquet or Toy file" in done.stderr
-    assert "b'MOSA' or b'TOYF' at its end" in done.stderr
-    assert "bloom reads Mosaic, ORC, Parquet and Toy files" in done.stderr
+    done = run_in_one("inspect", tmp_path / "f")
+    assert done.code == 3
+    assert "no Mosaic, ORC, Parquet or Toy file" in done.err
+    assert "b'MOSA' or b'TOYF' at its end" in done.err
+    assert "bloom reads Mosaic, ORC, Parquet and Toy files" in done.err
 
 
 def test_inspect_shows_filters_that_meet_the_rate(filtered: Path, bloom: Bloom) -> None:
@@ -198,11 +184,11 @@ def test_add_refuses_to_do_it_twice_and_replaces_where_it_is_told_to(filtered: P
     assert bloom("validate", filtered, "--deep", "--require", "id,name")["findings"] == []
 
 
-def test_an_option_of_another_format_is_refused(path: Path, bloom: Bloom, site: Path, tmp_path: Path) -> None:
-    done = start(site, "add", path, "-c", "id", "-o", tmp_path / "out.toy", "--kind", "both")
-    assert done.returncode == 2
-    assert "Toy has one kind of filter" in done.stderr
-    assert "leave --kind out: it is for ORC" in done.stderr
+def test_an_option_of_another_format_is_refused(path: Path, bloom: Bloom, run_in_one: Run, tmp_path: Path) -> None:
+    done = run_in_one("add", path, "-c", "id", "-o", tmp_path / "out.toy", "--kind", "both")
+    assert done.code == 2
+    assert "Toy has one kind of filter" in done.err
+    assert "leave --kind out: it is for ORC" in done.err
     bloom("add", path, "-c", "id", "-o", tmp_path / "out.toy", "--mosaic-draft")
 
 
@@ -226,12 +212,12 @@ def test_the_hint_of_a_wanted_filter_and_the_readers_rules_know_the_format(path:
     assert bloom("validate", path, *options, "--max-fpp", "0.01", "--max-oversize", "4")["findings"] == []
 
 
-def test_a_file_that_is_cut_off_is_an_error(filtered: Path, site: Path) -> None:
+def test_a_file_that_is_cut_off_is_an_error(filtered: Path, run_in_one: Run) -> None:
     whole = filtered.read_bytes()
     filtered.write_bytes(whole[:-20] + whole[-8:])
-    done = start(site, "inspect", filtered)
-    assert done.returncode == 3
-    assert "the footer can't be read" in done.stderr
+    done = run_in_one("inspect", filtered)
+    assert done.code == 3
+    assert "the footer can't be read" in done.err
 
 
 @pytest.fixture
@@ -282,6 +268,14 @@ def test_a_dataset_is_changed_and_checked_on_spark(lake: Path, bloom_in_a_sessio
     changed_and_checked(lake, bloom_in_a_session, "--engine", "spark")
 
 
+def site_with_entry_point(value: str, site: Path, folder: Path) -> Path:
+    """A folder of packages in which the toy format's entry point has another value."""
+    shutil.copytree(site, folder / "broken")
+    (found,) = (folder / "broken").glob("*.dist-info/entry_points.txt")
+    found.write_text(f"[bloomcli.formats]\ntoy = {value}\n")
+    return folder / "broken"
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -293,13 +287,13 @@ def test_a_dataset_is_changed_and_checked_on_spark(lake: Path, bloom_in_a_sessio
 def test_an_entry_point_without_records_is_told_of(
     value: str, message: str, site: Path, path: Path, tmp_path: Path
 ) -> None:
-    broken = tmp_path / "broken"
-    shutil.copytree(site, broken)
-    (found,) = broken.glob("*.dist-info/entry_points.txt")
-    found.write_text(f"[bloomcli.formats]\ntoy = {value}\n")
+    broken = site_with_entry_point(value, site, tmp_path)
     done = start(broken, "inspect", path)
     assert done.returncode == 4
     assert f"the format 'toy', which another package adds as {value}, " in done.stderr
     assert message in done.stderr
-    known = start(broken, "inspect", ROOT / "fixtures" / "parquet" / "orders.parquet")
-    assert known.returncode == 0, "bloom's own formats don't need the entry points"
+
+
+def test_bloom_s_own_formats_need_no_entry_points(site: Path, tmp_path: Path) -> None:
+    broken = site_with_entry_point("bloom_absent.format:FORMATS", site, tmp_path)
+    assert start(broken, "inspect", ROOT / "fixtures" / "parquet" / "orders.parquet").returncode == 0
