@@ -27,11 +27,13 @@ _USUAL_FPP: Final = 0.01
 def required(file: FilterFile, names: Sequence[str], rules: FilePolicy | None = None) -> Iterator[Finding]:
     """Findings about required columns: no filter in a row group that has values, or no such column in the file.
 
-    A glob that matches no column is no finding. `rules` have the rates that hints name.
+    A glob that matches no column is no finding, nor is a column of the file's table that the file doesn't have: it
+    has no values there. `rules` have the rates that hints name.
     """
-    paths = {column.path for column in file.columns}
+    columns = [column for column in file.columns if not column.not_in_table]
+    paths = {column.path for column in columns}.union(file.lacking)
     filtered: set[int] | None = None
-    for column in file.columns:
+    for column in columns:
         if matches(names, column.path):
             without = file.without_filter(column)
             if without:

@@ -16,7 +16,9 @@ from bloomcli.commands.required_columns import required_columns
 from bloomcli.commands.targets import target_of
 from bloomcli.errors import NothingToFilter, UsageError
 from bloomcli.formats.add_options import for_old_readers, refuse_foreign
-from bloomcli.formats.base import Chosen, FilterFile, Plan, SizeRule, no_limit
+from bloomcli.formats.base import Chosen, FilterFile, Plan
+from bloomcli.formats.size_rule import SizeRule, no_limit
+from bloomcli.formats.table_names import why_lacking
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.file import Column, FilterFacts
 from bloomcli.policy.policy import FilePolicy, Policy
@@ -50,7 +52,7 @@ class _Adding:
         except NothingToFilter as error:
             if not self.options.columns:
                 return error.reason + (f" ({error.hint})" if error.hint else "")
-            return f"no column can have a filter ({error.hint})"
+            return error.reason if error.hint is None else f"no column can have a filter ({error.hint})"
         if self.options.replace:
             return None
         existing = existing_filters(file, chosen)
@@ -85,8 +87,10 @@ class _Adding:
         return shortfall(output, chosen, self._size_rule(file), existing, has_to_meet_size) is None
 
     def remarks(self, file: FilterFile) -> tuple[str, ...]:
-        """Remarks for the user about the readers."""
-        return tuple(self._readers(file).remarks(self._chosen(file), self.rule.largest_split_block))
+        """Remarks for the user about the readers, and about columns that the file doesn't have."""
+        chosen = self._chosen(file)
+        lacking = (why_lacking(chosen.lacking),) if chosen.lacking else ()
+        return (*lacking, *self._readers(file).remarks(chosen, self.rule.largest_split_block))
 
     def _readers(self, file: FilterFile) -> Readers:
         if for_old_readers(self.rule.options):  # the choice of a form for old readers says who reads the file
@@ -103,7 +107,13 @@ class _Adding:
         options = self.options
         if not options.columns:
             return required_columns(file, self.policy, exclude=options.exclude, why_not=why_not)
-        return select(file.leaves, options.columns, path=file.source.path, exclude=options.exclude, why_not=why_not)
+        path, lacking = file.source.path, file.lacking
+        chosen = select(
+            file.leaves, options.columns, path=path, exclude=options.exclude, why_not=why_not, lacking=lacking
+        )
+        if chosen.lacking and not chosen:
+            raise NothingToFilter(why_lacking(chosen.lacking), path=path)
+        return chosen
 
     def _size_rule(self, file: FilterFile) -> SizeRule:
         return self.rule._replace(least=self._readers(file).smallest(), limit=self._limits(file))
@@ -136,6 +146,7 @@ def request(options: AddOptions, *, where_missing: bool = False) -> ChangeReques
         made=adding.made,
         remarks=adding.remarks,
         only_where_needed=by_policy,
+        names=options.names,
     )
 
 

@@ -14,6 +14,7 @@ from bloomcli.errors import BloomError, UsageError
 from bloomcli.formats.base import Built, FilterFile, Plan
 from bloomcli.formats.registry import open_file
 from bloomcli.model.change import ChangeReport
+from bloomcli.model.names import ColumnNames
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import KeptRange, Pieces, Source, Store
 from bloomcli.storage.managed_tables import in_table, reason_against
@@ -79,6 +80,8 @@ class ChangeRequest(NamedTuple):
     """A file that needs no change isn't written, not even where it is the only one."""
     idle: str | None = None
     """Why a plan that keeps every filter isn't executed; None if it is executed."""
+    names: ColumnNames | None = None
+    """How the files' table names their columns."""
 
 
 @of_file
@@ -100,7 +103,7 @@ def change(
         if output is not None:
             # a dataset's engine does it once for all files
             remarks = tuple(store_of(output).sweep(output).remarks)
-        file = open_file(source)
+        file = open_file(source, request.names)
         reason = request.done(file) if request.only_where_needed else None
         if reason is not None and target.output is None:
             return _unchanged(source, file, request, target, reason)
@@ -137,7 +140,7 @@ def change_where_needed(
     started = time.perf_counter()
     store = store_of(path)
     with store.open(os.fspath(path)) as source:
-        file = open_file(source)
+        file = open_file(source, request.names)
         if target.output is not None and not target.overwrite:
             state = _state(file, request, os.fspath(target.output))
             if state is _Output.MADE:
@@ -183,7 +186,7 @@ def _state(file: FilterFile, request: ChangeRequest, output: str) -> _Output:
     changed_until = origin.fingerprint.mtime_ns + store_of(origin.path).mtime_step_ns - 1
     try:
         with store_of(output).open(output) as source:
-            made = open_file(source)
+            made = open_file(source, request.names)
             if made.format != file.format:
                 return _Output.OTHER
             try:

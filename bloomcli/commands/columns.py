@@ -8,9 +8,10 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError, near_names
-from bloomcli.formats.base import Chosen
+from bloomcli.formats.base import Chosen, FilterFile
 from bloomcli.hints import listed
 from bloomcli.model.file import Column
+from bloomcli.policy.policy import matches
 
 _GLOB: Final = frozenset("*?[")
 _NEAR: Final = 3
@@ -23,12 +24,14 @@ def select(
     path: str,
     exclude: Sequence[str] = (),
     why_not: Callable[[Column], str | None] = lambda _: None,
+    lacking: Sequence[str] = (),
 ) -> Chosen:
     """The leaf columns that names and globs match, in schema order, each once.
 
     A name that is a leaf's whole path matches that leaf, even with glob characters. Several leaves may have one path
     (a column named ``a.b`` and a field ``b`` of ``a``): the name matches all of them. Globs leave out columns that
-    are `unfilterable`; names don't.
+    are `unfilterable`; names don't. In a file that was opened with a table's names, these select columns of the table
+    only.
 
     Args:
         columns: the columns to choose from.
@@ -36,31 +39,42 @@ def select(
         path: the file's, for errors.
         exclude: paths and globs of columns to leave out, even if `names` includes them.
         why_not: gives the reason why a column can't have a filter; called for columns that only a glob matches.
+        lacking: paths of the table's columns that the file doesn't have: names and globs may match these only.
 
     Raises:
         UnknownColumn: a name or glob, or a name of `exclude`, matches nothing; with similar names.
         NothingToFilter: globs match only columns that can't have a filter.
         UsageError: all matches are excluded.
     """
+    columns = [column for column in columns if not column.not_in_table]
     chosen: set[int] = set()
     refused: dict[int, Column] = {}
     by_path: dict[str, list[int]] = {}
     for column in columns:
         by_path.setdefault(column.path, []).append(column.index)
-    out = excluded(columns, exclude, path=path)
+    out = excluded(columns, exclude, path=path, lacking=lacking)
+    missing: set[str] = set()
     for name in names:
         if name in by_path:
             chosen.update(by_path[name])
             continue
-        matched = {c.index for c in columns if fnmatchcase(c.path, name)} if _GLOB & set(name) else set()
-        if not matched:
-            raise UnknownColumn(f"no column {name!r}", path=path, hint=_hint(name, list(by_path)))
+        if name in lacking:
+            missing.add(name)
+            continue
+        is_glob = _GLOB & set(name)
+        matched = {c.index for c in columns if fnmatchcase(c.path, name)} if is_glob else set()
+        not_there = {p for p in lacking if fnmatchcase(p, name)} if is_glob else set()
+        if not matched and not not_there:
+            raise UnknownColumn(f"no column {name!r}", path=path, hint=_hint(name, [*by_path, *lacking]))
+        missing |= not_there
         chosen |= matched - _refused(columns, matched - out, refused, why_not)
-    if (chosen or refused) and not (chosen | refused.keys()) - out:
+    missing = {p for p in missing if not matches(exclude, p)}
+    if names and not missing and not (chosen | refused.keys()) - out:
         raise UsageError("all columns that are meant are excluded", path=path, hint="--exclude leaves fewer out")
     found = Chosen(column for column in columns if column.index in chosen - out)
+    found.lacking = tuple(p for p in lacking if p in missing)
     found.left_out = tuple(refused[index] for index in sorted(refused.keys() - chosen - out))
-    if found.left_out and not found:
+    if found.left_out and not found and not missing:
         first = found.left_out[0]
         raise NothingToFilter(
             "none of the columns that are meant gets a filter",
@@ -82,19 +96,20 @@ def _refused(
     return matched & refused.keys()
 
 
-def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str) -> set[int]:
-    """Ordinals of the columns that names and globs match. A glob may match nothing.
+def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str, lacking: Sequence[str] = ()) -> set[int]:
+    """Ordinals of the columns that names and globs match. A glob may match nothing, a name may be of `lacking`.
 
     Raises:
         UnknownColumn: a name matches nothing.
     """
     out: set[int] = set()
+    columns = [column for column in columns if not column.not_in_table]
     for name in names:
         found = {c.index for c in columns if c.path == name}
         if not found and _GLOB & set(name):
             found = {c.index for c in columns if fnmatchcase(c.path, name)}
-        elif not found:
-            hint = _hint(name, list(dict.fromkeys(c.path for c in columns)))
+        elif not found and name not in lacking:
+            hint = _hint(name, list(dict.fromkeys([*(c.path for c in columns), *lacking])))
             raise UnknownColumn(
                 f"no column {name!r} to exclude", path=path, hint=f"{hint}; only a glob may match none"
             )
@@ -121,10 +136,14 @@ def _spelled(name: str) -> str:
     return name if "," not in name else f"{name} (in --columns: '{listed(name)}')"
 
 
-def indexes(
-    columns: Sequence[Column], names: Sequence[str], *, path: str, exclude: Sequence[str] = ()
-) -> set[int] | None:
-    """Ordinals of the columns that names match and that aren't excluded; None, for all, without either."""
+def indexes(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = ()) -> set[int] | None:
+    """Ordinals of a file's columns that names match and that aren't excluded; None, for all, without either.
+
+    Columns that the file's table doesn't have are chosen only where no names are given.
+    """
+    columns, lacking, path = file.columns, file.lacking, file.source.path
     if names:
-        return {c.index for c in select(columns, names, path=path, exclude=exclude)}
-    return {c.index for c in columns} - excluded(columns, exclude, path=path) if exclude else None
+        return {c.index for c in select(columns, names, path=path, exclude=exclude, lacking=lacking)}
+    if not exclude:
+        return None
+    return {c.index for c in columns} - excluded(columns, exclude, path=path, lacking=lacking)

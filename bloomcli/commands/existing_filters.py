@@ -16,7 +16,8 @@ from functools import cache
 
 from bloomcli.errors import FilterExists
 from bloomcli.formats.add_options import recorded_choices, refuse_foreign
-from bloomcli.formats.base import FilterFile, SizeRule
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts
 from bloomcli.words import counted
 

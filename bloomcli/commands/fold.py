@@ -21,7 +21,7 @@ def request(options: FoldOptions) -> ChangeRequest:
     rule = options.size_rule()
 
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file.columns, options.columns, path=file.source.path, exclude=options.exclude)
+        return indexes(file, options.columns, exclude=options.exclude)
 
     def plan(file: FilterFile) -> Plan:
         least = Readers(file.format, FilePolicy()).smallest()
@@ -41,6 +41,7 @@ def request(options: FoldOptions) -> ChangeRequest:
         done=lambda file: file.unfoldable,
         made=made,
         idle="no filter can be smaller",
+        names=options.names,
     )
 
 

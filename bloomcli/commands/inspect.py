@@ -23,8 +23,8 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
     """Describe one file. Raises: as `inspect`."""
     options = options.checked()
     with open_source(path) as source:
-        file = open_file(source)
-        chosen = indexes(file.columns, options.columns, path=source.path, exclude=options.exclude)
+        file = open_file(source, options.names)
+        chosen = indexes(file, options.columns, exclude=options.exclude)
         indexed = tuple(file.indexed_facts(chosen))
         facts = tuple(found for _, found in indexed)
         one = _one_column(file, chosen, options) if options.pages or options.indexes else None

@@ -17,11 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from bloomcli import limits
-from bloomcli.commands.arguments import names, read_policy
+from bloomcli.commands.arguments import names as tuple_of
+from bloomcli.commands.arguments import read_policy
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import checked_options
-from bloomcli.formats.base import SizeRule
 from bloomcli.formats.format import OptionValues
+from bloomcli.formats.size_rule import SizeRule
+from bloomcli.model.names import ColumnNames
 from bloomcli.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -39,6 +41,10 @@ class Options:
 
     command: ClassVar[str]
     """The command's name, which is its module's too."""
+
+    names: ColumnNames | None = None
+    """How the table that the files belong to names their columns: `columns` and a policy have the table's paths then.
+    No user gives them, they come from the table."""
 
     def checked(self) -> Self:
         """The same options, complete.
@@ -58,7 +64,7 @@ class ColumnOptions(Options):
 
     def checked(self) -> Self:
         """The names as tuples. Raises UsageError."""
-        return replace(self, columns=names(self.columns, "columns"), exclude=names(self.exclude, "columns"))
+        return replace(self, columns=tuple_of(self.columns, "columns"), exclude=tuple_of(self.exclude, "columns"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +197,7 @@ class ProbeOptions(Options):
         values = texts(self.values)
         if not values:
             raise UsageError("no values to probe", hint="name them with --value, or in a file with --values-from")
-        return replace(self, values=values, exclude=names(self.exclude, "columns"))
+        return replace(self, values=values, exclude=tuple_of(self.exclude, "columns"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +213,7 @@ class SurveyOptions(Options):
 
     def checked(self) -> Self:
         """The names as a tuple. Raises UsageError."""
-        return replace(self, columns=names(self.columns, "columns"))
+        return replace(self, columns=tuple_of(self.columns, "columns"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +250,7 @@ class ValidateOptions(ColumnOptions):
             )
         return replace(
             ColumnOptions.checked(self),
-            require=names(self.require, "columns"),
+            require=tuple_of(self.require, "columns"),
             policy=policy,
             readers=(),
             table_schema=None,

@@ -18,7 +18,7 @@ def request(options: RemoveOptions) -> ChangeRequest:
     options = options.checked()
 
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file.columns, options.columns, path=file.source.path, exclude=options.exclude)
+        return indexes(file, options.columns, exclude=options.exclude)
 
     def done(file: FilterFile) -> str | None:
         return "there are no filters" if next(file.facts(chosen(file)), None) is None else None
@@ -26,7 +26,13 @@ def request(options: RemoveOptions) -> ChangeRequest:
     def made(file: FilterFile, output: FilterFile) -> bool:
         return file.alike(output, chosen(file)) and done(output) is not None
 
-    return ChangeRequest(command="remove", plan=lambda file: file.plan_remove(chosen(file)), done=done, made=made)
+    return ChangeRequest(
+        command="remove",
+        plan=lambda file: file.plan_remove(chosen(file)),
+        done=done,
+        made=made,
+        names=options.names,
+    )
 
 
 def run(path: str | os.PathLike[str], options: RemoveOptions, *, progress: Progress | None = None) -> ChangeReport:

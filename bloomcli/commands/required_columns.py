@@ -9,6 +9,7 @@ from typing import Final
 from bloomcli.commands.columns import excluded
 from bloomcli.errors import NothingToFilter, UnknownColumn, near_names
 from bloomcli.formats.base import Chosen, FilterFile
+from bloomcli.formats.table_names import why_lacking
 from bloomcli.model.file import Column, Severity
 from bloomcli.policy.policy import FilePolicy, Policy, matches
 
@@ -39,10 +40,15 @@ def required_columns(
     rules = policy.for_file(path)
     names = [name for name in rules.required() if _counts(rules, name)]
     _check_names(file, names, policy)
-    out = excluded(file.columns, exclude, path=path)
+    out = excluded(file.columns, exclude, path=path, lacking=file.lacking)
     found, left_out = Chosen(), []
     for column in file.leaves:
-        if column.index in out or not matches(names, column.path) or not _counts(rules, column.path):
+        if (
+            column.not_in_table
+            or column.index in out
+            or not matches(names, column.path)
+            or not _counts(rules, column.path)
+        ):
             continue
         reason = None if column.path in names else column.unfilterable or why_not(column)
         if reason is None:
@@ -50,6 +56,11 @@ def required_columns(
         else:
             left_out.append(replace(column, unfilterable=reason))
     found.left_out = tuple(left_out)
+    found.lacking = tuple(
+        p for p in file.lacking if matches(names, p) and _counts(rules, p) and not matches(exclude, p)
+    )
+    if not found and not left_out and found.lacking:
+        raise NothingToFilter(why_lacking(found.lacking), path=path)
     if not found:
         first = f"{left_out[0].path}: {left_out[0].unfilterable}" if left_out else None
         raise NothingToFilter(f"{_title(policy)} requires no filter of this file", path=path, hint=first)
@@ -66,7 +77,7 @@ def _counts(rules: FilePolicy, column: str) -> bool:
 
 def _check_names(file: FilterFile, names: Sequence[str], policy: Policy) -> None:
     """Raise UnknownColumn for a name that isn't a glob and that the file doesn't have."""
-    paths = {column.path for column in file.columns}
+    paths = {column.path for column in file.columns if not column.not_in_table}.union(file.lacking)
     for name in names:
         if name not in paths and not _GLOB & set(name):
             near = near_names(name, paths)

@@ -39,8 +39,8 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
     options = options.checked()
     rules = FilePolicy() if options.policy is None else options.policy.for_file(os.fspath(path))
     with open_source(path) as source:
-        file = open_file(source)
-        select(file.columns, options.columns, path=source.path)
+        file = open_file(source, options.names)
+        select(file.columns, options.columns, path=source.path, lacking=file.lacking)
         tallies: dict[str, _Tally] = {}
         findings: list[Finding] = []
         for_readers: list[FilterFacts] = []

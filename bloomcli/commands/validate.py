@@ -70,12 +70,12 @@ def run(
     rules = policy_of(options).for_file(os.fspath(path))
     started = time.perf_counter()
     with open_source(path) as source:
-        file = open_file(source)
+        file = open_file(source, options.names)
         check = _Check(
             file=file,
             options=options,
             rules=rules,
-            columns=indexes(file.columns, options.columns, path=source.path, exclude=options.exclude),
+            columns=indexes(file, options.columns, exclude=options.exclude),
             units=_sample(file, options.sample_row_groups, options.seed) if options.deep else frozenset(),
         )
         facts, findings = _by_metadata(check)
@@ -101,7 +101,7 @@ def run(
 def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:
     """The filters, and the findings that need no values."""
     file, options, rules = check.file, check.options, check.rules
-    left_out = excluded(file.columns, options.exclude, path=file.source.path)
+    left_out = excluded(file.columns, options.exclude, path=file.source.path, lacking=file.lacking)
     unchecked = {c.path for c in file.columns if c.index in left_out}
     facts: list[FilterFacts] = []
     findings: list[Finding] = []
@@ -164,7 +164,9 @@ def rank(finding: Finding) -> tuple[int, str, str, int, int, str]:
 def _columns(file: FilterFile, names: Sequence[str]) -> Iterable[str]:
     """The columns that the caller requires by name, as globs of their own names: an unknown one is an error, not a
     finding."""
-    return [escape(c.path) for c in select(file.columns, names, path=file.source.path)] if names else ()
+    if not names:
+        return ()
+    return [escape(c.path) for c in select(file.columns, names, path=file.source.path, lacking=file.lacking)]
 
 
 def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:

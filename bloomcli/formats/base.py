@@ -10,11 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
-from bloomcli import limits
-from bloomcli.errors import CorruptFile
-from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
-from bloomcli.formats.format import NO_OPTIONS, OptionValues
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
@@ -22,73 +20,12 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.model.change import FilterChange
     from bloomcli.model.inspect import FilterDump, FilterSummary
+    from bloomcli.model.names import ColumnNames
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding
     from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree
-
-
-def no_limit(column: str) -> None:
-    """No policy limits the rate of a column's filters."""
-    del column
-
-
-class SizeRule(NamedTuple):
-    """The rule for the size of new filters: measured against `fpp`, or by formula for `ndv` distinct values."""
-
-    fpp: float
-    ndv: int | None = None
-    max_bytes: int | None = None
-    options: OptionValues = NO_OPTIONS
-    """Options that belong to single formats, checked against the formats' records."""
-    least: int = limits.FILTER_MIN_BYTES
-    """Bytes of the smallest split-block filter to write, a power of two; `max_bytes` wins over it."""
-    by_default: bool = False
-    """`fpp` and `ndv` are bloom's defaults, not the user's choice."""
-    limit: Callable[[str], float | None] = no_limit
-    """The policy's highest rate for a column, by its path. It takes the place of `fpp` where there is one."""
-
-    def of(self, column: str) -> SizeRule:
-        """The rule for one column's filters, by the column's path."""
-        limit = self.limit(column)
-        return self if limit is None else self._replace(fpp=limit, by_default=False, limit=no_limit)
-
-    def choice(self, option: str) -> str | None:
-        """The value of a format's option; None where it wasn't given."""
-        value = self.options.get(option)
-        return value if isinstance(value, str) else None
-
-    @property
-    def largest_split_block(self) -> int:
-        """Bytes of the largest split-block filter: a power of two within `max_bytes` and the ceiling of filters."""
-        most = limits.FILTER_MAX_BYTES if self.max_bytes is None else min(self.max_bytes, limits.FILTER_MAX_BYTES)
-        return 1 << max(most.bit_length() - 1, limits.FILTER_MIN_BYTES.bit_length() - 1)
-
-    @property
-    def smallest_split_block(self) -> int:
-        """Bytes of the smallest split-block filter."""
-        return min(self.least, self.largest_split_block)
-
-    def fitted(self, build: Callable[[int | None], SplitBlockFilter]) -> SplitBlockFilter:
-        """A filter that holds all values, brought to the size that the rule wants.
-
-        Args:
-            build: builds it at a size, bytes; with None at that of the upper bound. Sizes go by the expected rate,
-                and the bits that are there may scatter beyond it: it is built again then, and the one before is
-                let go of first.
-        """
-        cap = self.largest_split_block
-        bits = build(None)
-        if self.ndv is not None:
-            while bits.nbytes > cap:
-                bits = bits.fold()
-            return bits
-        while bits.fpp > self.fpp and bits.nbytes < cap:
-            size = bits.nbytes * 2
-            del bits
-            bits = build(size)
-        return bits.folded_to(self.fpp, cap, self.smallest_split_block)
 
 
 class DeepCheck(NamedTuple):
@@ -164,6 +101,9 @@ class Plan(Protocol):
 
 class Chosen(list[Column]):
     """The columns that names and globs select."""
+
+    lacking: tuple[str, ...] = ()
+    """Columns of the table that they select too, but that the file doesn't have."""
 
     left_out: tuple[Column, ...] = ()
     """Columns that a glob selects too, but that can't have a filter, or whose filter makes a reader lose rows."""
@@ -251,6 +191,21 @@ class FilterFile(ABC):
     """The new file is to begin with this whole file, where the change can be made so (`Store.appends_only`)."""
     unfoldable: str | None = None
     """Why the format's filters can't be folded; None where they can."""
+    lacking: Sequence[str] = ()
+    """Paths of the table's leaf columns that the file doesn't have; empty without a table's names."""
+
+    def use_names(self, names: ColumnNames) -> None:
+        """Give the columns the paths that a table has for them, before anything else is asked of the file.
+
+        A column that the table doesn't have is `Column.not_in_table`.
+
+        Raises:
+            UnsupportedError: the file's columns can't be told from each other by these names, or the format has no
+                way to find columns by them, which is the default.
+            CorruptFile: the file gives several columns the field id of one.
+        """
+        del names
+        raise UnsupportedError(f"{self.format} files don't belong to tables of this kind", path=self.source.path)
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:

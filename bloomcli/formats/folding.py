@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from bloomcli import limits
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import SizeRule
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 
 L = TypeVar("L", bound=Hashable)

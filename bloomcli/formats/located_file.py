@@ -13,8 +13,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, SizeRule, Tick
+from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, Tick
 from bloomcli.formats.records import format_named
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts
 
 if TYPE_CHECKING:

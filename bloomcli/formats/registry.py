@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bloomcli.errors import CorruptFile, UnknownFormat
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.format import Format, Magic, enumerated
 from bloomcli.formats.records import formats, installed_formats, own_formats
 from bloomcli.storage.base import Source
+
+if TYPE_CHECKING:
+    from bloomcli.model.names import ColumnNames
 
 
 def known_suffix(path: str) -> bool:
@@ -41,11 +44,25 @@ def preload(paths: Iterable[str], *, writing: bool) -> None:
             return  # the formats that other packages add aren't needed
 
 
-def open_file(source: Source) -> FilterFile:
+def open_file(source: Source, names: ColumnNames | None = None) -> FilterFile:
     """Open a file by its magic bytes.
 
-    Raises CorruptFile for a file that was cut off, UnknownFormat for one of no known format.
+    Args:
+        source: the file's bytes.
+        names: of the table that the file belongs to. Its columns have the table's paths then.
+
+    Raises:
+        CorruptFile: a file that was cut off, or that gives several columns one of the table's field ids.
+        UnknownFormat: a file of no known format.
+        UnsupportedError: a format that has no names of tables, or columns that can't be told from each other by them.
     """
+    file = _open_file(source)
+    if names is not None:
+        file.use_names(names)
+    return file
+
+
+def _open_file(source: Source) -> FilterFile:
     if source.size == 0:
         raise UnknownFormat("the file is empty", path=source.path, offset=0)
     for records in (own_formats, installed_formats):

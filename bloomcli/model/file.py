@@ -36,7 +36,8 @@ class Column:
     """A leaf column of the file's schema, in schema order."""
 
     path: str
-    """Dotted leaf path as the schema spells it, e.g. ``user.tags.list.element``."""
+    """Dotted leaf path as the schema spells it, e.g. ``user.tags.list.element``; in a file that was opened with a
+    table's names as the table spells it."""
     index: int
     """Leaf ordinal: the position of the column's chunk in every row group."""
     physical: str
@@ -63,6 +64,11 @@ class Column:
     """The type's usual name, if that is neither the logical nor the physical type."""
     unfilterable: str | None = None
     """Why the column can't or shouldn't have a filter; None if it can."""
+    field_id: int | None = None
+    """The field id in a file that was opened with a table's names; None without them, or if the column has none."""
+    not_in_table: bool = False
+    """The file was opened with a table's names, and the column isn't one of the table's: `path` says so, and no name
+    and no glob selects it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ class ColumnName:
     """The leaf's field id; None where the table doesn't find columns by field ids."""
     physical: tuple[str, ...] = ()
     """The leaf's dotted paths in files where it isn't found by its field id: of a name mapping, or its physical name.
-    Without the groups that a format puts around elements, keys and values."""
+    Without the groups that a format puts around elements, keys and values, which are called ``element``, ``key`` and
+    ``value``. A column without a field id and without these has its `path` in files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from bloomcli.cli import COMMANDS
 from bloomcli.commands import options
 from bloomcli.commands.options import Options
 from bloomcli.formats.add_options import own_options
+from bloomcli.model.names import ColumnName, ColumnNames
 from bloomcli.policy.policy import Part, Policy
 
 ROOT: Final = Path(__file__).parents[2]
@@ -68,11 +69,16 @@ NOT_ON_COMMAND_LINE: Final = {"add": {"format_options"}, "probe": {"skip_blank"}
 OF_DATASETS: Final = {"files", "files_from", "jobs", "fail_fast", "engine", "master", "conf", "form", "quiet"}
 
 
+FROM_THE_TABLE: Final = {"names"}
+"""Fields that nobody gives: what a run on a table fills in from the table, for every process that opens its files."""
+
+
 def fields(kind: type[Options]) -> dict[str, Any]:
-    """Names of a class's fields, with their defaults."""
+    """Names of a class's fields, with their defaults, but for those from the table."""
     return {
         field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         for field in dataclasses.fields(kind)
+        if field.name not in FROM_THE_TABLE
     }
 
 
@@ -156,6 +162,16 @@ SAMPLES: Final[dict[str, dict[str, Any]]] = {
     "remove": {},
     "validate": {"columns": ("id",), "max_oversize": 2.0, "policy": Policy(whole=Part(max_fpp=0.5))},
 }
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_no_user_gives_what_the_table_says(name: str) -> None:
+    """Every command opens files by a table's names; they go to other processes with the options."""
+    names = ColumnNames(columns=(ColumnName(path="id", field_id=1),))
+    checked = CLASSES[name](**SAMPLES[name], names=names).checked()
+    assert pickle.loads(pickle.dumps(checked)).names == checked.names == names
+    assert CLASSES[name](**SAMPLES[name]).names is None
+    assert not FROM_THE_TABLE & arguments(getattr(bloomcli, name)).keys()
 
 
 @pytest.mark.parametrize("name", CLASSES)

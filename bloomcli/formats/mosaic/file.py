@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from bloomcli import kernels, limits
 from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterProblem, Plan, SizeRule, Spread
+from bloomcli.formats.base import FilterProblem, Plan, Spread
 from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.mosaic import describe, schema, statistics, values
@@ -19,6 +19,7 @@ from bloomcli.formats.mosaic.filterable import unfilterable
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column
 from bloomcli.storage.base import Source
 

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import SizeRule, Tick
+from bloomcli.formats.base import Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
 from bloomcli.formats.mosaic import decoder, dictionary, values
 from bloomcli.formats.mosaic.describe import column_name
@@ -25,6 +25,7 @@ from bloomcli.formats.mosaic.format import DRAFT
 from bloomcli.formats.mosaic.plan_base import Change
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
 from bloomcli.storage.base import Pieces

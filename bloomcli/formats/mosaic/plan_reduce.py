@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bloomcli.formats.base import SizeRule, Tick
+from bloomcli.formats.base import Tick
 from bloomcli.formats.folding import Folding
 from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filter_header import HEADER_BOUND
@@ -10,6 +10,7 @@ from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterLocation
 from bloomcli.formats.mosaic.plan_base import Change
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.storage.base import Pieces
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from bloomcli import limits
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterProblem, Plan, SizeRule, Spread
+from bloomcli.formats.base import FilterProblem, Plan, Spread
 from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.orc import bounds, describe, statistics, values
@@ -17,6 +17,7 @@ from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, LoadedStre
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts
 from bloomcli.storage.base import Source
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.orc.columns import Contradictions
     from bloomcli.model.inspect import FilterSummary
+    from bloomcli.model.names import ColumnNames
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.schema import SchemaNode
     from bloomcli.values.literals import Literal
@@ -52,6 +54,12 @@ class OrcFile(LocatedFile):
         self.stripes = len(self.footer.stripes)
         self.column_count = sum(t.kind not in COMPOUND for t in self.footer.types)
         self.created_by = self.footer.created_by
+
+    def use_names(self, names: ColumnNames) -> None:
+        """Give the columns the table's paths."""
+        from bloomcli.formats.orc.table_columns import types_of_table
+
+        self.footer.types, self.lacking = types_of_table(self.footer, names)
 
     def check(self) -> Check:
         """The module that checks filters."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import BloomError, CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
-from bloomcli.formats.base import Built, SizeRule, Tick
+from bloomcli.formats.base import Built, Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec, values
@@ -25,6 +25,7 @@ from bloomcli.formats.orc.footer import Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.plan_base import FOOTER_GROWTH, Change, removal
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import Layout, NewStream, rebuild
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import listed
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column

@@ -31,8 +31,9 @@ class OrcType(NamedTuple):
         id: column id, the position in the preorder of the tree.
         last: id of the last type below it; its own for a primitive one.
         kind: ``LONG``, ``STRUCT``, ...
-        path: dotted path; empty for the root.
-        top: name of the top-level column that it belongs to; empty for the root.
+        path: dotted path; empty for the root. The table's, in a file that was opened with a table's names.
+        steps: the names in the path, as the file has them.
+        field_id, not_in_table: as in `Column`.
     """
 
     id: int
@@ -44,6 +45,8 @@ class OrcType(NamedTuple):
     precision: int = 0
     scale: int = 0
     maximum_length: int = 0
+    field_id: int | None = None
+    not_in_table: bool = False
 
     @property
     def label(self) -> str:
@@ -141,6 +144,8 @@ def column_of(orc: OrcType) -> Column:
         physical=orc.name,
         scale=orc.scale,
         precision=orc.precision,
+        field_id=orc.field_id,
+        not_in_table=orc.not_in_table,
     )
 
 

@@ -19,7 +19,7 @@ def schema_tree(footer: Footer) -> Iterator[SchemaNode]:
         yield SchemaNode(
             depth=len(orc.steps),
             name=orc.steps[-1] if orc.steps else "",
-            path=orc.path,
+            path=".".join(orc.steps),
             type=orc.name,
             id=orc.id,
             column=orc.id if not orc.children and orc.kind != "STRUCT" else None,

@@ -10,11 +10,12 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters import hashes
 from bloomcli.formats.answer import Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterFile, Plan, SizeRule, Tick
+from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Tick
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import variants
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, unknown_kind
 from bloomcli.formats.parquet.spec import Location
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from bloomcli import kernels, limits
 from bloomcli.filters import hashes
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import Plan, SizeRule, Spread
+from bloomcli.formats.base import Plan, Spread
 from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.parquet import bounds, describe, extension, values
@@ -18,11 +18,13 @@ from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import Footer, read_footer
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
+    from bloomcli.model.names import ColumnNames
     from bloomcli.model.pages import IndexEntry, PageFacts
     from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding
@@ -47,6 +49,12 @@ class ParquetFile(LocatedFile):
         self.row_group_count = self.footer.row_group_count
         self.column_count = self.footer.column_count
         self.created_by = self.footer.created_by
+
+    def use_names(self, names: ColumnNames) -> None:
+        """Give the leaf columns the table's paths."""
+        from bloomcli.formats.parquet.table_columns import columns_of_table
+
+        self.footer.columns, self.lacking = columns_of_table(self.footer, names)
 
     def check(self) -> Check:
         """The module that checks filters."""

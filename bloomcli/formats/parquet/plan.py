@@ -11,7 +11,7 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import SizeRule, Tick
+from bloomcli.formats.base import Tick
 from bloomcli.formats.filters_in_flight import Ahead, Job
 from bloomcli.formats.parquet import extension, values
 from bloomcli.formats.parquet import limits as parquet_limits
@@ -25,6 +25,7 @@ from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damag
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
 from bloomcli.formats.parquet.variants import CURRENT, filter_class
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-from bloomcli.formats.base import SizeRule, Tick
+from bloomcli.formats.base import Tick
 from bloomcli.formats.folding import Folding
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.storage.base import KeptRange, Pieces
 

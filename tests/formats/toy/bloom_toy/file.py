@@ -12,8 +12,9 @@ from bloomcli import kernels
 from bloomcli.errors import UsageError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterFile, Plan, SizeRule, Spread, Tick
+from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Spread, Tick
 from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source

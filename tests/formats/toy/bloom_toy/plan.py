@@ -9,7 +9,8 @@ from bloom_toy.file import ToyFile
 from bloomcli.errors import CorruptFile, FilterExists, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Built, Carried, SizeRule, Tick
+from bloomcli.formats.base import Built, Carried, Tick
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
 from bloomcli.storage.base import KeptRange, Pieces, Source

@@ -1,0 +1,94 @@
+"""Gives an ORC file's columns the paths that a table has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from bloomcli.errors import CorruptFile
+from bloomcli.formats.orc import spec
+from bloomcli.formats.orc.footer import Footer
+from bloomcli.formats.orc.schema import COMPOUND, OrcType
+from bloomcli.formats.table_names import ELEMENT, KEY, VALUE, FileColumn, find_columns, other_path
+from bloomcli.model.names import ColumnNames
+
+_ID: Final = "iceberg.id"
+"""The attribute with a type's field id. Source: Iceberg's specification, "Appendix A: ORC"."""
+_MOST: Final = (1 << 31) - 1
+_LEVELS: Final = {"LIST": (ELEMENT,), "MAP": (KEY, VALUE)}
+
+
+def types_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[OrcType, ...], Sequence[str]]:
+    """The types under the table's paths, and the table's columns that the file lacks.
+
+    A list or a map has the path of the table's list or map if a column in it is one of the table's.
+
+    Raises:
+        CorruptFile: a field id that isn't a number.
+        Other errors: as `find_columns`.
+    """
+    ids = {orc.id: _field_id(footer, orc.id, message) for orc, message in _with_messages(footer)}
+    steps = _steps(footer)
+    leaves = [
+        FileColumn(orc.id, orc.label, steps[orc.id], ids[orc.id]) for orc in footer.types if orc.kind not in COMPOUND
+    ]
+    groups = {found for orc in footer.types[1:] if orc.kind in COMPOUND and (found := ids[orc.id]) is not None}
+    of_table = find_columns(leaves, names, group_ids=groups, path=footer.path, offset=footer.footer_at)
+    paths = dict(of_table.paths)
+    for orc in footer.types:
+        if orc.kind in _LEVELS and (path := _group_path(orc, steps, of_table.paths)) is not None:
+            paths[orc.id] = path
+    types = tuple(
+        orc
+        if orc.kind == "STRUCT"
+        else orc._replace(
+            path=paths[orc.id] if orc.id in paths else other_path(orc.label, names),
+            field_id=ids[orc.id],
+            not_in_table=orc.id not in paths,
+        )
+        for orc in footer.types
+    )
+    return types, of_table.lacking
+
+
+def _with_messages(footer: Footer) -> Sequence[tuple[OrcType, Any]]:
+    return list(zip(footer.types, footer.message.types, strict=True))
+
+
+def _field_id(footer: Footer, column: int, message: Any) -> int | None:
+    """A type's field id. Raises CorruptFile."""
+    field = f"types[{column}].attributes"
+    for raw in message.attributes:
+        pair = spec.parse("StringPair", raw, footer.path, footer.footer_at, field)
+        if spec.text(pair.key) == _ID:
+            text = spec.text(pair.value)
+            if not (text.isascii() and text.isdigit() and len(text) <= len(str(_MOST)) and int(text) <= _MOST):
+                raise CorruptFile(
+                    f"the field id {text!r} is not a number from 0 to {_MOST}",
+                    path=footer.path,
+                    offset=footer.footer_at,
+                    field=field,
+                )
+            return int(text)
+    return None
+
+
+def _steps(footer: Footer) -> list[tuple[str, ...]]:
+    """Each type's path as `FileColumn.steps`."""
+    found: list[tuple[str, ...]] = [()] * len(footer.types)
+    for orc in footer.types:  # in preorder
+        for at, child in enumerate(orc.children):
+            levels = _LEVELS.get(orc.kind)
+            found[child] = (*found[orc.id], levels[at] if levels else footer.types[child].steps[-1])
+    return found
+
+
+def _group_path(orc: OrcType, steps: Sequence[tuple[str, ...]], paths: Mapping[int, str]) -> str | None:
+    """The table's path of a list or a map, by the first column in it that the table has."""
+    for below in range(orc.id + 1, orc.last + 1):
+        if below in paths:
+            inner = steps[below][len(steps[orc.id]) :]
+            parts = paths[below].rsplit(".", len(inner))
+            # a name with a dot may be among them: then the path isn't known
+            return parts[0] if len(parts) == len(inner) + 1 and parts[1] == inner[0] else None
+    return None

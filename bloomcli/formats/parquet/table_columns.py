@@ -1,0 +1,116 @@
+"""Gives a Parquet file's leaf columns the paths that a table has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.schema_tree import schema_tree
+from bloomcli.formats.table_names import ELEMENT, KEY, VALUE, FileColumn, find_columns, other_path
+from bloomcli.model.file import Column
+from bloomcli.model.names import ColumnNames
+from bloomcli.model.schema import SchemaNode
+
+_MAPS: Final = ("MAP", "MAP_KEY_VALUE")
+_REPEATED: Final = "repeated"
+
+
+@dataclass(slots=True)
+class _Element:
+    """An element of the schema, with those below it."""
+
+    node: SchemaNode
+    below: list[_Element] = field(default_factory=list)
+
+
+def columns_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[Column, ...], Sequence[str]]:
+    """The leaf columns under the table's paths, and the table's columns that the file lacks.
+
+    Raises: as `find_columns`.
+    """
+    root, groups = _tree(footer)
+    leaves = [
+        FileColumn(column, node.path, steps, node.id)
+        for node, steps in _leaves(root)
+        if (column := node.column) is not None
+    ]
+    found = find_columns(leaves, names, group_ids=groups, path=footer.path, offset=footer.start)
+    ids = {leaf.ordinal: leaf.field_id for leaf in leaves}
+    columns = tuple(
+        replace(
+            column,
+            path=found.paths.get(column.index) or other_path(column.path, names),
+            field_id=ids.get(column.index),
+            not_in_table=column.index not in found.paths,
+        )
+        for column in footer.columns
+    )
+    return columns, found.lacking
+
+
+def _tree(footer: Footer) -> tuple[_Element, set[int]]:
+    """The schema's root, and the field ids of the groups below it."""
+    above: list[_Element] = []
+    groups: set[int] = set()
+    for node in schema_tree(footer):
+        element = _Element(node)
+        del above[node.depth :]
+        if above:
+            above[-1].below.append(element)
+            if node.column is None and node.id is not None:
+                groups.add(node.id)
+        above.append(element)
+    return above[0], groups
+
+
+def _leaves(root: _Element) -> Iterator[tuple[SchemaNode, tuple[str, ...]]]:
+    """Yield each leaf with its path as `FileColumn.steps`. The depth of the schema is limited where it is read."""
+    waiting: list[tuple[_Element, tuple[str, ...]]] = [(child, (child.node.name,)) for child in reversed(root.below)]
+    while waiting:
+        element, steps = waiting.pop()
+        node = element.node
+        if node.repetition == _REPEATED:
+            steps = (*steps, ELEMENT)  # a repeated field without a list around it
+        if node.column is not None:
+            yield node, steps
+            continue
+        waiting += reversed(list(_below(element, steps)))
+
+
+def _below(element: _Element, steps: tuple[str, ...]) -> Iterator[tuple[_Element, tuple[str, ...]]]:
+    """Yield what is below a group, without the repeated groups of lists and maps.
+
+    Source: Parquet's LogicalTypes.md, "Lists" and "Maps", with their rules for older writers.
+    """
+    repeated = element.below[0] if len(element.below) == 1 else None
+    if repeated is None or repeated.node.repetition != _REPEATED:
+        repeated = None
+    if repeated is not None and element.node.logical == "LIST":
+        if _is_element(element, repeated):
+            yield _once(repeated), (*steps, ELEMENT)
+        else:
+            yield repeated.below[0], (*steps, ELEMENT)
+    elif repeated is not None and element.node.logical in _MAPS and repeated.node.column is None:
+        for name, child in zip((KEY, VALUE), repeated.below, strict=False):
+            yield child, (*steps, name)
+    else:
+        for child in element.below:
+            yield child, (*steps, child.node.name)
+
+
+def _is_element(above: _Element, repeated: _Element) -> bool:
+    """Whether a list's repeated field is its element, and not a group around it."""
+    node = repeated.node
+    return (
+        node.column is not None
+        or len(repeated.below) != 1
+        or repeated.below[0].node.repetition == _REPEATED
+        or node.name in {"array", f"{above.node.name}_tuple"}
+    )
+
+
+def _once(repeated: _Element) -> _Element:
+    """A list's repeated field as an element."""
+    return _Element(replace(repeated.node, repetition="required"), repeated.below)
