@@ -20,7 +20,7 @@ from bloomcli.formats.base import Chosen, FilterFile, Plan
 from bloomcli.formats.size_rule import SizeRule, no_limit
 from bloomcli.formats.table_names import why_lacking
 from bloomcli.model.change import ChangeReport
-from bloomcli.model.file import Column, FilterFacts
+from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.policy.policy import FilePolicy, Policy
 
 
@@ -57,7 +57,12 @@ class _Adding:
             return None
         existing = existing_filters(file, chosen)
         limits = self._limits(file)
-        rated = {c.index for c in chosen if limits(c.path) is not None}
+        rules = self.policy.for_file(file.source.path)
+        rated = {
+            c.index
+            for c in chosen
+            if limits(c.path) is not None and rules.counts("filter-fpp", Severity.ERROR, c.path)
+        }
         sized = self.options.sized
         short = shortfall(
             file, chosen, self._size_rule(file), existing, has_to_meet_size=lambda key: sized or key[0] in rated

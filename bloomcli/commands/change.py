@@ -42,6 +42,8 @@ class Target(NamedTuple):
     """It is known that the file belongs to no table: don't look for one."""
     mirrored: bool = False
     """The output is a path that `Store.mirrored` gave."""
+    only_changed: bool = False
+    """A file that needs no change isn't copied to the output."""
 
     def resolve(self, path: str) -> str | None:
         """The path to write for a file; None in a dry run without a target. Raises UsageError, WriteError."""
@@ -135,7 +137,8 @@ def change_where_needed(
     """Like `change`, but a file that needs no change is at most copied; returns the reason then.
 
     An output that the same request made of this file before is kept. An output of another request, or of an earlier
-    state of the file, is made again; `overwrite` decides about anything but a file of the same format.
+    state of the file, is made again; `overwrite` decides about anything but a file of the same format. With
+    `only_changed`, an output is a file that an earlier attempt of this run made, and has its report.
     """
     started = time.perf_counter()
     store = store_of(path)
@@ -144,7 +147,7 @@ def change_where_needed(
         if target.output is not None and not target.overwrite:
             state = _state(file, request, os.fspath(target.output))
             if state is _Output.MADE:
-                return "the output is there already"
+                return _made(source, file, request, target) if target.only_changed else "the output is there already"
             target = target._replace(overwrite=state is _Output.STALE)
         file.appends_only = _appends_only(source, target, target.output)
         reason, plan = request.done(file), None
@@ -152,7 +155,7 @@ def change_where_needed(
             plan = request.plan(file)
             reason = request.idle if all(c.action == "keep" for c in plan.estimate) else None
         if reason is not None:
-            if target.output is None:
+            if target.output is None or target.only_changed:
                 return reason
             if target.dry_run:
                 _output(store, source, target, makes_directories=True)
@@ -270,6 +273,27 @@ def _unchanged(source: Source, file: FilterFile, request: ChangeRequest, target:
         seconds=0.0,
         changes=(),
         remarks=(reason,),
+    )
+
+
+def _made(source: Source, file: FilterFile, request: ChangeRequest, target: Target) -> ChangeReport:
+    """The report of a file whose output an earlier attempt made: rates and decoded bytes aren't known any more."""
+    plan, output = request.plan(file), os.fspath(target.output or "")
+    with store_of(output).open(output) as made:
+        size = made.size
+    return ChangeReport(
+        path=source.path,
+        format=file.format,
+        command=request.command,
+        output=None if target.dry_run else output,
+        dry_run=target.dry_run,
+        bytes_before=source.size,
+        bytes_after=size,
+        bytes_decoded=0,
+        bytes_copied=plan.bytes_to_copy,
+        seconds=0.0,
+        changes=tuple(plan.estimate),
+        remarks=plan.remarks,
     )
 
 

@@ -76,6 +76,8 @@ class Task:
     """The file was found in a directory, or is one of several and has a hidden name: other kinds are skipped."""
     output: str | None = None
     """The file to write, where the command writes another file than `path`."""
+    only_changed: bool = False
+    """A file that needs no change isn't copied to `output`."""
     threads: int | None = None
     """Threads to use where the options don't say how many."""
     no_table: bool = False
@@ -225,12 +227,13 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
     done = change_where_needed(
         task.path,
         _request(options),
-        target_of(options, output=task.output)._replace(no_table=task.no_table),
+        target_of(options, output=task.output)._replace(no_table=task.no_table, only_changed=task.only_changed),
         threads=threads or task.threads,
         progress=progress,
     )
     if isinstance(done, str):
-        return FileRow(path=task.path, status=Status.SKIPPED, output=task.output, reason=done)
+        output = None if task.only_changed else task.output
+        return FileRow(path=task.path, status=Status.SKIPPED, output=output, reason=done)
     return _changed(done)
 
 
@@ -271,6 +274,8 @@ def _changed(report: ChangeReport) -> FileRow:
         filter_bytes=sum((c.bitset_bytes or 0) * c.filters for c in touched),
         bytes_before=report.bytes_before,
         bytes_after=report.bytes_after,
+        bytes_decoded=report.bytes_decoded,
+        bytes_copied=report.bytes_copied,
         max_fpp=max((c.fpp for c in touched if c.fpp is not None), default=None),
         reason=_remarks(report),
     )

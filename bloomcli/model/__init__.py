@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
     from bloomcli.model.schema import SchemaNode
+    from bloomcli.model.table import TableCommit, TableFacts
     from bloomcli.model.validate import Finding, ValidateReport
 
 _HOMES = {
     "ColumnSummary": "columns",
     "SchemaNode": "schema",
     **dict.fromkeys(("ColumnFilters", "ColumnOverFiles"), "lake"),
+    **dict.fromkeys(("TableCommit", "TableFacts"), "table"),
     **dict.fromkeys(("IndexEntry", "MergedFilter", "PageFacts"), "pages"),
     **dict.fromkeys(
         (
@@ -123,6 +125,8 @@ __all__ = [
     "Severity",
     "Status",
     "SurveyReport",
+    "TableCommit",
+    "TableFacts",
     "ValidateReport",
     "ValueTotals",
     "Verdict",

@@ -10,6 +10,7 @@ from bloomcli.model.file import FilterFacts
 from bloomcli.model.lake import ColumnFilters, ColumnOverFiles, over_files
 from bloomcli.model.paths import shown
 from bloomcli.model.probe import ValueTotals
+from bloomcli.model.table import TableCommit, TableFacts
 from bloomcli.model.traffic import SummedTraffic, Traffic
 from bloomcli.model.validate import Finding
 
@@ -103,6 +104,10 @@ class FileRow:
     """Bytes of objects that went to the store."""
     bytes_copied_by_store: int | None = None
     """Bytes that the store copied from object to object, and that didn't pass through this machine."""
+    bytes_decoded: int | None = None
+    """add, remove, fold: compressed bytes of the column chunks that were decoded; in a dry run an upper bound."""
+    bytes_copied: int | None = None
+    """add, remove, fold: bytes of the file that were copied unchanged."""
     created_by: str | None = None
     """inspect: the writer's name and version, as the file has them."""
     by_column: tuple[ColumnFilters, ...] = ()
@@ -137,6 +142,12 @@ class DatasetReport(SummedTraffic):
     besides: Traffic | None = None
     """Requests to object stores that belong to no row: listing, looking for tables and unfinished uploads, and the
     check of all files before the first change. None if there were none."""
+    table: TableFacts | None = None
+    """The table whose data files these are; None for files that were named by path."""
+    version_before: int | None = None
+    """Of a table: the snapshot's id (Iceberg) or the version (Delta) whose files these are."""
+    commits: tuple[TableCommit, ...] = ()
+    """Of a table: the commits of this run, in their order; in a dry run those that it would take."""
 
     @property
     def by_column(self) -> tuple[ColumnOverFiles, ...]:

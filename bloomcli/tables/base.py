@@ -132,6 +132,14 @@ class Table(ABC):
             new_row_ids: the user accepts that rows get new ids (Iceberg v3).
         """
 
+    def location(self, path: str) -> str:
+        """The absolute path or URI of a data file or a new file, as Hadoop spells it, without encoding.
+
+        Args:
+            path: as the metadata or `new_path` spell it. They are the same, unless a format overrides this method.
+        """
+        return path
+
     @abstractmethod
     def new_path(self, file: DataFile) -> str:
         """A path for the file that takes the place of `file`, where the table's own writers would put it. No two
@@ -156,4 +164,8 @@ class Table(ABC):
 
     @abstractmethod
     def remove_files(self, paths: Collection[str]) -> list[str]:
-        """Remove new files that weren't committed; gives the paths of those that couldn't be removed."""
+        """Remove new files that weren't committed; gives the paths of those that couldn't be removed.
+
+        Args:
+            paths: as `new_path` gave them. A file that isn't there counts as removed.
+        """

@@ -1,0 +1,348 @@
+"""Changes the filters of a table's data files: new files on executors, and commits that put them in place.
+
+    Table.files -> check -> a batch: new files -> Table.refresh -> Table.commit -> the next batch
+
+A new file depends on the bytes of its old one alone. What other commits do meanwhile concerns the table's metadata:
+before each commit the table is refreshed, and files that are still there are committed with what the table knows of
+them then, such as new deletes. A file that is gone is dropped, and its rows are looked for by a new plan.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, TypeVar
+from uuid import uuid4
+
+from bloomcli.commands.options import TableOptions, WriteOptions
+from bloomcli.concurrency.signals import deferred
+from bloomcli.datasets.engine import Engine
+from bloomcli.datasets.task import Task, failed
+from bloomcli.errors import BloomError, UsageError, WriteError
+from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.model.table import TableCommit
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table
+from bloomcli.tables.columns import by_properties, check_columns
+from bloomcli.tables.reading import facts_of
+from bloomcli.tables.tasks import task_of, with_names
+from bloomcli.words import plural
+
+T = TypeVar("T")
+
+BATCH_BYTES: Final = 64 << 30
+BATCH_FILES: Final = 1_000
+"""A commit replaces at most so many bytes and files, unless the options say how many files."""
+_COMMIT_TRIES: Final = 5
+"""How often a batch is committed where other commits conflict with it."""
+_PLANS: Final = 4
+"""How often the table is planned: again where other commits have replaced files of a batch."""
+
+_GONE: Final = "another commit has replaced or removed the file"
+_AGAIN: Final = "start it again: files that have the filters are skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A data file that lacks what the command makes."""
+
+    file: DataFile
+    task: Task
+    new: str = ""
+    """The path of the new file, as `Table.new_path` gave it."""
+
+
+class _Made(NamedTuple):
+    """A data file with a new file for its place."""
+
+    planned: _Planned
+    size: int
+    """Bytes of the new file."""
+
+
+def change_table(
+    table: Table, engine: Engine, options: WriteOptions, which: TableOptions, *, fail_fast: bool = False
+) -> DatasetReport:
+    """Run add, remove or fold on a table's newest snapshot.
+
+    Args:
+        table: the table, open at its newest snapshot.
+        engine: what runs the tasks.
+        options: the command's, without any target.
+        which: the part of the table, and how its files are replaced.
+        fail_fast: commit nothing where the check refuses a file, and stop at the first file that fails later.
+
+    Raises:
+        UsageError: contradicting options, unknown columns, a condition that the table can't resolve.
+        UnsupportedError: a table whose files can't be replaced without loss.
+        KeyboardInterrupt: Ctrl-C; its text says how far the run came. Commits that were made stay.
+    """
+    which = which.checked()
+    if which.snapshot is not None or which.as_of is not None:
+        raise UsageError("only the newest snapshot can be changed", path=table.name, hint="leave out the snapshot")
+    remarks: tuple[str, ...] = ()
+    if which.from_properties:
+        options, remarks = by_properties(options, table)
+    options = options.checked()
+    names = table.names()
+    columns = check_columns(table, options, names)
+    table.check_changes(new_row_ids=which.new_row_ids)
+    run = _Run(
+        table=table,
+        engine=engine,
+        options=with_names(options, names),
+        which=which,
+        columns=columns,
+        fail_fast=fail_fast,
+        remarks=list(remarks),
+    )
+    try:
+        return run.report(run.dry) if options.dry_run else run.report(run.commit_all)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(run.how_far()) from None
+
+
+def batches(items: Iterable[T], size: Callable[[T], int], every: int | None) -> Iterator[list[T]]:
+    """Yield the items of each commit: `every` of them, or as many as `BATCH_FILES` and `BATCH_BYTES` allow."""
+    batch: list[T] = []
+    total = 0
+    for item in items:
+        full = len(batch) >= (every or BATCH_FILES) or (every is None and total + size(item) > BATCH_BYTES)
+        if batch and full:
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += size(item)
+    if batch:
+        yield batch
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """The state of one run."""
+
+    table: Table
+    engine: Engine
+    options: WriteOptions
+    """Checked, with the table's names as they were when the run began."""
+    which: TableOptions
+    columns: tuple[str, ...]
+    fail_fast: bool
+    remarks: list[str]
+    id: str = field(default_factory=lambda: str(uuid4()))
+    started: float = field(default_factory=time.perf_counter)
+    rows: dict[str, FileRow | None] = field(default_factory=dict)
+    """Of each planned file, by its path in the table's metadata; None as long as nothing is known."""
+    ours: set[str] = field(default_factory=set)
+    """The paths of new files that were committed."""
+    loose: set[str] = field(default_factory=set)
+    """The paths of new files that may exist and that no commit has."""
+    commits: list[TableCommit] = field(default_factory=list)
+    jobs: int = 1
+    moved: bool = False
+    """Another commit has replaced a file of this run: its rows are in files that aren't planned yet."""
+    stopped: bool = False
+
+    def report(self, work: Callable[[], None]) -> DatasetReport:
+        """Do the work, and give the report on it."""
+        before = self.table.version
+        work()
+        rows = tuple(row for row in self.rows.values() if row is not None)
+        meter = getattr(self.engine, "meter", None)
+        return DatasetReport(
+            command=self.options.command,
+            engine="spark",
+            jobs=self.jobs,
+            seconds=time.perf_counter() - self.started,
+            rows=rows,
+            remarks=tuple(dict.fromkeys(self.remarks)),
+            not_started=len(self.rows) - len(rows),
+            dry_run=self.options.dry_run,
+            besides=None if meter is None else meter.total or None,
+            table=facts_of(self.table),
+            version_before=before,
+            commits=tuple(self.commits),
+        )
+
+    def how_far(self) -> str:
+        """How far a stopped run came, and how to go on."""
+        done = sum(commit.files for commit in self.commits)
+        far = f"{done:,} of {plural(len(self.rows), 'file')} replaced in {plural(len(self.commits), 'commit')}"
+        return "; ".join((far, *dict.fromkeys(self.remarks), _AGAIN))
+
+    def dry(self) -> None:
+        """Plan every file and every commit. Nothing is written."""
+        waiting = self._plan()
+        if not waiting:
+            return
+        report = self._run(waiting)
+        would = [p for p, row in zip(waiting, report.rows, strict=True) if row.status is Status.PLANNED]
+        for batch in self._batches(would):
+            rows = [row for p in batch if (row := self.rows[p.file.path]) is not None]
+            self._count(None, batch, sum(row.bytes_after or 0 for row in rows))
+
+    def commit_all(self) -> None:
+        """Replace all files that lack what the command makes, batch by batch."""
+        waiting = self._plan()
+        if self.fail_fast and any(row is not None and row.status is Status.FAILED for row in self.rows.values()):
+            return
+        for _ in range(_PLANS):
+            for batch in self._batches(waiting):
+                if not self.stopped:
+                    self._make(batch)
+            if self.stopped or not self.moved:
+                return
+            self.moved = False
+            self.table.refresh()
+            waiting = self._plan()
+        for planned in waiting:
+            why = f"other commits keep replacing files of the table: {_PLANS} plans were not enough"
+            self._fail(planned, Conflict(why, path=planned.task.path))
+
+    def _plan(self) -> list[_Planned]:
+        """Look at the files that aren't known yet; gives those that lack what the command makes."""
+        found = [file for file in self._files() if file.path not in self.rows and file.path not in self.ours]
+        tasks = [task_of(self.table, file, self.options) for file in found]
+        self.rows |= dict.fromkeys(file.path for file in found)
+        waiting = []
+        for file, task in zip(found, self.engine.check(tasks), strict=True):
+            if task.row is None:
+                waiting.append(_Planned(file, task))
+            else:
+                self.rows[file.path] = task.row
+        return waiting
+
+    def _files(self) -> list[DataFile]:
+        """The data files that the condition leaves. A column of it may have gone since the run began."""
+        try:
+            return self.table.files(self.which.where)
+        except UsageError:
+            if not self.rows:
+                raise
+            return [file for file in self.table.files() if file.path in self.rows]
+
+    def _batches(self, waiting: Sequence[_Planned]) -> Iterator[list[_Planned]]:
+        return batches(waiting, lambda planned: planned.file.size, self.which.commit_every)
+
+    def _run(self, batch: Sequence[_Planned]) -> DatasetReport:
+        report = self.engine.run([planned.task for planned in batch])
+        self.jobs = max(self.jobs, report.jobs)
+        self.remarks += report.remarks
+        for planned, row in zip(batch, report.rows, strict=True):
+            self.rows[planned.file.path] = row
+        return report
+
+    def _make(self, batch: Sequence[_Planned]) -> None:
+        """Make the new files of a batch and commit them. What isn't committed at the end is removed."""
+        batch = [self._with_new_file(planned) for planned in batch]
+        self.loose = {planned.new for planned in batch}
+        try:
+            try:
+                report = self._run(batch)
+            except BloomError as error:  # the job failed, not one of its files
+                for planned in batch:
+                    self._fail(planned, error)
+                self.stopped = True
+                return
+            made = []
+            for planned, row in zip(batch, report.rows, strict=True):
+                if row.status is Status.DONE and row.bytes_after is not None:
+                    made.append(_Made(planned, row.bytes_after))
+                elif row.status is Status.SKIPPED:
+                    self.loose.discard(planned.new)
+            if self.fail_fast and any(row.status is Status.FAILED for row in report.rows):
+                self.rows |= dict.fromkeys(one.planned.file.path for one in made)
+                self.stopped = True
+            elif made:
+                self._commit(made)
+        finally:
+            self._remove_loose()
+
+    def _with_new_file(self, planned: _Planned) -> _Planned:
+        new = self.table.new_path(planned.file)
+        return replace(planned, new=new, task=task_of(self.table, planned.file, self.options, new))
+
+    def _commit(self, made: Sequence[_Made]) -> None:
+        """Commit a batch, again where other commits came between."""
+        conflict: BloomError | None = None
+        for _ in range(_COMMIT_TRIES):
+            try:
+                made = self._still_there(made)
+            except BloomError as error:
+                conflict = error  # the table can't be read any more, or can't be changed any more
+                self.stopped = True
+                break
+            if not made:
+                return
+            conflict = self._try_commit(made)
+            if not isinstance(conflict, Conflict):
+                break
+        if conflict is not None:
+            for one in made:
+                self._fail(one.planned, conflict)
+
+    def _still_there(self, made: Sequence[_Made]) -> list[_Made]:
+        """Move on to the table's newest snapshot; gives the files that it still has, as it has them now."""
+        self.table.refresh()
+        self.table.check_changes(new_row_ids=self.which.new_row_ids)
+        now = {file.path: file for file in self._files()}
+        kept = []
+        for one in made:
+            path = one.planned.file.path
+            if path in now:
+                kept.append(one._replace(planned=replace(one.planned, file=now[path])))
+            else:
+                self.moved = True
+                self.rows[path] = FileRow(path=one.planned.task.path, status=Status.SKIPPED, reason=_GONE)
+        return kept
+
+    def _try_commit(self, made: Sequence[_Made]) -> BloomError | None:
+        """Commit; gives the error where nothing was committed, or where it isn't known. A signal to stop waits for
+        the answer."""
+        replacements = [Replacement(one.planned.file, one.planned.new, one.size) for one in made]
+        info = CommitInfo(
+            run=self.id, batch=len(self.commits) + 1, command=self.options.command, columns=self.columns
+        )
+        new = {one.planned.new for one in made}
+        with deferred():
+            try:
+                version = self.table.commit(replacements, info)
+            except Conflict as error:
+                return error
+            except WriteError as error:
+                self.stopped = True
+                return error
+            except BaseException as error:
+                self.loose -= new
+                self.stopped = True
+                names = ", ".join(self.table.location(path) for path in sorted(new))
+                self.remarks.append(
+                    f"it isn't known whether a commit has taken place, so that new files stay: {names}"
+                )
+                if isinstance(error, BloomError):
+                    return error
+                raise
+            self.loose -= new
+            self.ours |= new
+            self._count(version, [one.planned for one in made], sum(one.size for one in made))
+        return None
+
+    def _count(self, version: int | None, batch: Sequence[_Planned], size: int) -> None:
+        before = sum(planned.file.size for planned in batch)
+        self.commits.append(TableCommit(version=version, files=len(batch), bytes_before=before, bytes_after=size))
+
+    def _fail(self, planned: _Planned, error: BloomError) -> None:
+        row = failed(planned.task.path, error)
+        self.rows[planned.file.path] = replace(row, hint=row.hint or _AGAIN)
+
+    def _remove_loose(self) -> None:
+        """Remove the new files that weren't committed, and note those that can't be removed."""
+        loose, self.loose = self.loose, set()
+        if not loose:
+            return
+        with deferred():
+            try:
+                left = self.table.remove_files(loose)
+            except BloomError:
+                left = sorted(loose)
+        self.remarks += [f"the new file {self.table.location(p)} couldn't be removed" for p in left]

@@ -1,0 +1,166 @@
+"""Resolves the columns that a user names against a table's schema, on the driver, before any file is opened.
+
+A file may lack a column that the table has: it was added later. So names are checked against the table here, and
+executors, which get the table's names with the options, leave out what a file lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from glob import escape
+from typing import Final, TypeVar
+
+from bloomcli.commands.arguments import read_policy
+from bloomcli.commands.options import (
+    AddOptions,
+    ColumnOptions,
+    Options,
+    ProbeOptions,
+    SurveyOptions,
+    ValidateOptions,
+    policy_of,
+)
+from bloomcli.errors import UnknownColumn, UsageError, near_names
+from bloomcli.model.names import ColumnNames
+from bloomcli.policy.policy import ColumnPart, Limits, Policy, matches
+from bloomcli.tables.base import Table, Wanted
+
+O = TypeVar("O", bound=Options)  # noqa: E741  options
+
+_GLOB: Final = frozenset("*?[")
+_SHOWN: Final = 8
+_RATE: Final = "filter-fpp"
+_OF_NEW: Final = "the table's properties give the rate of new filters"
+
+
+def matched(table: Table, names: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
+    """The table's columns that names and globs match, in the order of its schema.
+
+    Raises:
+        UnknownColumn: a name or a glob matches none.
+    """
+    chosen: set[str] = set()
+    for name in names:
+        found = {path for path in known if path == name}
+        if not found and _GLOB & set(name):
+            found = {path for path in known if fnmatchcase(path, name)}
+        if not found:
+            raise UnknownColumn(f"the table has no column {name!r}", path=table.name, hint=_hint(name, known))
+        chosen |= found
+    return tuple(path for path in known if path in chosen)
+
+
+def check_columns(table: Table, options: Options, names: ColumnNames) -> tuple[str, ...]:
+    """The table's columns that a command's options choose; empty where they choose none by name, which means all.
+
+    Raises:
+        UnknownColumn: the options name a column that the table doesn't have.
+    """
+    known = [column.path for column in names.columns]
+    chosen: tuple[str, ...] = ()
+    match options:
+        case ProbeOptions():
+            chosen = matched(table, [] if options.column is None else [options.column], known)
+        case SurveyOptions():
+            chosen = matched(table, options.columns, known)
+        case ColumnOptions():
+            chosen = matched(table, options.columns, known)
+            if isinstance(options, AddOptions) and not chosen:
+                chosen = _required(policy_of(options), known)
+    if isinstance(options, ValidateOptions):
+        matched(table, options.require, known)
+    if isinstance(options, ColumnOptions | ProbeOptions):
+        out = matched(table, [name for name in options.exclude if not _GLOB & set(name)], known)
+        chosen = tuple(path for path in chosen if path not in out)
+    return chosen
+
+
+def _required(policy: Policy, known: Sequence[str]) -> tuple[str, ...]:
+    """The table's columns that a policy requires in any file."""
+    parts = (policy.whole, *policy.files)
+    names = [n for p in parts for n in (*p.require, *(n for c in p.columns if c.limits.require for n in c.names))]
+    return tuple(path for path in known if any(path == name or fnmatchcase(path, name) for name in names))
+
+
+def by_properties(options: O, table: Table) -> tuple[O, tuple[str, ...]]:
+    """The options with the filters that the table's properties ask for as columns that the policy requires.
+
+    Existing filters needn't meet the properties' rates, which are those of new filters: writers may miss them.
+
+    Args:
+        options: of `add` or `validate`, checked or not.
+        table: the table.
+
+    Returns:
+        The options, and remarks on properties for columns that the table doesn't have.
+
+    Raises:
+        UsageError: the properties ask for no filter; or columns are named as well.
+    """
+    if not isinstance(options, AddOptions | ValidateOptions):
+        raise UsageError("the table's properties are for add and validate", path=table.name)
+    if isinstance(options, AddOptions) and options.columns:
+        raise UsageError("--columns and --from-properties exclude each other", path=table.name)
+    known = {column.path for column in table.names().columns}
+    asked = table.wanted()
+    wanted = [one for one in asked if one.column in known]
+    remarks = tuple(
+        f"the table's properties ask for a filter on {one.column}, a column that the table doesn't have"
+        for one in asked
+        if one.column not in known
+    )
+    if not wanted:
+        raise UsageError(
+            "the table's properties ask for no filter",
+            path=table.name,
+            hint="; ".join(remarks) or "name columns with --columns, or require them in a policy",
+        )
+    limit = [one.max_bytes for one in wanted if one.max_bytes is not None]
+    policy = _with_parts(_policy(options), wanted, rates=isinstance(options, AddOptions))
+    if isinstance(options, AddOptions):
+        size = options.max_bytes if options.max_bytes is not None else min(limit, default=None)
+        return replace(options, policy=policy, readers=(), table_schema=None, max_bytes=size), remarks
+    return replace(options, policy=policy), remarks
+
+
+def _policy(options: AddOptions | ValidateOptions) -> Policy:
+    """The policy that options name, with their readers and their table's schema."""
+    if isinstance(options.policy, Policy) and not options.readers and options.table_schema is None:
+        return options.policy
+    return read_policy(options.policy, readers=options.readers, table_schema=options.table_schema)
+
+
+def _with_parts(policy: Policy, wanted: Sequence[Wanted], *, rates: bool) -> Policy:
+    """A policy that requires these filters too; with `rates` at their rates, where it has none for the column."""
+    parts = []
+    for one in wanted:
+        fpp = one.fpp if rates and not _has_rate(policy, one.column) else None
+        off = {} if fpp is None else {_RATE: _OF_NEW}
+        parts.append(ColumnPart(names=(_own_glob(one.column),), limits=Limits(require=True, max_fpp=fpp), off=off))
+    return replace(policy, whole=policy.whole._replace(columns=(*policy.whole.columns, *parts)))
+
+
+def _has_rate(policy: Policy, column: str) -> bool:
+    return any(
+        part.max_fpp is not None
+        or any(c.limits.max_fpp is not None and matches(c.names, column) for c in part.columns)
+        for part in (policy.whole, *policy.files)
+    )
+
+
+def _own_glob(path: str) -> str:
+    """A glob that matches one column: files that lack the column, and columns that can't have a filter, are no error
+    where a glob means them."""
+    return f"[{path[0]}]{escape(path[1:])}" if path[0] not in "!^]" else escape(path)
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    below = [path for path in known if path.startswith(name + ".")]
+    if below:
+        return f"{name} is a group; its leaves: {', '.join(below[:_SHOWN])}"
+    near = near_names(name, known)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"the table's columns: {', '.join(known[:_SHOWN])}" + (", ..." if len(known) > _SHOWN else "")

@@ -1,0 +1,100 @@
+"""Opens a table of the user's Spark session, in whatever catalog and format it is, or says why it can't be opened."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from bloomcli.datasets.spark_session import first_line
+from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.tables.base import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODULES: Final = {"iceberg": "bloomcli.tables.iceberg", "delta": "bloomcli.tables.delta"}
+"""Of each format, by the provider's name in Spark: the module whose `open_table` opens its tables."""
+
+_REFUSED: Final = {
+    "hudi": "a Hudi table: its commits record each file's size, and bloom doesn't write Hudi's timeline",
+    "paimon": "a Paimon table: its manifests record each file's size, and bloom doesn't write Paimon's snapshots",
+}
+_REWRITE: Final = (
+    "`bloom add -o DIRECTORY` writes changed copies of its files; the table's own engine writes new files"
+)
+_PLAIN: Final = "name its directory instead of the table: `bloom add DIRECTORY --columns NAME --in-place`"
+
+
+def open_table(
+    session: SparkSession, name: str, *, snapshot: int | None = None, as_of: datetime | None = None
+) -> Table:
+    """Open a table.
+
+    Args:
+        session: a classic session, with the table's catalog.
+        name: as SQL names the table: ``catalog.db.name``, ``delta.`/path` ``.
+        snapshot: the snapshot's id (Iceberg) or the version (Delta) to read; the newest if None.
+        as_of: the time whose snapshot or version is read.
+
+    Raises:
+        UsageError: there is no such table, no such snapshot, or it is a view.
+        UnsupportedError: a table of another format, or a session without a driver of its own.
+    """
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise UnsupportedError(
+            "a Spark Connect session gives no access to a table's files and transactions",
+            path=name,
+            hint="use a classic session, as under spark-submit or with --master",
+        )
+    parts = _parts(session, name)
+    provider = parts[0].lower() if len(parts) == 2 and parts[0].lower() in MODULES and "/" in parts[1] else None
+    provider = provider or _provider(session, name, ".".join(f"`{part.replace('`', '``')}`" for part in parts))
+    if provider in _REFUSED:
+        raise UnsupportedError(_REFUSED[provider], path=name, hint=_REWRITE)
+    if provider not in MODULES:
+        raise UnsupportedError(
+            f"a table of plain files ({provider}): no log records its files, so that none has to be told",
+            path=name,
+            hint=_PLAIN,
+        )
+    table: Table = import_module(MODULES[provider]).open_table(session, name, snapshot=snapshot, as_of=as_of)
+    return table
+
+
+def _parts(session: Any, name: str) -> list[str]:
+    """The parts of a table's name, as Spark's parser reads it. Raises UsageError."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return list(session._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name))
+    except (PySparkException, Py4JError):
+        raise UsageError(
+            "this isn't the name of a table in SQL",
+            path=name,
+            hint="catalog.db.name, or delta.`/path` for a Delta table by its path; quotes keep the shell from `",
+        ) from None
+
+
+def _provider(session: Any, name: str, quoted: str) -> str:
+    """The format of a table, as Spark names it. Raises UsageError, UnsupportedError."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        rows = session.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
+    except (PySparkException, Py4JError) as error:
+        reason = first_line(error)
+        if "TABLE_OR_VIEW_NOT_FOUND" in reason or "NOT_FOUND" in reason:
+            raise UsageError(
+                "the Spark session has no such table",
+                path=name,
+                hint="--conf spark.sql.catalog.NAME=... gives the session a catalog; see docs/tables.md",
+            ) from None
+        raise UsageError(f"the table can't be opened: {reason}", path=name, hint="see docs/tables.md") from None
+    said = {row[0]: row[1] for row in rows if row[0]}
+    provider = str(said.get("Provider", "")).lower()
+    if "VIEW" in str(said.get("Type", "")).upper() or not provider:
+        raise UnsupportedError("a view has no files", path=name, hint="name the table that the view reads")
+    return provider
