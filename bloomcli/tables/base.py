@@ -49,7 +49,9 @@ class Wanted:
     """A filter that the table's properties ask for."""
 
     column: str
-    """The table's path of a leaf column."""
+    """The table's path of a leaf column. The table may not have it any more: properties outlive columns."""
+    format: str | None = None
+    """The format of the files that the property is about, as in `DataFile`; None for all."""
     fpp: float | None = None
     max_bytes: int | None = None
 
@@ -144,6 +146,10 @@ class Table(ABC):
     def new_path(self, file: DataFile) -> str:
         """A path for the file that takes the place of `file`, where the table's own writers would put it. No two
         calls give the same path."""
+
+    def snapshots(self, files: Sequence[DataFile]) -> int:
+        """How many snapshots or versions one commit that replaces these files adds to the table's history."""
+        return 1 if files else 0
 
     @abstractmethod
     def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:

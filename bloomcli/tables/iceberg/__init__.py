@@ -1,0 +1,13 @@
+"""Iceberg tables: the files of a snapshot, and the `replace` snapshot that swaps them for retrofitted copies.
+
+Everything goes through the Iceberg library of the user's Spark session. `opening` resolves a table's name, `schema`
+and `properties` read what the metadata say of columns, `checks` refuses what can't be kept, and `commit` replaces
+files together with the delete files that apply to them (`deletes`).
+"""
+
+from __future__ import annotations
+
+from bloomcli.tables.iceberg.opening import open_table
+from bloomcli.tables.iceberg.table import IcebergTable
+
+__all__ = ["IcebergTable", "open_table"]
