@@ -1,6 +1,6 @@
 """A table of a format of its own, small and complete: a directory of Parquet files, and a log of numbered versions.
 
-Version N is the file ``_log/N.json``, which lists the data files of the table with their sizes, partitions and deleted
+Version N is the file ``_log/N.json``, which lists the data files with their sizes, partitions and deleted
 positions. A commit creates the next number, which only one writer can; it fails with a conflict where the files that
 it replaces aren't in the newest version as they were in the version that it has read.
 """

@@ -25,8 +25,8 @@ class Java:
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
-        self.spark: Any = session._jsparkSession  # noqa: SLF001  PySpark has no public name for it
-        self._view: Any = session._jvm  # noqa: SLF001
+        self.spark: Any = session._jsparkSession
+        self._view: Any = session._jvm
         self._types: dict[str, Any] = {}
 
     def type(self, name: str) -> Any:
