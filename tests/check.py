@@ -1,9 +1,9 @@
 """Run everything that has to hold: format, lint, types, manual pages, and all tests with their coverage.
 
 ``python tests/check.py`` runs all of it; ``--quick`` leaves out the tests that start other engines (Spark, DuckDB),
-the slow ones, and coverage. The tests run in parts, two processes at a time: a part that ends makes room for the
-next, so that both stay busy until the end. What still runs at the time limit is ended, and its output shows where
-every thread of it was.
+the slow ones, and coverage, and Hypothesis tries a fifth of the examples. The tests run in parts, two processes at a
+time: a part that ends makes room for the next, so that both stay busy until the end. What still runs at the time
+limit is ended, and its output shows where every thread of it was.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def tests(*, quick: bool) -> Iterator[Step]:
         folders = [f"tests/{name}" for name in names if not (quick and name in ALREADY_QUICK)]
         pytest = ["pytest", "-q", "--durations=10", "-p", "no:cacheprovider"]
         if quick:
-            command, env = [*pytest, "-m", QUICK], {}
+            command, env = [*pytest, "-m", QUICK, "--hypothesis-profile=quick"], {}
         elif names in UNMEASURED:
             command, env = pytest, {}
         else:

@@ -23,6 +23,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=0, help="tests/faults: choose other faults")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the profile that ``--hypothesis-profile quick`` chooses."""
+    if config.getoption("--hypothesis-profile") == "quick":
+        from hypothesis import settings
+
+        settings.register_profile("quick", max_examples=20)
+
+
 def need(there: bool, what: str) -> None:
     """Skip the test for want of `what`; in CI that is a failure."""
     if there:

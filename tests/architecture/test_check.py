@@ -35,6 +35,7 @@ def a_test(folder: Path, body: str) -> Step:
     return Step(("pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", "-c", "/dev/null", str(path)), {})
 
 
+@pytest.mark.slow
 def test_a_part_that_fails_is_shown_and_those_after_it_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     steps = [a_test(tmp_path / "fails", "assert not 'a reason'"), a_test(tmp_path / "lives", "pass")]
     steps += [a_test(tmp_path / "third", "(__import__('pathlib').Path(__file__).parent / 'ran').touch()")]
@@ -45,6 +46,7 @@ def test_a_part_that_fails_is_shown_and_those_after_it_run(tmp_path: Path, capfd
     assert (tmp_path / "third" / "ran").exists()
 
 
+@pytest.mark.slow
 def test_what_hangs_is_ended_with_its_processes_and_shows_where_it_was(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

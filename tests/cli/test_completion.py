@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,12 +16,14 @@ import pytest
 from conftest import need
 from support.cli import Bloom
 
+from bloomcli.cli import run
 from bloomcli.policy.key_pages import PAGES
 from bloomcli.policy.policy_keys import COLUMN, FILES, TOP
 from bloomcli.rules import RULES
 from bloomcli.rules.readers import READERS
 
 ROOT = Path(__file__).parents[2]
+Completions = Callable[..., list[str]]
 
 
 @pytest.fixture
@@ -33,30 +36,30 @@ def lake(tmp_path: Path) -> Path:
     return folder
 
 
-def completions(*words: object) -> list[str]:
+@pytest.fixture
+def completions(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Completions:
     """What Click's protocol for bash answers for the last word."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys; from bloomcli.cli import run; sys.exit(run())"],
-        env={
-            "_BLOOM_COMPLETE": "bash_complete",
-            "COMP_WORDS": shlex.join(["bloom", *map(str, words)]),
-            "COMP_CWORD": str(len(words)),
-        },
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    assert done.stderr == ""
-    return [line.partition(",")[2] for line in done.stdout.split("\n") if line]
+
+    def complete(*words: object) -> list[str]:
+        monkeypatch.setenv("_BLOOM_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", shlex.join(["bloom", *map(str, words)]))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        with pytest.raises(SystemExit) as ended:  # Click ends the process
+            run([])
+        out, err = capfd.readouterr()
+        assert (ended.value.code, err) == (0, "")
+        return [line.partition(",")[2] for line in out.split("\n") if line]
+
+    return complete
 
 
 @pytest.mark.parametrize("command", ["inspect", "add", "remove", "fold", "validate", "probe"])
-def test_columns_complete_after_a_directory_and_a_pattern(lake: Path, command: str) -> None:
+def test_columns_complete_after_a_directory_and_a_pattern(completions: Completions, lake: Path, command: str) -> None:
     assert completions(command, lake, "--column", "user") == ["user_id", "user_name"]
     assert completions(command, f"{lake}/*/*.parquet", "--exclude", "o") == ["other"]
 
 
-def test_columns_complete_from_the_first_of_several_and_after_a_comma(lake: Path) -> None:
+def test_columns_complete_from_the_first_of_several_and_after_a_comma(completions: Completions, lake: Path) -> None:
     assert completions("validate", lake, ROOT, "--require", "other,user_n") == ["other,user_name"]
     empty = lake.parent / "empty"
     empty.mkdir()
@@ -64,12 +67,12 @@ def test_columns_complete_from_the_first_of_several_and_after_a_comma(lake: Path
     assert completions("inspect", lake / "nowhere", "--columns", "") == []
 
 
-def test_readers_complete_after_commas_too() -> None:
+def test_readers_complete_after_commas_too(completions: Completions) -> None:
     assert completions("add", "f.parquet", "--readers", "sp") == [name for name in READERS if name.startswith("sp")]
     assert "spark,trino" in completions("validate", "f.parquet", "--readers", "spark,tr")
 
 
-def test_rules_and_keys_of_a_policy_complete() -> None:
+def test_rules_and_keys_of_a_policy_complete(completions: Completions) -> None:
     assert completions("validate", "--explain", "filter-f") == [name for name in RULES if name.startswith("filter-f")]
     assert completions("validate", "--explain", "max-") == ["max-fpp", "max-oversize"]
 

@@ -64,11 +64,13 @@ def broken(data: bytes, suffix: str, **limits: float) -> str:
     return f"{found.step}: {found.what}"
 
 
+@pytest.mark.slow
 def test_a_command_that_takes_too_long_is_reported() -> None:
     data = (FIXTURES / "parquet" / "orders.parquet").read_bytes()
     assert "it takes more than 0.0005 s of the processor" in broken(data, ".parquet", seconds=0.0005)
 
 
+@pytest.mark.slow
 def test_a_command_that_takes_too_much_memory_is_reported() -> None:
     data = (FIXTURES / "parquet" / "orders.parquet").read_bytes()
     assert re.search("MemoryError|it ends with 70|the process is ended", broken(data, ".parquet", memory=1 << 12))
@@ -86,6 +88,7 @@ def without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, code: 
     monkeypatch.setattr(fuzzing, "ROOT", tmp_path)
 
 
+@pytest.mark.slow
 def test_a_value_that_add_loses_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package whose kernels see one value less than there are."""
     insertion = "kernels.sbbf_insert(self._mutable(), hashes, count)"
@@ -111,6 +114,7 @@ def without_codec(metadata: Fields) -> None:
     footers.meta(metadata, 0, 1).pop(4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -129,6 +133,7 @@ def test_what_add_makes_of_another_column_is_reported(
     assert re.search(message, broken(footers.edited(path.read_bytes(), change), ".parquet"), re.DOTALL)
 
 
+@pytest.mark.slow
 def test_an_error_that_comes_to_another_column_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that puts new filters where another column's filter is said to lie."""
     without(tmp_path, monkeypatch, "formats/parquet/plan_base.py", "if puts:", "if puts is None:")

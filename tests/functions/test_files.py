@@ -114,6 +114,7 @@ bloomcli.fold("f", fpp="low")
 """
 
 
+@pytest.mark.slow
 def test_type_checkers_know_the_report_by_the_files(tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(TYPED)
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file=", "example.py"]

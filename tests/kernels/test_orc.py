@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import orcfiles
+from support.examples import examples
 from support.reference import packed, unpacked
 
 from bloomcli import kernels
@@ -210,7 +211,7 @@ def placed(room: memoryview, value: int, bits: int, k: int) -> bool:
     return found and not absent and ones == len(expected)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.integers(0, (1 << 64) - 1), st.integers(1, BITS_MAX // 64).map(lambda n: n * 64), st.integers(1, 40))
 def test_the_bits_of_a_hash_are_those_of_a_division(room: memoryview, value: int, bits: int, k: int) -> None:
     assert placed(room, value, bits, k)

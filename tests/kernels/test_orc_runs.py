@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import orcruns
+from support.examples import examples
 from support.reference import packed
 
 from bloomcli import kernels
@@ -119,7 +120,7 @@ def patched(draw: st.DrawFn) -> tuple[bytes, list[int]]:
     return orcruns.patched(values, width), values
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data(), st.sampled_from([1, 2]), st.booleans())
 def test_any_runs_in_any_pieces_give_their_values(data: st.DataObject, version: int, signed: bool) -> None:
     several = data.draw(st.lists(runs(version, signed=signed), min_size=1, max_size=4))
@@ -173,7 +174,7 @@ def test_a_number_without_an_end_is_refused_in_version_1(head: bytes) -> None:
         kernels.orc_runs(head + b"\xff" * 11, 0, 1, True, bytearray(600 * 8), 0, 1)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([1, 2]), st.booleans(), st.integers(0, 2000))
 def test_any_bytes_are_runs_or_refused_and_nothing_is_written_behind_the_room(
     data: bytes, version: int, signed: bool, want: int
@@ -190,7 +191,7 @@ def test_any_bytes_are_runs_or_refused_and_nothing_is_written_behind_the_room(
     assert out[room:] == b"\xa5" * 64
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_any_byte_runs_in_any_pieces_give_their_bytes(data: st.DataObject) -> None:
     one = st.tuples(st.integers(0, 255), st.integers(3, 130)).map(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import parquet_idl, thrift
+from support.examples import examples
 from support.thrift import BINARY, BYTE, FALSE, I32, I64, LIST, STRUCT, TRUE, Fields, Items
 from thriftpy2.parser.parser import parse_fp
 from thriftpy2.protocol.compact import TCompactProtocol
@@ -23,7 +24,7 @@ from bloomcli.kernels import CompactError, PageHeader, compact_struct
 
 DEPTH: Final = parquet_limits.THRIFT_MAX_DEPTH
 LOCATION: Final = Location("file", 1000, "row_groups[0].columns[0]")
-THOROUGH: Final = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH: Final = settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
 PAGE_FIELDS: Final = ("type", "uncompressed_page_size", "compressed_page_size")
 HEADS: Final = {
     0: ("data_page_header", "DataPageHeader", 5),
@@ -158,7 +159,7 @@ def test_thriftpy2_decodes_the_same(header: Any, lead: bytes, behind: bytes) -> 
 
 
 @given(headers())
-@settings(THOROUGH, max_examples=60)
+@settings(THOROUGH, max_examples=examples(60))
 def test_a_header_cut_anywhere_is_refused_as_the_walk_refuses_it(header: Any) -> None:
     data = encoded(header)
     for end in range(len(data)):

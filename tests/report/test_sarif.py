@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 from sarif_pydantic import Sarif
+from support.examples import examples
 from support.gates import FAILED, FOUND, KNOWN, LAKE, MISSING, ODD_SIZE, OFF, PARTIAL, SOUND, TEXT, gate, reports
 
 import bloomcli
@@ -66,7 +67,7 @@ def test_logs_are_valid_by_the_published_schema(report: GateReport, schema: Any)
 
 
 @given(report=reports())
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=examples(40), deadline=None)
 def test_any_text_gives_a_valid_log(report: GateReport, schema: Any) -> None:
     assert faults(json.loads(written(report)), schema) == []
 

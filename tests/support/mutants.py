@@ -14,11 +14,12 @@ import bloomcli
 from bloomcli.errors import BloomError
 from bloomcli.model.file import FilterFacts
 from bloomcli.model.validate import Finding
+from support.examples import examples
 
-EXAMPLES: Final = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES: Final = settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 """Few for each file: a deep check of a fixture takes up to 60 ms."""
 
-MORE: Final = settings(EXAMPLES, max_examples=40)
+MORE: Final = settings(EXAMPLES, max_examples=examples(40))
 
 Place = tuple[int | None, int | None, str | None]
 """Stripe, row group, column."""

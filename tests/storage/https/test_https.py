@@ -275,7 +275,8 @@ def test_a_password_and_a_signature_are_in_no_report_and_in_no_error(
         ["inspect", "http://user:hunter2@host:port/x?c2VjcmV0"],
     ):
         for form in ("text", "json"):
-            done = bloom(*command, "--format", form)
+            here = ["--jobs", "1"] if form == "text" and "--files-from" in command else []
+            done = bloom(*command, *here, "--format", form)
             assert done.code in {0, 1, 2, 3}, done.err
             assert "hunter2" not in done.out + done.err, command
             assert "c2VjcmV0" not in done.out + done.err, command

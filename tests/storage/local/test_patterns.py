@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from bloomcli.storage.local.patterns import has_wildcard, matches
 
@@ -28,7 +29,7 @@ def never(error: OSError) -> None:
     raise AssertionError(error)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     files=st.lists(st.lists(NAMES, min_size=1, max_size=4), max_size=8),
     links=st.lists(st.tuples(NAMES, NAMES), max_size=2),
