@@ -9,6 +9,7 @@ from typing import Final
 
 from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import Chosen, FilterFile
+from bloomcli.formats.table_names import why_lacking
 from bloomcli.hints import listed
 from bloomcli.model.file import Column
 from bloomcli.policy.policy import matches
@@ -115,6 +116,14 @@ def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str, lack
             )
         out |= found
     return out
+
+
+def why_none(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = ()) -> str | None:
+    """Why names select no column of a file, where its table has the columns; None where they select one."""
+    if not names or not file.lacking:
+        return None
+    found = select(file.columns, names, path=file.source.path, exclude=exclude, lacking=file.lacking)
+    return None if found or not found.lacking else why_lacking(found.lacking)
 
 
 def _hint(name: str, paths: list[str]) -> str:

@@ -35,8 +35,8 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Se
                 hint="one of " + _names(found),
             )
         return found[0]
-    found_in = file.filtered_columns() - excluded(file.columns, exclude, path=path)
-    filtered = [c for c in file.columns if c.index in found_in]
+    found_in = file.filtered_columns() - excluded(file.columns, exclude, path=path, lacking=file.lacking)
+    filtered = [c for c in file.columns if c.index in found_in and not c.not_in_table]
     if len(filtered) == 1:
         return filtered[0]
     if not filtered:

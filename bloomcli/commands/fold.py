@@ -6,7 +6,7 @@ import os
 
 from bloomcli.checks.additions import Readers
 from bloomcli.commands.change import ChangeRequest, change
-from bloomcli.commands.columns import indexes
+from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import FoldOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.targets import target_of
@@ -38,7 +38,7 @@ def request(options: FoldOptions) -> ChangeRequest:
     return ChangeRequest(
         command="fold",
         plan=plan,
-        done=lambda file: file.unfoldable,
+        done=lambda file: file.unfoldable or why_none(file, options.columns, exclude=options.exclude),
         made=made,
         idle="no filter can be smaller",
         names=options.names,

@@ -10,8 +10,10 @@ from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
+from bloomcli.hints import listed
 from bloomcli.model.file import Column
 from bloomcli.model.inspect import InspectReport
+from bloomcli.policy.policy import matches
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.traffic import counted
@@ -40,7 +42,7 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
             filters=facts,
             summary=file.summary(facts),
             stripes=file.stripes,
-            details=file.details,
+            details=(*file.details, *_lacking(file, options)),
             by_column=summaries(file, chosen, indexed),
             pages=tuple(file.pages(one)) if one is not None and options.pages else (),
             index=tuple(file.index(one)) if one is not None and options.indexes else (),
@@ -50,6 +52,16 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
             columns_without_filters=_paths(file, set() if chosen is None else chosen - filtered),
             other_columns_with_filters=_paths(file, set() if chosen is None else filtered - chosen),
         )
+
+
+def _lacking(file: FilterFile, options: InspectOptions) -> tuple[tuple[str, str], ...]:
+    """The chosen columns of the table that the file doesn't have, as a detail of the file."""
+    found = [
+        path
+        for path in file.lacking
+        if (not options.columns or matches(options.columns, path)) and not matches(options.exclude, path)
+    ]
+    return (("not in the file", ", ".join(map(listed, found))),) if found else ()
 
 
 def _one_column(file: FilterFile, chosen: set[int] | None, options: InspectOptions) -> Column:

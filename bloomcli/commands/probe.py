@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
+from bloomcli.commands.columns import why_none
 from bloomcli.commands.dump import only_column
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.commands.values import texts
@@ -27,7 +28,10 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
     """Probe one file. Raises: as `probe`."""
     options = options.checked()
     with open_source(path) as source:
-        file = open_file(source)
+        file = open_file(source, options.names)
+        why = None if options.column is None else why_none(file, [options.column], exclude=options.exclude)
+        if why is not None:
+            return _not_in_file(file, options, f"{why}; its rows have nulls or the column's default value")
         chosen = only_column(file, options.column, purpose="probe", exclude=options.exclude)
         typed = file.literal_column(chosen)
         try:
@@ -36,19 +40,40 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
             raise _with_column(error, options, file) from None
         if not literals:
             raise UsageError("no values to probe, but for blank ones", path=source.path)
-        values = tuple(literal.text for literal in literals)
-        units = list(file.ask(chosen, literals, explain=options.explain))
-        return ProbeReport(
-            path=source.path,
-            format=file.format,
-            column=chosen.path,
-            physical=chosen.physical,
-            logical=chosen.logical,
-            row_groups=len(units),
-            total_bytes=sum(u.row_group_bytes for u in units),
-            verdicts=tuple(_verdict(unit, unit.answers[i], text) for i, text in enumerate(values) for unit in units),
-            totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(values)),
-        )
+        return _report(file, chosen, literals, list(file.ask(chosen, literals, explain=options.explain)))
+
+
+def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units: list[UnitAnswers]) -> ProbeReport:
+    values = tuple(literal.text for literal in literals)
+    return ProbeReport(
+        path=file.source.path,
+        format=file.format,
+        column=column.path,
+        physical=column.physical,
+        logical=column.logical,
+        row_groups=len(units),
+        total_bytes=sum(u.row_group_bytes for u in units),
+        verdicts=tuple(_verdict(unit, unit.answers[i], text) for i, text in enumerate(values) for unit in units),
+        totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(values)),
+    )
+
+
+def _not_in_file(file: FilterFile, options: ProbeOptions, reason: str) -> ProbeReport:
+    """The report on a column that the file's table has and the file hasn't: no row group can tell."""
+    texts_ = [text for text in texts(options.values) if text.strip() or not options.skip_blank]
+    filtered = file.filtered_columns()
+    # the row groups and their bytes are those of any other column, of one without filters where there is one
+    other = min(file.columns, key=lambda column: column.index in filtered, default=None)
+    units = [] if other is None else list(file.ask(other, [], explain=False))
+    if not units and file.rows:
+        units = [UnitAnswers(row_group=0, rows=file.rows, chunk_bytes=0, row_group_bytes=0, answers=())]
+    answer = Answer(Presence.UNKNOWN, None, reason)
+    return _report(
+        file,
+        Column(path=str(options.column), index=-1, physical="(not in the file)"),
+        [Literal(text=text, unknowable=reason) for text in texts_],
+        [unit._replace(chunk_bytes=0, answers=(answer,) * len(texts_)) for unit in units],
+    )
 
 
 def _parsed(values: Sequence[str], column: Column, path: str, skip_blank: bool) -> Iterator[Literal]:

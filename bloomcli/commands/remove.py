@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from bloomcli.commands.change import ChangeRequest, change
-from bloomcli.commands.columns import indexes
+from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import RemoveOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.targets import target_of
@@ -21,7 +21,9 @@ def request(options: RemoveOptions) -> ChangeRequest:
         return indexes(file, options.columns, exclude=options.exclude)
 
     def done(file: FilterFile) -> str | None:
-        return "there are no filters" if next(file.facts(chosen(file)), None) is None else None
+        if next(file.facts(chosen(file)), None) is not None:
+            return None
+        return why_none(file, options.columns, exclude=options.exclude) or "there are no filters"
 
     def made(file: FilterFile, output: FilterFile) -> bool:
         return file.alike(output, chosen(file)) and done(output) is not None

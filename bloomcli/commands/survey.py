@@ -44,9 +44,12 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
         tallies: dict[str, _Tally] = {}
         findings: list[Finding] = []
         for_readers: list[FilterFacts] = []
+        others = {column.path for column in file.columns if column.not_in_table}
         for item in file.examine(None):  # one at a time: an ORC file has one for each few thousand rows
             if isinstance(item, Finding):
                 findings.append(item)
+                continue
+            if item.column in others:  # no policy can require it
                 continue
             tally = tallies.setdefault(item.column, _Tally())
             tally.filters += 1
@@ -59,12 +62,13 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
         findings += losing(file, for_readers, rules.readers, rules.table, None)
         named: dict[str, list[Column]] = {}  # two columns may have one name
         for column in file.columns:
-            named.setdefault(column.path, []).append(column)
+            if not column.not_in_table:
+                named.setdefault(column.path, []).append(column)
         for name in named if file.rows == 0 else named.keys() & tallies.keys():
             tallies.setdefault(name, _Tally()).everywhere = not any(map(file.without_filter, named[name]))
         if not any(tally.filters for tally in tallies.values()):  # what a policy could require
             for column in file.leaves:
-                if column.unfilterable is None and file.why_not(column) is None:
+                if not column.not_in_table and column.unfilterable is None and file.why_not(column) is None:
                     tallies.setdefault(column.path, _Tally())
         return SurveyReport(
             path=source.path,

@@ -205,7 +205,9 @@ class FilterFile(ABC):
             CorruptFile: the file gives several columns the field id of one.
         """
         del names
-        raise UnsupportedError(f"{self.format} files don't belong to tables of this kind", path=self.source.path)
+        raise UnsupportedError(
+            f"columns of {self.format} files can't be found by a table's names", path=self.source.path
+        )
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,336 @@
+"""Files opened with a table's names: which column is found by its field id or name, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import mosaicfiles, orcfiles
+from support.table_names import by_id, by_name, element, field, orc_ids, parquet_of
+from support.thrift import Fields
+
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
+from bloomcli.formats.registry import open_file
+from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.storage.registry import open_source
+
+OTHER = " (not a column of the table)"
+LIST, MAP, MAP_KEY_VALUE = 3, 1, 2
+REQUIRED, OPTIONAL, REPEATED = range(3)
+
+TABLE = pa.table(
+    [
+        [1, 2],
+        ["a", "b"],
+        [["x"], ["y"]],
+        [[("k", 1)], [("l", 2)]],
+        [{"email": "e", "age": 1}] * 2,
+        [[{"sku": "s", "n": 1}]] * 2,
+    ],
+    schema=pa.schema(
+        [
+            field("id", pa.int64(), 1),
+            field("name", pa.string(), 2),
+            field("tags", pa.list_(field("element", pa.string(), 8)), 3),
+            field(
+                "props",
+                pa.map_(field("key", pa.string(), 9, nullable=False), field("value", pa.int32(), 10)),
+                4,
+            ),
+            field("user", pa.struct([field("email", pa.string(), 11), field("age", pa.int32(), 12)]), 5),
+            field(
+                "items",
+                pa.list_(
+                    field("element", pa.struct([field("sku", pa.string(), 14), field("n", pa.int32(), 15)]), 13)
+                ),
+                6,
+            ),
+        ]
+    ),
+)
+ORC_IDS = {
+    "id": 1, "name": 2, "tags": 3, "tags._elem": 8, "props": 4, "props._key": 9, "props._value": 10, "user": 5,
+    "user.email": 11, "user.age": 12, "items": 6, "items._elem": 13, "items._elem.sku": 14, "items._elem.n": 15,
+}  # fmt: skip
+"""As Spark 4.1 with Iceberg 1.12 writes them."""
+CHANGED = by_id(
+    order_id=1,
+    labels__element=8,
+    props__key=9,
+    props__value=10,
+    user__mail=11,
+    user__age=12,
+    items__element__code=14,
+    items__element__n=15,
+    name=16,
+)
+"""`id`, `tags`, `user.email` and `items.element.sku` were renamed; `name` was dropped, and another one was added."""
+
+
+def columns(path: Path, names: ColumnNames | None) -> list[str]:
+    """The paths of a file's columns."""
+    with open_source(path) as source:
+        return [column.path for column in open_file(source, names).columns]
+
+
+def lacking(path: Path, names: ColumnNames) -> list[str]:
+    with open_source(path) as source:
+        return list(open_file(source, names).lacking)
+
+
+def refused(path: Path, names: ColumnNames) -> BloomError:
+    with pytest.raises(BloomError) as caught:
+        columns(path, names)
+    assert caught.value.path == str(path)
+    return caught.value
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Path:
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+    return path
+
+
+@pytest.fixture
+def orc(tmp_path: Path) -> Path:
+    return orc_ids(orcfiles.write(tmp_path / "plain.orc", TABLE), tmp_path / "a.orc", ORC_IDS)
+
+
+def test_columns_of_parquet_are_found_by_field_ids(parquet: Path) -> None:
+    assert columns(parquet, CHANGED) == [
+        "order_id", "name" + OTHER, "labels.element", "props.key", "props.value", "user.mail", "user.age",
+        "items.element.code", "items.element.n",
+    ]  # fmt: skip
+    assert lacking(parquet, CHANGED) == ["name"]
+    assert columns(parquet, None)[:3] == ["id", "name", "tags.list.element"]
+
+
+def test_columns_of_orc_are_found_by_field_ids_lists_and_maps_by_what_they_hold(orc: Path) -> None:
+    assert columns(orc, CHANGED) == [
+        "order_id", "name" + OTHER, "labels", "labels.element", "props", "props.key", "props.value", "user.mail",
+        "user.age", "items", "items.element.code", "items.element.n",
+    ]  # fmt: skip
+    assert lacking(orc, CHANGED) == ["name"]
+    assert columns(orc, None)[:4] == ["id", "name", "tags", "tags._elem"]
+
+
+def test_columns_say_which_field_id_they_have_and_whether_the_table_has_them(parquet: Path, orc: Path) -> None:
+    for path in (parquet, orc):
+        with open_source(path) as source:
+            first, second, *_ = open_file(source, CHANGED).columns
+        assert (first.field_id, first.not_in_table, second.field_id, second.not_in_table) == (1, False, 2, True)
+
+
+def test_a_list_of_orc_that_the_table_dropped_is_none_of_its_columns(orc: Path) -> None:
+    assert columns(orc, by_id(id=1))[2:4] == ["tags" + OTHER, "tags._elem" + OTHER]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_two_columns_may_have_swapped_their_names(kind: str, request: pytest.FixtureRequest) -> None:
+    path = request.getfixturevalue(kind)
+    assert columns(path, by_id(name=1, id=2))[:2] == ["name", "id"]
+    assert lacking(path, by_id(name=1, id=2)) == []
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_a_file_with_field_ids_is_not_searched_by_name(kind: str, request: pytest.FixtureRequest) -> None:
+    """Iceberg uses a name mapping only for files without any field id: here `name` is another column."""
+    path = request.getfixturevalue(kind)
+    names = ColumnNames(columns=(ColumnName(path="name", field_id=16, physical=("name",)),))
+    assert columns(path, names)[1] == "name" + OTHER
+    assert lacking(path, names) == ["name"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_a_file_without_field_ids_is_searched_by_every_name_of_the_mapping(kind: str, tmp_path: Path) -> None:
+    table = pa.table({"id": [1], "user": [{"email": "e"}], "tags": [["x"]], "props": pa.array([[("k", 1)]], MAPS)})
+    path = tmp_path / f"a.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, path)
+    else:
+        orcfiles.write(path, table)
+    names = ColumnNames(
+        columns=(
+            ColumnName(path="order_id", field_id=1, physical=("order_id", "id", "ID")),
+            ColumnName(path="user.mail", field_id=2, physical=("user.mail", "user.email")),
+            ColumnName(path="labels.element", field_id=3, physical=("labels.element", "tags.element")),
+            ColumnName(path="props.key", field_id=4, physical=("props.key",)),
+            ColumnName(path="props.value", field_id=5, physical=("props.value",)),
+            ColumnName(path="new", field_id=6, physical=("new",)),
+        )
+    )
+    found = [path for path in columns(path, names) if path not in {"labels", "props"}]
+    assert found == ["order_id", "user.mail", "labels.element", "props.key", "props.value"]
+    assert lacking(path, names) == ["new"]
+
+
+MAPS = pa.map_(pa.string(), pa.int64())
+
+
+def test_delta_finds_columns_by_field_ids_and_their_elements_by_physical_names(tmp_path: Path) -> None:
+    """In the mode `id` of column mapping, elements, keys and values have no ids of their own."""
+    schema = pa.schema([field("col-a", pa.int64(), 1), field("col-b", pa.list_(pa.string()), 3)])
+    pq.write_table(pa.table([[1], [["x"]]], schema=schema), tmp_path / "f")
+    names = ColumnNames(
+        columns=(
+            ColumnName(path="id", field_id=1, physical=("col-a",)),
+            ColumnName(path="tags.element", physical=("col-b.element",)),
+        )
+    )
+    assert columns(tmp_path / "f", names) == ["id", "tags.element"]
+
+
+def test_delta_finds_columns_by_physical_names_though_files_have_field_ids(tmp_path: Path) -> None:
+    pq.write_table(pa.table([[1]], schema=pa.schema([field("col-a", pa.int64(), 1)])), tmp_path / "f")
+    assert columns(tmp_path / "f", by_name(id="col-a")) == ["id"]
+    assert columns(tmp_path / "f", by_name(id="col-b")) == ["col-a" + OTHER]
+
+
+def test_a_name_without_more_is_the_name_in_files(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1], "x": [2]}), tmp_path / "f")
+    assert columns(tmp_path / "f", ColumnNames(columns=(ColumnName(path="id"),))) == ["id", "x" + OTHER]
+
+
+@pytest.mark.parametrize(
+    ("elements", "found"),
+    [
+        pytest.param(
+            [element("a", 1, converted=LIST), element("list", 1, repetition=REPEATED), element("element")],
+            ["t.element"],
+            id="the specification's",
+        ),
+        pytest.param(
+            [element("a", 1, converted=LIST), element("bag", 1, repetition=REPEATED), element("array_element")],
+            ["t.element"],
+            id="Hive's",
+        ),
+        pytest.param(
+            [element("a", 1, converted=LIST), element("array", repetition=REPEATED)], ["t.element"], id="Avro's"
+        ),
+        pytest.param(
+            [element("a", 1, converted=LIST), element("array", 1, repetition=REPEATED), element("x")],
+            ["t.element.x"],
+            id="Avro's of structs with one field",
+        ),
+        pytest.param(
+            [element("a", 1, converted=LIST), element("a_tuple", 1, repetition=REPEATED), element("x")],
+            ["t.element.x"],
+            id="Thrift's",
+        ),
+        pytest.param(
+            [element("a", 1, converted=LIST), element("e", 2, repetition=REPEATED), element("x"), element("y")],
+            ["t.element.x", "a.e.y" + OTHER],
+            id="of structs without a group around them",
+        ),
+        pytest.param([element("a", repetition=REPEATED)], ["t.element"], id="a repeated field"),
+        pytest.param([element("a", 1, repetition=REPEATED), element("x")], ["t.element.x"], id="a repeated group"),
+        pytest.param(
+            [element("a", 1, converted=MAP), element("map", 2, repetition=REPEATED), element("k"), element("v")],
+            ["t.key", "t.value"],
+            id="a map",
+        ),
+        pytest.param(
+            [
+                element("a", 1, converted=MAP_KEY_VALUE),
+                element("map", 2, repetition=REPEATED, converted=MAP_KEY_VALUE),
+                element("key"),
+                element("value", 1, converted=LIST),
+                element("list", 1, repetition=REPEATED),
+                element("element"),
+            ],
+            ["t.key", "t.value.element"],
+            id="an old map of lists",
+        ),
+        pytest.param(
+            [element("a", 1), element("list", 1), element("element")],
+            ["a.list.element" + OTHER],
+            id="structs that are called like a list's groups",
+        ),
+    ],
+)
+def test_groups_around_elements_are_no_part_of_names(
+    elements: list[Fields], found: list[str], tmp_path: Path
+) -> None:
+    """Whatever a writer calls them, as in the formats' rules for older files."""
+    path = parquet_of(tmp_path / "f", *elements, roots=1)
+    steps = ("element", "element.x", "key", "value", "value.element")
+    names = ColumnNames(columns=tuple(ColumnName(path=f"t.{step}", physical=(f"a.{step}",)) for step in steps))
+    assert columns(path, names) == found
+
+
+def test_a_table_may_have_a_column_with_the_name_of_what_it_does_not_have(parquet: Path) -> None:
+    names = ColumnNames(columns=(ColumnName(path="id" + OTHER, field_id=2),))
+    assert columns(parquet, names)[:2] == ["id" + OTHER + OTHER, "id" + OTHER]
+
+
+def test_one_field_id_of_two_columns_is_damage(tmp_path: Path) -> None:
+    schema = pa.schema([field("a", pa.int64(), 7), field("b", pa.int64(), 7)])
+    pq.write_table(pa.table([[1], [2]], schema=schema), tmp_path / "f.parquet")
+    orcfiles.write(tmp_path / "plain", pa.table({"a": [1], "b": [2]}))
+    orc_ids(tmp_path / "plain", tmp_path / "f.orc", {"a": 7, "b": 7})
+    for path in (tmp_path / "f.parquet", tmp_path / "f.orc"):
+        error = refused(path, by_id(x=7))
+        assert isinstance(error, CorruptFile)
+        assert "a and b have the same field id, 7" in error.reason
+        assert error.offset is not None
+        assert columns(path, by_id(x=8)) == ["a" + OTHER, "b" + OTHER]  # writers have put one id on all columns
+
+
+def test_two_names_of_one_column_in_a_file_are_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1], "order_id": [2]}), tmp_path / "f")
+    error = refused(tmp_path / "f", by_name(order_id=("id", "order_id")))
+    assert isinstance(error, UnsupportedError)
+    assert "id and order_id have names of the same column of the table, order_id" in error.reason
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        ([ColumnName(path="a", field_id=1), ColumnName(path="b", field_id=1)], "have the same field id, 1"),
+        ([ColumnName(path="a", field_id=1), ColumnName(path="a", field_id=2)], "two columns of the table are called"),
+        ([ColumnName(path="a", physical=("x",)), ColumnName(path="b", physical=("y", "x"))], "same name in files"),
+    ],
+)
+def test_a_table_with_one_id_or_name_for_two_columns_is_refused(
+    names: list[ColumnName], reason: str, parquet: Path, orc: Path
+) -> None:
+    for path in (parquet, orc):
+        error = refused(path, ColumnNames(columns=tuple(names)))
+        assert isinstance(error, UsageError)
+        assert reason in error.reason
+
+
+def test_a_file_without_field_ids_needs_a_name_mapping(tmp_path: Path) -> None:
+    """Iceberg would take columns by their positions."""
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "f.parquet")
+    orcfiles.write(tmp_path / "f.orc", pa.table({"id": [1]}))
+    for path in (tmp_path / "f.parquet", tmp_path / "f.orc"):
+        error = refused(path, by_id(id=1))
+        assert isinstance(error, UnsupportedError)
+        assert "no field ids" in error.reason
+        assert "schema.name-mapping.default" in str(error.hint)
+
+
+@pytest.mark.parametrize("value", ["x", "-1", "99999999999", "1.0", "", "१"])
+def test_a_field_id_of_orc_that_is_no_number_is_damage(value: str, tmp_path: Path) -> None:
+    orcfiles.write(tmp_path / "plain", pa.table({"a": [1]}))
+    path = orc_ids(tmp_path / "plain", tmp_path / "f.orc", {"a": value})
+    error = refused(path, by_id(a=1))
+    assert isinstance(error, CorruptFile)
+    assert error.field == "types[1].attributes"
+    assert columns(path, None) == ["a"]
+
+
+def test_a_group_that_is_a_column_of_the_table_is_not_lacking(parquet: Path) -> None:
+    """Such as a variant, which a file stores as a group."""
+    assert lacking(parquet, by_id(v=5, w=77)) == ["w"]
+
+
+def test_tables_have_no_files_of_other_formats(tmp_path: Path) -> None:
+    path = mosaicfiles.write(tmp_path / "f.mosaic", pa.table({"id": [1, 2, 3]}))
+    error = refused(path, by_id(id=1))
+    assert isinstance(error, UnsupportedError)
+    assert "mosaic files" in error.reason
