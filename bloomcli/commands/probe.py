@@ -10,7 +10,7 @@ from bloomcli.commands.dump import only_column
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.commands.values import texts
 from bloomcli.errors import LiteralError, UsageError
-from bloomcli.formats.answer import Answer, UnitAnswers
+from bloomcli.formats.answer import NO_VALUES, Answer, UnitAnswers
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import quoted
@@ -67,12 +67,12 @@ def _not_in_file(file: FilterFile, options: ProbeOptions, reason: str) -> ProbeR
     units = [] if other is None else list(file.ask(other, [], explain=False))
     if not units and file.rows:
         units = [UnitAnswers(row_group=0, rows=file.rows, chunk_bytes=0, row_group_bytes=0, answers=())]
-    answer = Answer(Presence.UNKNOWN, None, reason)
+    unknown, nothing = Answer(Presence.UNKNOWN, None, reason), Answer(Presence.ABSENT, True, NO_VALUES)
     return _report(
         file,
         Column(path=str(options.column), index=-1, physical="(not in the file)"),
         [Literal(text=text, unknowable=reason) for text in texts_],
-        [unit._replace(chunk_bytes=0, answers=(answer,) * len(texts_)) for unit in units],
+        [u._replace(chunk_bytes=0, answers=(unknown if u.rows else nothing,) * len(texts_)) for u in units],
     )
 
 
