@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from bloomcli.commands.columns import why_none
 from bloomcli.commands.dump import only_column
@@ -68,12 +69,13 @@ def _not_in_file(file: FilterFile, options: ProbeOptions, reason: str) -> ProbeR
     if not units and file.rows:
         units = [UnitAnswers(row_group=0, rows=file.rows, chunk_bytes=0, row_group_bytes=0, answers=())]
     unknown, nothing = Answer(Presence.UNKNOWN, None, reason), Answer(Presence.ABSENT, True, NO_VALUES)
-    return _report(
+    report = _report(
         file,
         Column(path=str(options.column), index=-1, physical="(not in the file)"),
         [Literal(text=text, unknowable=reason) for text in texts_],
         [u._replace(chunk_bytes=0, answers=(unknown if u.rows else nothing,) * len(texts_)) for u in units],
     )
+    return replace(report, totals=tuple(replace(t, reason=reason) for t in report.totals))
 
 
 def _parsed(values: Sequence[str], column: Column, path: str, skip_blank: bool) -> Iterator[Literal]:

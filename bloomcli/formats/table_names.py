@@ -98,7 +98,7 @@ def why_lacking(columns: Sequence[str]) -> str:
     one = len(columns) == 1
     return (
         f"the file doesn't have the table's column{'' if one else 's'} {', '.join(columns)}: it was written before"
-        f" {'it was' if one else 'they were'} added, or without {'it' if one else 'them'}"
+        f" {'the column was' if one else 'they were'} added, or without {'it' if one else 'them'}"
     )
 
 

@@ -40,7 +40,9 @@ NAMES = by_id(order_id=1, a=4, b=3, user__mail=6, name=9, extra=10)
 """`id` and `user.email` were renamed, `name` was dropped and added anew, `a` and `b` were renamed crosswise, and
 `extra` was added."""
 DROPPED = "name (not a column of the table)"
-WITHOUT_NAME = "the file doesn't have the table's column name: it was written before it was added, or without it"
+WITHOUT_NAME = (
+    "the file doesn't have the table's column name: it was written before the column was added, or without it"
+)
 
 
 def values(prefix: str) -> list[str]:
@@ -278,6 +280,7 @@ def test_probe_cannot_tell_about_a_column_that_is_not_there(path: Path) -> None:
     same = probe.run(path, ProbeOptions(column="order_id", values="1", names=NAMES))
     assert (report.row_groups, report.total_bytes) == (same.row_groups, same.total_bytes)
     assert [v.rows for v in report.verdicts][: same.row_groups] == [v.rows for v in same.verdicts]
+    assert {t.reason for t in report.totals} == {v.reason for v in report.verdicts}
     row = task.run(
         Task(options=ProbeOptions(column="name", values="zz", names=NAMES).checked(), path=str(path), size=-1)
     )
