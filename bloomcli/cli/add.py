@@ -11,6 +11,7 @@ from bloomcli.cli.changes import change
 from bloomcli.cli.dataset import Dataset, dataset_options
 from bloomcli.cli.format_options import format_options
 from bloomcli.cli.reader_options import policy_file, policy_options, readers_option, table_schema_option
+from bloomcli.cli.table_options import table_options
 
 _filter_options = options.bundle(
     click.option(
@@ -69,6 +70,7 @@ Examples:
 )
 @options.all_option("Of many files, show every file.")
 @options.format_option("text", "json", "csv")
+@table_options(changes=True, properties=True)
 @dataset_options
 def command(dataset: Dataset, form: str, every: bool, no_policy: bool, **options_: Any) -> int:
     """Add Bloom filters for chosen columns, without rewriting the data.

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def change(dataset: Dataset, options: WriteOptions, form: str, *, every: bool = False) -> int:
     """Change one file or the files of a dataset, print the report (all rows if `every`), and give the exit code."""
-    options = options.checked()
+    if dataset.table is None or not dataset.table.from_properties:  # which name the columns
+        options = options.checked()
     with terminable():  # looking at a path may already be a request to a store
         if dataset.single is None:
             return run(dataset, options, form, every=every)

@@ -18,7 +18,7 @@ from bloomcli.storage.os_errors import hint, reason
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
-    from bloomcli.commands.options import Options
+    from bloomcli.commands.options import Options, TableOptions, WriteOptions
     from bloomcli.datasets.engine import Engine
     from bloomcli.datasets.task import Task
     from bloomcli.model.dataset import DatasetReport, FileRow
@@ -37,6 +37,8 @@ class Dataset:
     engine: str
     master: str | None
     conf: tuple[str, ...]
+    table: TableOptions | None = None
+    """The table whose files these are, instead of paths."""
 
     def all_paths(self) -> list[str]:
         """The paths named, and those of the list."""
@@ -48,7 +50,7 @@ class Dataset:
         Raises UnreadableError."""
         from bloomcli.storage.listing import is_dataset
 
-        if self.files_from is None and self.engine == "local" and not is_dataset(self.paths):
+        if self.table is None and self.files_from is None and self.engine == "local" and not is_dataset(self.paths):
             return self.paths[0]
         return None
 
@@ -131,7 +133,8 @@ def dataset_options(function: F) -> F:
         if quiet_rows and arguments.get("every"):
             raise UsageError("--quiet prints no rows, and --all prints all of them", hint="leave one of them out")
         paths = arguments.pop("files")
-        return function(dataset=Dataset(paths=tuple(paths), **chosen), **arguments)
+        table = arguments.pop("table", None)
+        return function(dataset=Dataset(paths=tuple(paths), table=table, **chosen), **arguments)
 
     return _options(gathered)  # type: ignore[return-value]
 
@@ -145,9 +148,21 @@ def run(dataset: Dataset, options: Options, form: str, *, every: bool = False) -
     from bloomcli.commands.options import WriteOptions
     from bloomcli.datasets.engine import plan_files
 
+    if dataset.table is not None and isinstance(options, WriteOptions):
+        return write(_change_table(dataset, dataset.table, options), form, every=every)
     paths = named_paths(dataset)
     engine = engine_of(dataset, changing=isinstance(options, WriteOptions))
     return write(run_tasks(engine, plan_files(engine, paths, options)), form, every=every)
+
+
+def _change_table(dataset: Dataset, table: TableOptions, options: WriteOptions) -> DatasetReport:
+    """Replace files of a table, with a progress bar. Raises: as `change_table`."""
+    from bloomcli.tables.change import change_named
+
+    with output.Bars() as bars:
+        return change_named(
+            engine_of(dataset, changing=True), options, table, fail_fast=dataset.fail_fast, progress=bars
+        )
 
 
 def run_tasks(engine: Engine, tasks: Sequence[Task]) -> DatasetReport:
@@ -195,7 +210,9 @@ def _how_far(engine: Engine, tasks: Sequence[Task], done: int) -> str:
 
 
 def named_paths(dataset: Dataset) -> list[str]:
-    """The paths that arguments or a list name. Raises UsageError where there are none."""
+    """The paths that arguments or a list name; none for a table. Raises UsageError where there are none."""
+    if dataset.table is not None:
+        return []
     paths = dataset.all_paths()
     if not paths:
         if dataset.files_from is None:
@@ -205,8 +222,8 @@ def named_paths(dataset: Dataset) -> list[str]:
 
 
 def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
-    """The engine that the options name, for a command that changes files or not. Raises UsageError,
-    UnsupportedError."""
+    """The engine that the options name, for a command that changes files or not. For one that reads a table, it
+    finds the table's files. Raises UsageError, UnsupportedError."""
     import warnings
 
     from bloomcli.datasets.engine import choose_engine
@@ -214,13 +231,18 @@ def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
     _check_engine_options(dataset, changing=changing)
     # PySpark warns of pandas' version, which bloom doesn't use; under spark-submit that would mix with the results
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
-    return choose_engine(
+    engine = choose_engine(
         dataset.engine,
         jobs=dataset.jobs,
         fail_fast=dataset.fail_fast,
         master=dataset.master,
         conf=dict(pair.split("=", 1) for pair in dataset.conf),
     )
+    if dataset.table is None or changing:
+        return engine
+    from bloomcli.tables.reading import table_engine
+
+    return table_engine(engine, dataset.table)
 
 
 def _check_engine_options(dataset: Dataset, *, changing: bool) -> None:

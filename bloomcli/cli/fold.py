@@ -9,6 +9,7 @@ import click
 from bloomcli.cli import options
 from bloomcli.cli.changes import change
 from bloomcli.cli.dataset import Dataset, dataset_options
+from bloomcli.cli.table_options import table_options
 
 
 @click.command(
@@ -27,6 +28,7 @@ Examples:
 @options.max_bytes_option("Fold to at most this size, even if the filter then exceeds the rate.")
 @options.all_option("Of many files, show every file.")
 @options.format_option("text", "json", "csv")
+@table_options(changes=True)
 @dataset_options
 def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     """Shrink oversized filters without reading a column.

@@ -10,6 +10,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, run
 from bloomcli.cli.options import bundle
+from bloomcli.cli.table_options import table_options
 from bloomcli.errors import UsageError
 
 _PARTS = ("pages", "indexes", "schema", "footer")
@@ -61,6 +62,7 @@ Examples:
 )
 @_part_options
 @options.format_option("text", "json", "csv")
+@table_options()
 @dataset_options
 def command(
     dataset: Dataset,

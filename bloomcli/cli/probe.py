@@ -14,6 +14,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, read_named, run, run_tasks
+from bloomcli.cli.table_options import table_options
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ empty value. A byte order mark is not part of the first line.""",
 )
 @options.all_option("Of many files, show every file.")
 @options.format_option("text", "json", "csv")
+@table_options(values=True)
 @dataset_options
 def command(
     dataset: Dataset,
@@ -104,7 +106,7 @@ def command(
 
     PATH is a file, a directory or a quoted pattern. Values are given with --value or --values-from.
     For one file, they can follow its name; a value that is the name of a file is then refused. With
-    --files-from and without --value, all arguments are values.
+    --files-from or --table, and without --value, all arguments are values.
 
     The exit code is 0 if a value may be present, and 1 if all values are absent everywhere.
     """
@@ -116,11 +118,13 @@ def command(
     paths, wanted = split(
         [argument.removeprefix(_MARK) for argument in dataset.paths],
         [value.removeprefix(_MARK) for value in values],
-        listed=dataset.files_from is not None,
+        listed=dataset.files_from is not None or dataset.table is not None,
         from_file=source is not None,
     )
     if source is not None:
         wanted += _lines(source)
+    if dataset.table is not None and paths:
+        raise UsageError("--table takes no files: the table's snapshot names them", path=paths[0])
     where = replace(dataset, paths=tuple(paths))
     asked = ProbeOptions(
         values=wanted, column=column, exclude=exclude, explain=explain, skip_blank=source is not None

@@ -9,6 +9,7 @@ import click
 from bloomcli.cli import options
 from bloomcli.cli.changes import change
 from bloomcli.cli.dataset import Dataset, dataset_options
+from bloomcli.cli.table_options import table_options
 
 
 @click.command(
@@ -24,6 +25,7 @@ Examples:
 @options.target_options
 @options.all_option("Of many files, show every file.")
 @options.format_option("text", "json", "csv")
+@table_options(changes=True)
 @dataset_options
 def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     """Remove Bloom filters; everything else stays unchanged.

@@ -29,6 +29,7 @@ _TAKEN: Final = ("columns", "readers", "table_schema", "sample", "seed")
 """Options of `validate` that select files and columns, or that the policy contains."""
 _OTHERS: Final = frozenset(
     {"init", "quiet", "policy", "files", "files_from", "jobs", "fail_fast", "engine", "master", "conf"}
+    | {"table", "where", "snapshot", "as_of"}
 )
 """Options for the policy's file, the data files and the engine."""
 
@@ -143,6 +144,8 @@ def _tell_nothing_required(rows: tuple[FileRow, ...], target: Path) -> None:
 def _next(dataset: Dataset, target: Path) -> str:
     """Return the command that checks the files against the new policy."""
     words = ["bloom", "validate", *dataset.paths]
+    if dataset.table is not None:
+        words += ["--table", dataset.table.table]
     if dataset.files_from is not None:
         words += ["--files-from", dataset.files_from]
     with refused(target):

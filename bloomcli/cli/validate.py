@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -12,6 +13,7 @@ from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, run_tasks
 from bloomcli.cli.gate_options import FORMS, gate_options
 from bloomcli.cli.reader_options import policy_file
+from bloomcli.cli.table_options import table_options
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ Examples:
 @options.exclude_option("Report nothing for these leaf columns, even if another option names them.")
 @gate_options
 @options.format_option(*FORMS)
+@table_options(properties=True)
 @dataset_options
 def command(
     dataset: Dataset,
@@ -98,6 +101,10 @@ def _validate(dataset: Dataset, request: GateRequest, *, print_errors: bool) -> 
         return _single(dataset.single, request, print_errors=print_errors)
     paths = named_paths(dataset)
     engine = engine_of(dataset)
+    if dataset.table is not None and dataset.table.from_properties:
+        from bloomcli.tables.reading import required_by_properties
+
+        request = replace(request, options=required_by_properties(engine, request.options))
     chosen = request.choose(engine.find(paths, request.options))
     done = run_tasks(engine, engine.plan(chosen.files, request.options))
     return gate.results(request, chosen, done)

@@ -137,13 +137,13 @@ def run_tasks(
 
 
 def plan_files(engine: Engine, paths: Sequence[str], options: Options) -> list[Task]:
-    """Tasks for all files that paths name.
+    """Tasks for all files that paths name. The engine of a table needs no paths.
 
     Raises:
         UsageError: contradicting options, or no files.
         UnreadableError, UnsupportedError: as `Engine.find`.
     """
     tasks = engine.plan(engine.find(paths, options), options)
-    if not tasks:
+    if paths and not tasks:
         raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
     return tasks

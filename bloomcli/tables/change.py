@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, TypeVar
 from uuid import uuid4
 
 from bloomcli.commands.options import TableOptions, WriteOptions
+from bloomcli.commands.progress import Progress
 from bloomcli.concurrency.signals import deferred
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.task import Task, failed
@@ -24,7 +25,7 @@ from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.table import TableCommit
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table
 from bloomcli.tables.columns import by_properties, check_columns
-from bloomcli.tables.reading import facts_of
+from bloomcli.tables.reading import facts_of, session_of
 from bloomcli.tables.tasks import task_of, with_names
 from bloomcli.words import plural
 
@@ -61,7 +62,13 @@ class _Made(NamedTuple):
 
 
 def change_table(
-    table: Table, engine: Engine, options: WriteOptions, which: TableOptions, *, fail_fast: bool = False
+    table: Table,
+    engine: Engine,
+    options: WriteOptions,
+    which: TableOptions,
+    *,
+    fail_fast: bool = False,
+    progress: Progress | None = None,
 ) -> DatasetReport:
     """Run add, remove or fold on a table's newest snapshot.
 
@@ -71,6 +78,7 @@ def change_table(
         options: the command's, without any target.
         which: the part of the table, and how its files are replaced.
         fail_fast: commit nothing where the check refuses a file, and stop at the first file that fails later.
+        progress: called with ("commit", bytes done, bytes in all) after each batch.
 
     Raises:
         UsageError: contradicting options, unknown columns, a condition that the table can't resolve.
@@ -94,12 +102,28 @@ def change_table(
         which=which,
         columns=columns,
         fail_fast=fail_fast,
+        progress=progress,
         remarks=list(remarks),
     )
     try:
         return run.report(run.dry) if options.dry_run else run.report(run.commit_all)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(run.how_far()) from None
+
+
+def change_named(
+    engine: Engine,
+    options: WriteOptions,
+    which: TableOptions,
+    *,
+    fail_fast: bool = False,
+    progress: Progress | None = None,
+) -> DatasetReport:
+    """Open the table that the options name, and change it. Raises: as `open_table` and `change_table`."""
+    from bloomcli.tables.registry import open_table
+
+    table = open_table(session_of(engine), which.table)
+    return change_table(table, engine, options, which, fail_fast=fail_fast, progress=progress)
 
 
 def batches(items: Iterable[T], size: Callable[[T], int], every: int | None) -> Iterator[list[T]]:
@@ -128,6 +152,7 @@ class _Run:
     which: TableOptions
     columns: tuple[str, ...]
     fail_fast: bool
+    progress: Progress | None
     remarks: list[str]
     id: str = field(default_factory=lambda: str(uuid4()))
     started: float = field(default_factory=time.perf_counter)
@@ -187,9 +212,14 @@ class _Run:
         if self.fail_fast and any(row is not None and row.status is Status.FAILED for row in self.rows.values()):
             return
         for _ in range(_PLANS):
+            done, total = 0, sum(planned.file.size for planned in waiting)
             for batch in self._batches(waiting):
-                if not self.stopped:
-                    self._make(batch)
+                if self.stopped:
+                    break
+                self._make(batch)
+                done += sum(planned.file.size for planned in batch)
+                if self.progress is not None:
+                    self.progress("commit", done, total)
             if self.stopped or not self.moved:
                 return
             self.moved = False

@@ -5,18 +5,27 @@ It has the interface of the other engines, so that `inspect`, `validate` and `pr
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from bloomcli.commands.options import Options, TableOptions
+from bloomcli.commands.options import GateOptions, Options, SurveyOptions, TableOptions, ValidateOptions
+from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import OnRow, Task
-from bloomcli.model.dataset import DatasetReport
+from bloomcli.errors import UsageError
+from bloomcli.hints import quoted
+from bloomcli.model.dataset import DatasetReport, FileRow
 from bloomcli.model.table import TableFacts
 from bloomcli.storage.base import Listed
 from bloomcli.tables.base import DataFile, Table
-from bloomcli.tables.columns import check_columns
+from bloomcli.tables.columns import by_properties, check_columns
 from bloomcli.tables.tasks import task_of, with_names
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def facts_of(table: Table) -> TableFacts:
@@ -24,21 +33,33 @@ def facts_of(table: Table) -> TableFacts:
     return TableFacts(name=table.name, format=table.format)
 
 
-@dataclass(frozen=True, slots=True)
+def session_of(engine: Engine) -> SparkSession:
+    """The session of the Spark engine. Raises UsageError for another engine."""
+    if not isinstance(engine, SparkEngine):
+        raise UsageError("a table is worked on by Spark", hint="--engine spark")
+    return engine.session
+
+
+@dataclass(slots=True)
 class TableEngine:
     """The data files of a table's snapshot, and the executors that read them."""
 
     table: Table
-    spark: SparkEngine
+    spark: Engine
     where: str | None = None
     """A condition: files in which no row can meet it are left out."""
-    remarks: tuple[str, ...] = ()
+    remarks: list[str] = field(default_factory=list)
     """Notes for the report."""
-    _files: dict[str, DataFile] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _files: dict[str, DataFile] = field(default_factory=dict, init=False, repr=False)
     """The listed files by the paths of their rows."""
+    _command: str = field(default="", init=False, repr=False)
 
     def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
-        """The snapshot's data files. `paths` has none: the table names them. Raises: as `Table.files`."""
+        """The snapshot's data files. `paths` has none: the table names them.
+
+        Raises:
+            UsageError: a condition that the table can't resolve; `validate` and no files.
+        """
         del paths
         listed = []
         for file in self.table.files(self.where):
@@ -47,11 +68,15 @@ class TableEngine:
             name = task.path.rpartition("/")[2]
             relative = f"{file.partition}/{name}" if file.partition else name
             listed.append(Listed(path=task.path, size=file.size, relative=relative, walked=False))
+        if not listed and isinstance(options, ValidateOptions | SurveyOptions):
+            matching = "" if self.where is None else " that the condition leaves"
+            raise UsageError(f"the table has no data files{matching}", path=self.table.name)
         return listed
 
     def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
         """Tasks for data files. Raises UsageError, UnknownColumn."""
         options = options.checked()
+        self._command = options.command
         names = self.table.names()
         check_columns(self.table, options, names)
         named = with_names(options, names)
@@ -67,16 +92,39 @@ class TableEngine:
         report = self.spark.run(tasks, on_row=on_row)
         return replace(
             report,
+            command=self._command,
+            rows=tuple(_with_table(row, self.table.name) for row in report.rows),
             table=facts_of(self.table),
             version_before=self.table.version,
             remarks=(*self.remarks, *report.remarks),
         )
 
 
-def table_engine(spark: SparkEngine, options: TableOptions, remarks: tuple[str, ...] = ()) -> TableEngine:
+def table_engine(engine: Engine, options: TableOptions) -> TableEngine:
     """The engine for the snapshot that options name. Raises: as `open_table`."""
     from bloomcli.tables.registry import open_table
 
     options = options.checked()
-    table = open_table(spark.session, options.table, snapshot=options.snapshot, as_of=options.time)
-    return TableEngine(table, spark, options.where, remarks)
+    table = open_table(session_of(engine), options.table, snapshot=options.snapshot, as_of=options.time)
+    return TableEngine(table, engine, options.where)
+
+
+def required_by_properties(engine: Engine, options: GateOptions) -> GateOptions:
+    """The options of `validate`, with the filters that the table's properties ask for as required ones. Raises: as
+    `by_properties`."""
+    if not isinstance(engine, TableEngine):
+        raise UsageError("--from-properties is for tables", hint="--table NAME")
+    options, remarks = by_properties(options, engine.table)
+    engine.remarks += remarks
+    return options
+
+
+def _with_table(row: FileRow, table: str) -> FileRow:
+    """A row whose hints change the table instead of the file."""
+    command = re.compile(rf"`bloom (add|fold|remove) {re.escape(quoted(row.path))} (.*?) --in-place`")
+
+    def on_table(hint: str | None) -> str | None:
+        return hint and command.sub(lambda found: f"`bloom {found[1]} --table {shlex.quote(table)} {found[2]}`", hint)
+
+    findings = tuple(replace(finding, hint=on_table(finding.hint)) for finding in row.findings)
+    return replace(row, findings=findings, hint=on_table(row.hint))

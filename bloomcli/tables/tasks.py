@@ -23,7 +23,7 @@ _FORMATS: Final = ("parquet", "orc")
 
 def with_names(options: O, names: ColumnNames) -> O:
     """The options with which files are opened under the table's column names."""
-    return replace(options, names=names) if hasattr(options, "names") else options
+    return replace(options, names=names)
 
 
 def problem_of(table: Table, file: DataFile) -> BloomError | None:

@@ -59,6 +59,7 @@ def run(
     new_row_ids: bool = False,
 ) -> DatasetReport:
     """Run a command on a table; by default `add` on the column id."""
+    table.refresh()
     which = TableOptions(
         table=table.name,
         where=where,
