@@ -109,11 +109,8 @@ def _check(arguments: dict[str, Any], *, values: bool) -> None:
             hint="--where chooses some of the table's files",
         )  # fmt: skip
     for name, (option, hint) in _INSTEAD.items():
-        if was_given(name):
-            target = (
-                "the table's own commit puts new files in place" if name in {"output", "in_place", "force"} else ""
-            )
-            raise UsageError(f"--table and {option} exclude each other", hint=target or None)
+        if name in arguments and was_given(name):
+            raise UsageError(f"--table and {option} exclude each other", hint=hint)
     if was_given("engine") and arguments["engine"] != "spark":
         raise UsageError(
             "--table works on Spark: the table's catalog and its commits are those of a Spark session",
