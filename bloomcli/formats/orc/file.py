@@ -73,6 +73,11 @@ class OrcFile(LocatedFile):
 
         return splice
 
+    @property
+    def starts(self) -> Sequence[int]:
+        """Offsets at which the stripes begin. They move when the streams of filters before them come or go."""
+        return [stripe.offset for stripe in self.footer.stripes]
+
     @cached_property
     def columns(self) -> Sequence[Column]:
         """Every column but structs: lists, maps and unions have filters of their own."""

@@ -6,7 +6,8 @@ microseconds, so that what is done once per data file makes few of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,6 +59,14 @@ class Java:
                 iterable.close()
         return [found.get(index) for index in range(found.size())]
 
+    def longs(self, numbers: Sequence[int]) -> Any:
+        """A List<Long>: Py4J makes Integers of small numbers."""
+        gateway: Any = self.session.sparkContext._gateway
+        array = gateway.new_array(gateway.jvm.long, len(numbers))
+        for index, number in enumerate(numbers):
+            array[index] = number
+        return self.iceberg("util.ArrayUtil").toLongList(array)
+
 
 def java_errors() -> tuple[type[Exception], ...]:
     """What calls into Java raise: PySpark has exceptions of its own for some of Java's."""
@@ -67,7 +76,7 @@ def java_errors() -> tuple[type[Exception], ...]:
     return (Py4JError, PySparkException, OSError)
 
 
-def kinds(error: BaseException) -> frozenset[str]:
+def kinds(error: Exception) -> frozenset[str]:
     """The simple names of the Java classes of an exception, of those above them, and of its causes' classes.
 
     Empty where no Java exception has arrived, as after a lost connection.
@@ -86,7 +95,7 @@ def kinds(error: BaseException) -> frozenset[str]:
     return frozenset(found)
 
 
-def message(error: BaseException) -> str:
+def message(error: Exception) -> str:
     """The first line of what a Java exception says."""
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     try:
@@ -95,6 +104,17 @@ def message(error: BaseException) -> str:
         text = None
     lines = str(text).strip().splitlines() if text else []
     return lines[0].strip().rstrip(".") if lines else first_line(error)
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Keep PySpark from writing the exceptions of the block to its own log: they are raised as errors of bloom's."""
+    logger = logging.getLogger("SQLQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 @contextmanager

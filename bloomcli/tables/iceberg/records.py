@@ -5,15 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
-class Delete(NamedTuple):
-    """A delete file that applies to a data file: position deletes, equality deletes, or a deletion vector."""
-
-    file: Any
-    """Iceberg's DeleteFile."""
-    sequence: int
-    """Its data sequence number."""
-
-
 class Record(NamedTuple):
     """A data file as a scan planned it."""
 
@@ -21,7 +12,7 @@ class Record(NamedTuple):
     """Iceberg's DataFile, with its metrics."""
     task: Any
     """Iceberg's FileScanTask."""
-    spec: Any
+    partition_spec: Any
     """The PartitionSpec that the file was written with."""
     snapshot: int
     """The id of the snapshot that was planned."""
@@ -32,8 +23,7 @@ class Record(NamedTuple):
         number = self.file.dataSequenceNumber()
         return 0 if number is None else int(number)
 
-    def deletes(self) -> list[Delete]:
+    def deletes(self) -> list[Any]:
         """The delete files that apply to the data file in that snapshot."""
         found = self.task.deletes()
-        files = [found.get(index) for index in range(found.size())]
-        return [Delete(file, int(file.dataSequenceNumber())) for file in files]
+        return [found.get(index) for index in range(found.size())]

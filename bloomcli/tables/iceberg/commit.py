@@ -1,0 +1,271 @@
+"""Replaces data files, with the delete files that name them, by Iceberg's own rewrite.
+
+A retrofitted copy has the rows of its old file in the same order, whatever deletes apply to it. So a delete that came
+between isn't lost work: its positions are read again from the newest snapshot, and the commit is made anew. Only a
+data file that another commit has removed is a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bloomcli.concurrency.signals import deferred
+from bloomcli.errors import BloomError, WriteError
+from bloomcli.formats.registry import open_file
+from bloomcli.storage.registry import open_source
+from bloomcli.tables.base import CommitInfo, Conflict, Replacement, Unknown
+from bloomcli.tables.iceberg.checks import format_version
+from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, Replaced, plan_deletes
+from bloomcli.tables.iceberg.java import java_errors, kinds, message
+from bloomcli.version import __version__
+
+if TYPE_CHECKING:
+    from bloomcli.tables.iceberg.table import IcebergTable
+
+_TRIES: Final = 5
+"""Commits that may fail by other commits, beyond the retries that Iceberg makes by itself."""
+
+_READERS: Final = 8
+"""New ORC files that are opened at a time."""
+
+_CHANGED: Final = {"ValidationException", "CommitFailedException"}
+_RUN: Final = "bloom.run-id"
+_BATCH: Final = "bloom.batch"
+
+
+class _Stale(Exception):
+    """Another commit came between."""
+
+
+class _Task(NamedTuple):
+    """A data file's scan task, with the delete files that apply within a transaction."""
+
+    data_file: Any
+    partition_spec: Any
+    delete_files: list[Any]
+
+    def file(self) -> Any:
+        """Iceberg's DataFile."""
+        return self.data_file
+
+    def spec(self) -> Any:
+        """Its PartitionSpec."""
+        return self.partition_spec
+
+    def deletes(self) -> list[Any]:
+        """The delete files."""
+        return self.delete_files
+
+
+def commit(table: IcebergTable, replacements: Sequence[Replacement], info: CommitInfo) -> int:
+    """Replace data files in one atomic commit, and give the id of the last snapshot that it made.
+
+    Raises:
+        Conflict: other commits have removed some of the files; nothing was committed.
+        Unknown: it can't be found out whether the commit has taken place.
+        WriteError: the commit failed; nothing was committed.
+        UnsupportedError: the table has become one whose files can't be replaced.
+    """
+    if not replacements:
+        raise ValueError("a commit without replacements")
+    for _ in range(_TRIES):
+        table.check_again()
+        try:
+            return _Attempt(table, replacements, info).run()
+        except _Stale:
+            replacements = _planned_again(table, replacements)
+    raise Conflict(
+        f"other commits came between {_TRIES} times", path=table.name, paths=[one.old.path for one in replacements]
+    )
+
+
+def _planned_again(table: IcebergTable, replacements: Sequence[Replacement]) -> list[Replacement]:
+    """The replacements with what the newest snapshot has of their data files. Raises Conflict where one is gone."""
+    table.refresh()
+    wanted = {one.old.path: one for one in replacements}
+    found: dict[str, Replacement] = {}
+    for task in table.scan():
+        path = str(task.file().location())
+        if path in wanted:
+            one = wanted[path]
+            found[path] = one._replace(old=replace(one.old, record=table.record(task)))
+    gone = wanted.keys() - found.keys()
+    if gone:
+        raise Conflict("another commit has removed data files", path=table.name, paths=gone)
+    return [found[one.old.path] for one in replacements]
+
+
+class _Attempt:
+    """One try at a commit."""
+
+    def __init__(self, table: IcebergTable, replacements: Sequence[Replacement], info: CommitInfo) -> None:
+        self.table = table
+        self.info = info
+        self.by_old = {one.old.path: one for one in replacements}
+        self.groups = table.groups([one.old for one in replacements], table.version)
+        self.start = self._oldest({one.old.record.snapshot for one in replacements})
+        self.sequenced = format_version(table.table) > 1
+        self.new_paths: list[str] = []
+        self.removed: set[tuple[str, int | None]] = set()
+        self.rest: list[Any] = []
+
+    def _oldest(self, snapshots: Iterable[int]) -> int:
+        """The snapshot from which all changes are checked for conflicts."""
+        known = [(self.table.table.snapshot(number), number) for number in snapshots]
+        if any(snapshot is None for snapshot, _ in known):  # it has expired
+            raise _Stale
+        return min(known, key=lambda one: (one[0].sequenceNumber(), one[0].timestampMillis()))[1]
+
+    def run(self) -> int:
+        """Commit. Raises _Stale where another commit came between; new delete files are removed then."""
+        try:
+            with deferred():
+                self._commit()
+        except (KeyboardInterrupt, SystemExit):
+            raise self._unknown("it was interrupted") from None
+        except java_errors() as error:
+            raised = kinds(error)
+            if raised & _CHANGED:
+                self._clean()
+                raise _Stale from None
+            found = self._found()
+            if found is not None:
+                return found
+            if not raised or "CommitStateUnknownException" in raised:
+                raise self._unknown(message(error)) from None
+            self._clean()
+            raise WriteError(f"the commit failed: {message(error)}", path=self.table.name) from None
+        except BloomError:
+            self._clean()
+            raise
+        found = self._found()
+        if found is None:
+            raise self._unknown("the table's history doesn't show it")
+        return found
+
+    def _unknown(self, why: str) -> Unknown:
+        return Unknown(
+            f"it isn't known whether the commit has taken place: {why}",
+            path=self.table.name,
+            hint=f"look for bloom.run-id {self.info.run} in the summaries of the table's snapshots",
+        )
+
+    def _clean(self) -> None:
+        """Remove the delete files of a commit that hasn't taken place."""
+        self.table.remove_files(self.new_paths)
+        self.new_paths.clear()
+
+    def _commit(self) -> None:
+        table = self.table.table
+        if len(self.groups) == 1:
+            self._rewrite(table, *self.groups[0]).commit()
+            return
+        transaction = table.newTransaction()
+        for number, files in self.groups:
+            self._rewrite(transaction, number, files).commit()
+        transaction.commitTransaction()
+
+    def _rewrite(self, maker: Any, number: int, files: Sequence[Any]) -> Any:
+        """A rewrite of data files that get one data sequence number."""
+        replacements = [self.by_old[file.path] for file in files]
+        changes = self._deletes(replacements)
+        rewrite = maker.newRewrite().validateFromSnapshot(self.start)
+        if self.table.branch is not None:
+            rewrite = rewrite.toBranch(self.table.branch)
+        if self.sequenced:
+            rewrite = rewrite.dataSequenceNumber(number)
+        for one, copy in zip(replacements, self._copies(replacements), strict=True):
+            rewrite.deleteFile(one.old.record.file)
+            rewrite.addFile(copy)
+        for file in changes.remove:
+            rewrite.deleteFile(file)
+        for added in changes.add:
+            rewrite.addFile(added.file, added.sequence_number)
+        for name, value in self._summary().items():
+            rewrite.set(name, value)
+        return rewrite
+
+    def _summary(self) -> dict[str, str]:
+        return {
+            _RUN: self.info.run,
+            _BATCH: str(self.info.batch),
+            "bloom.command": self.info.command,
+            "bloom.columns": ",".join(self.info.columns),
+            "bloom.version": __version__,
+        }
+
+    def _deletes(self, replacements: Sequence[Replacement]) -> DeleteChanges:
+        """The deletes of one rewrite. Those that an earlier rewrite of the transaction wrote are an input."""
+        replaced = [Replaced(self._task(one), one.path) for one in replacements]
+        changes = plan_deletes(self.table.java, self.table.table, self.start, replaced, self.new_paths)
+        self.removed |= {_key(file) for file in changes.remove}
+        if len(self.groups) > 1:
+            self.rest = [one for one in self.rest if _key(one) not in self.removed]
+            self.rest += [_numbered(added) for added in changes.add if added.file.referencedDataFile() is None]
+        return changes
+
+    def _task(self, one: Replacement) -> Any:
+        record = one.old.record
+        deletes = record.deletes()
+        left = [file for file in deletes if _key(file) not in self.removed]
+        if len(left) < len(deletes):
+            left += self.rest
+        return _Task(record.file, record.partition_spec, left)
+
+    def _copies(self, replacements: Sequence[Replacement]) -> list[Any]:
+        """The new data files: all that the table's metadata have of the old ones, with path, size and stripes."""
+        moved = [
+            one for one in replacements if one.old.format == "orc" and one.old.record.file.splitOffsets() is not None
+        ]
+        with ThreadPoolExecutor(_READERS) as pool:
+            offsets = dict(zip((one.path for one in moved), pool.map(_starts, moved), strict=True))
+        builders = self.table.java.iceberg("DataFiles")
+        copies = []
+        for one in replacements:
+            builder = builders.builder(one.old.record.partition_spec).copy(one.old.record.file)
+            builder = builder.withPath(one.path).withFileSizeInBytes(one.size)
+            if one.path in offsets:
+                builder = builder.withSplitOffsets(self.table.java.longs(offsets[one.path]))
+            copies.append(builder.build())
+        return copies
+
+    def _found(self) -> int | None:
+        """The id of the newest snapshot of this commit in the branch's history; None if there is none.
+
+        Raises:
+            Unknown: the table's metadata can't be read.
+        """
+        try:
+            self.table.refresh()
+            snapshot = self.table.table.snapshot(self.table.version) if self.table.version is not None else None
+            while snapshot is not None:
+                summary = snapshot.summary()
+                if summary.get(_RUN) == self.info.run and summary.get(_BATCH) == str(self.info.batch):
+                    return int(snapshot.snapshotId())
+                parent = snapshot.parentId()
+                snapshot = None if parent is None else self.table.table.snapshot(parent)
+        except BloomError as error:
+            raise self._unknown(error.reason) from None
+        except java_errors() as error:
+            raise self._unknown(message(error)) from None
+        return None
+
+
+def _key(delete: Any) -> tuple[str, int | None]:
+    """What identifies a delete file or a deletion vector."""
+    return str(delete.location()), delete.contentOffset()
+
+
+def _numbered(added: AddedDeletes) -> Any:
+    """A new delete file that knows its data sequence number, as those do that a scan finds."""
+    added.file.setDataSequenceNumber(added.sequence_number)
+    return added.file
+
+
+def _starts(one: Replacement) -> list[int]:
+    """Where the stripes of a new file begin."""
+    with open_source(one.path) as source:
+        return list(open_file(source).starts)

@@ -1,0 +1,158 @@
+"""Opens an Iceberg table by the name that Spark SQL has for it."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
+from bloomcli.tables.iceberg.java import Java, java_errors, kinds, message, reading, unlogged
+from bloomcli.tables.iceberg.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_UTIL: Final = "spark.Spark3Util"
+_ICEBERG_S: Final = "org.apache.iceberg.spark."
+_SELECTOR: Final = re.compile(r"(branch|tag)_(.+)|(snapshot_id|at_timestamp)_(\d+)")
+_NO_SUCH: Final = {"AnalysisException", "ParseException", "NoSuchTableException", "NoSuchNamespaceException"}
+
+
+def open_table(
+    session: SparkSession, name: str, *, snapshot: int | None = None, as_of: datetime | None = None
+) -> IcebergTable | None:
+    """Open an Iceberg table of the session's catalogs; None where the name is not one of an Iceberg table.
+
+    Args:
+        session: a classic session.
+        name: as SQL names the table: ``ice.db.orders``, ``ice.`/path` ``; with ``.branch_NAME``, ``.tag_NAME``,
+            ``.snapshot_id_N`` or ``.at_timestamp_MILLISECONDS`` behind it a branch or an older snapshot.
+        snapshot: the id of the snapshot to read; the newest of the branch if None.
+        as_of: the time whose snapshot is read, with its zone.
+
+    Raises:
+        UsageError: there is no such snapshot, or the name is one of a view or a metadata table.
+        UnreadableError: the catalog or the table's metadata can't be read.
+    """
+    java = Java(session)
+    if not java.has(f"org.apache.iceberg.{_UTIL}"):
+        return None
+    with unlogged():
+        loaded = _loaded(java, name)
+    if loaded is None:
+        return None
+    found, selector = loaded
+    table = found.table()
+    branch, selected = _selected(java, table, selector, name)
+    chosen = [one for one in (snapshot, as_of, selected) if one is not None]
+    if len(chosen) > 1 or (chosen and branch is not None):
+        raise UsageError("a table is read at one snapshot or branch, and several are named", path=name)
+    with reading("the table's metadata can't be read", name):
+        table.refresh()
+    _check_staging(java, table, branch, name)
+    fixed = selected if snapshot is None else snapshot
+    if as_of is not None:
+        fixed = _at(java, table, round(as_of.timestamp() * 1000), name)
+    if fixed is not None and table.snapshot(fixed) is None:
+        raise UsageError(f"the table has no snapshot {fixed}", path=name, hint=_snapshots(name))
+    return IcebergTable(java, name, table, branch=branch, fixed=fixed)
+
+
+def _loaded(java: Java, name: str) -> tuple[Any, str | None] | None:
+    """Iceberg's table for Spark, and the selector in its name; None where it is no Iceberg table.
+
+    Raises UsageError for a view or a metadata table.
+    """
+    iceberg = False
+    try:
+        found = java.iceberg(_UTIL).catalogAndIdentifier(java.spark, name)
+        catalog, identifier = found.catalog(), found.identifier()
+        iceberg = _class(catalog).startswith(_ICEBERG_S)
+        try:
+            table = catalog.loadTable(identifier)
+        except java_errors():
+            if iceberg and _is_view(catalog, identifier):
+                raise UsageError("it is a view, and has no files", path=name) from None
+            raise
+    except java_errors() as error:
+        raised = kinds(error)
+        if not raised & _NO_SUCH and "Cannot use branch" in message(error):
+            raise UsageError("the table has no such branch", path=name) from None
+        if iceberg and not raised & _NO_SUCH:
+            raise UnreadableError(f"the catalog can't load the table: {message(error)}", path=name) from None
+        return None
+    kind = _class(table)
+    if not kind.startswith(_ICEBERG_S):
+        return None
+    of = None if kind.endswith("SparkChangelogTable") else table.table()
+    if of is None or _is_metadata(of):
+        table_name = name.rpartition(".")[0]
+        raise UsageError("it is a metadata table, and has no data files of its own", path=name, hint=table_name)
+    if _class(identifier).endswith("PathIdentifier"):
+        return table, identifier.location().partition("#")[2] or None
+    last = str(identifier.name())
+    return table, last if _SELECTOR.fullmatch(last) and not _named(of, last) else None
+
+
+def _class(thing: Any) -> str:
+    return str(thing.getClass().getName())
+
+
+def _is_metadata(table: Any) -> bool:
+    kind = table.getClass()
+    while kind is not None:
+        if kind.getSimpleName() == "BaseMetadataTable":
+            return True
+        kind = kind.getSuperclass()
+    return False
+
+
+def _is_view(catalog: Any, identifier: Any) -> bool:
+    try:
+        return catalog.loadView(identifier) is not None
+    except java_errors():
+        return False
+
+
+def _named(table: Any, name: str) -> bool:
+    """Whether a table's own name is the one that looks like a selector."""
+    return bool(str(table.name()).rpartition(".")[2] == name)
+
+
+def _selected(java: Java, table: Any, selector: str | None, name: str) -> tuple[str | None, int | None]:
+    """The branch, or the id of the snapshot, that a selector in a table's name chooses."""
+    match = None if selector is None else _SELECTOR.fullmatch(selector)
+    if match is None:
+        return None, None
+    kind, ref, unit, number = match.groups()
+    if kind == "branch":
+        return (None if ref == "main" else ref), None
+    if kind == "tag":
+        return None, int(table.snapshot(ref).snapshotId())
+    return None, int(number) if unit == "snapshot_id" else _at(java, table, int(number), name)
+
+
+def _at(java: Java, table: Any, milliseconds: int, name: str) -> int:
+    """The id of the snapshot that was the main branch's at a time. Raises UsageError."""
+    try:
+        return int(java.iceberg("util.SnapshotUtil").snapshotIdAsOfTime(table, milliseconds))
+    except java_errors() as error:
+        raise UsageError(message(error), path=name, hint=_snapshots(name)) from None
+
+
+def _check_staging(java: Java, table: Any, branch: str | None, name: str) -> None:
+    """Raise UsageError where the session's settings send writes to another branch than the name says."""
+    if branch is not None or str(table.properties().get("write.wap.enabled")).lower() != "true":
+        return
+    conf = java.session.conf
+    staged = conf.get("spark.wap.branch", None)
+    if staged:
+        hint = f"name the branch: {name}.branch_{staged}, or unset spark.wap.branch"
+        raise UsageError("the session's spark.wap.branch sends reads and writes to a branch", path=name, hint=hint)
+    if conf.get("spark.wap.id", None):
+        raise UnsupportedError("the session's spark.wap.id stages commits", path=name, hint="unset spark.wap.id")
+
+
+def _snapshots(name: str) -> str:
+    return f"the table's snapshots: SELECT committed_at, snapshot_id FROM {name}.snapshots"  # noqa: S608  a hint

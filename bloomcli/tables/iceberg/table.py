@@ -1,0 +1,231 @@
+"""An open Iceberg table at a snapshot: its files, its columns, and the paths of new files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+from uuid import uuid4
+
+from bloomcli.errors import CorruptFile, UsageError
+from bloomcli.model.names import ColumnNames
+from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, Wanted
+from bloomcli.tables.iceberg import checks, commit, properties
+from bloomcli.tables.iceberg.groups import EqualityNumbers, grouped
+from bloomcli.tables.iceberg.java import Java, java_errors, kinds, message, reading, unlogged
+from bloomcli.tables.iceberg.records import Record
+from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
+
+_MAIN: Final = "main"
+_CONVERTER: Final = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
+_GONE: Final = {"NotFoundException", "FileNotFoundException", "NoSuchFileException"}
+SELECTED: Final = re.compile(r"\.`?(tag_.+|snapshot_id_\d+|at_timestamp_\d+)`?$")
+"""The selector of a snapshot behind a table's name."""
+_OURS: Final = re.compile(r"-bloom-[0-9a-f]{32}$")
+"""What an earlier change has put behind a file's name."""
+
+_STEM_MAX: Final = 160
+"""Characters of the old name in the new one, so that names stay within the 255 bytes of file systems."""
+
+
+class IcebergTable(Table):
+    """A table of an Iceberg catalog of the session, or a path of Hadoop tables.
+
+    Attributes:
+        java: the session's Java.
+        table: Iceberg's own table.
+        branch: the branch that is read and changed; None for ``main``.
+    """
+
+    format = "iceberg"
+    title = "Iceberg"
+
+    def __init__(self, java: Java, name: str, table: Any, *, branch: str | None, fixed: int | None) -> None:
+        self.java = java
+        self.name = name
+        self.table = table
+        self.branch = branch
+        self._fixed = fixed
+        self._version = fixed if fixed is not None else self._head()
+        self._new_row_ids = False
+        self._specs: dict[int, Spec] = {}
+        self._locations = table.locationProvider()
+        self._equality_numbers = EqualityNumbers(java, table)
+
+    @property
+    def version(self) -> int | None:
+        """The id of the snapshot that `files` lists."""
+        return self._version
+
+    def _head(self) -> int | None:
+        snapshot = self.table.snapshot(self.branch or _MAIN)
+        return None if snapshot is None else int(snapshot.snapshotId())
+
+    def names(self) -> ColumnNames:
+        """The leaf columns of the current schema, or of the snapshot's where the table was opened at one."""
+        with reading("the table's schema can't be read", self.name):
+            if self._fixed is None:
+                schema = self.table.schema()
+            else:
+                schema = self.java.iceberg("util.SnapshotUtil").schemaFor(self.table, self._fixed)
+            text = self.java.iceberg("SchemaParser").toJson(schema)
+            mapping = self.table.properties().get(NAME_MAPPING)
+        return column_names(json.loads(text), None if mapping is None else json.loads(mapping))
+
+    def files(self, where: str | None = None) -> list[DataFile]:
+        """The data files of the snapshot, by path."""
+        if self._version is None:
+            return []
+        condition = None if where is None else self._condition(where)
+        with reading("the table's manifests can't be read", self.name):
+            found = sorted((self._data_file(task) for task in self.scan(condition)), key=lambda file: file.path)
+        twice = [path for path, count in Counter(file.path for file in found).items() if count > 1]
+        if twice:
+            raise CorruptFile("the snapshot lists this data file twice", path=twice[0])
+        return found
+
+    def scan(self, condition: Any = None) -> list[Any]:
+        """Iceberg's scan tasks of the snapshot's data files, one a file, in no order."""
+        scan = self.table.newScan()
+        if self._fixed is not None:
+            scan = scan.useSnapshot(self._fixed)
+        elif self.branch is not None:
+            scan = scan.useRef(self.branch)
+        snapshot = scan.snapshot()
+        if snapshot is None:
+            return []
+        self._version = int(snapshot.snapshotId())
+        if condition is not None:
+            scan = scan.filter(condition)
+        return self.java.items(scan.includeColumnStats().ignoreResiduals().planFiles(), close=True)
+
+    def record(self, task: Any) -> Record:
+        """What is kept of a scan task's file."""
+        file = task.file()
+        spec = self._spec(int(file.specId()))
+        return Record(file=file, task=task, partition_spec=spec.spec, snapshot=self._version or 0)
+
+    def _data_file(self, task: Any) -> DataFile:
+        record = self.record(task)
+        file = record.file
+        return DataFile(
+            path=str(file.location()),
+            size=int(file.fileSizeInBytes()),
+            format=str(file.format()).lower(),
+            partition=self._spec(int(file.specId())).path(file),
+            record=record,
+        )
+
+    def _spec(self, number: int) -> Spec:
+        if number not in self._specs:
+            self._specs[number] = Spec(self.table.specs().get(number))
+        return self._specs[number]
+
+    def _condition(self, where: str) -> Any:
+        """A condition as Iceberg's expression: what Iceberg's own procedures do. Raises UsageError."""
+        converter, spark = self.java.type(_CONVERTER), self.java.spark
+        try:
+            with unlogged(), self._relation() as relation:
+                found = converter.collectResolvedSparkExpression(spark, relation, where)
+                return converter.convertToIcebergExpression(found)
+        except java_errors() as error:
+            raise UsageError(f"--where can't be used for this table: {message(error)}", path=self.name) from None
+
+    @contextmanager
+    def _relation(self) -> Iterator[str]:
+        """A name by which Spark has the columns that a condition can name: those of the snapshot's schema."""
+        if self._fixed is None:
+            yield self.name
+            return
+        view, session = f"bloom_{uuid4().hex}", self.java.session
+        own_name = SELECTED.sub("", self.name)
+        session.read.option("versionAsOf", self._fixed).table(own_name).createTempView(view)
+        try:
+            yield view
+        finally:
+            session.catalog.dropTempView(view)
+
+    def wanted(self) -> Sequence[Wanted]:
+        """The filters that the properties ask for, of Parquet and of ORC files."""
+        found = self.java.items(self.table.properties().entrySet())
+        return properties.wanted({str(one.getKey()): str(one.getValue()) for one in found}, self.name)
+
+    def check_changes(self, *, new_row_ids: bool = False) -> None:
+        """Raise UnsupportedError or UsageError where files can't be replaced; see `checks`."""
+        with reading("the table's metadata can't be read", self.name):
+            checks.check_changes(self.table, self.name, fixed=self._fixed, new_row_ids=new_row_ids)
+        self._new_row_ids = new_row_ids
+
+    def new_path(self, file: DataFile) -> str:
+        """A path of the table's location provider: the old file's name, and a UUID behind it.
+
+        Raises:
+            UnsupportedError: the data file is encrypted.
+        """
+        with reading("the table's location provider fails", self.name):
+            checks.check_file(file.record.file, file.path)
+            stem, dot, suffix = file.path.rpartition("/")[2].rpartition(".")
+            stem, suffix = (stem, dot + suffix) if dot else (suffix, "")
+            name = f"{_OURS.sub('', stem)[:_STEM_MAX]}-bloom-{uuid4().hex}{suffix}"
+            spec = self._spec(int(file.record.file.specId()))
+            return spec.new_location(self._locations, file.record.file, name)
+
+    def snapshots(self, files: Sequence[DataFile]) -> int:
+        """How many snapshots one commit adds: more than one where equality deletes lie between the files' numbers."""
+        return len(self.groups(files, self._version)) if files else 0
+
+    def groups(self, files: Sequence[DataFile], snapshot: int | None) -> list[tuple[int, list[DataFile]]]:
+        """Data files by what can be rewritten together, with the data sequence number of each group."""
+        numbered = [(file.record.sequence, file) for file in files]
+        if snapshot is None or len({number for number, _ in numbered}) == 1:
+            return grouped(numbered, ())
+        return grouped(numbered, self._equality_numbers.of(snapshot))
+
+    def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
+        """Replace data files with their deletes in one atomic commit; see `commit`."""
+        return commit.commit(self, replacements, info)
+
+    def check_again(self) -> None:
+        """Refresh the table, and check again what `check_changes` did: its format version may be another one."""
+        self.refresh()
+        self.check_changes(new_row_ids=self._new_row_ids)
+
+    def refresh(self) -> None:
+        """Move on to the newest snapshot of the branch; a table that was opened at a snapshot stays there."""
+        with reading("the table's metadata can't be read", self.name):
+            self.table.refresh()
+            self._locations = self.table.locationProvider()
+            if self._fixed is None:
+                self._version = self._head()
+
+    def remove_files(self, paths: Collection[str]) -> list[str]:
+        """Remove new files that weren't committed; gives the paths of those that couldn't be removed."""
+        io, left = self.table.io(), []
+        for path in paths:
+            try:
+                io.deleteFile(path)
+            except java_errors() as error:
+                if not kinds(error) & _GONE:
+                    left.append(path)
+        return left
+
+
+class Spec:
+    """A partition spec, and the paths of the partitions."""
+
+    def __init__(self, spec: Any) -> None:
+        self.spec = spec
+        self._partitioned = bool(spec.isPartitioned())
+
+    def path(self, file: Any) -> str:
+        """A data file's partition, such as ``day=2026-11-01/region=eu``; empty in an unpartitioned spec."""
+        return str(self.spec.partitionToPath(file.partition())) if self._partitioned else ""
+
+    def new_location(self, locations: Any, file: Any, name: str) -> str:
+        """The path of a new file in the same partition."""
+        if self._partitioned:
+            return str(locations.newDataLocation(self.spec, file.partition(), name))
+        return str(locations.newDataLocation(name))
