@@ -1,0 +1,14 @@
+"""Delta Lake tables, by Delta's own transaction in the JVM of the user's Spark session.
+
+jvm.py         calls of Java and Scala, and their errors
+actions.py     the log's entries on files: full paths, names of new files, what replaces an entry
+schema.py      names of columns: column mapping, properties that ask for filters
+features.py    the table features whose tables can be changed
+commits.py     transactions: conflicts, and commits whose answer is lost
+table.py       the table
+"""
+
+from __future__ import annotations
+
+from bloomcli.tables.delta.table import DeltaTable as DeltaTable
+from bloomcli.tables.delta.table import open_table as open_table

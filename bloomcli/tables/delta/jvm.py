@@ -1,0 +1,137 @@
+"""Calls of Java and Scala in a Spark session's JVM.
+
+Whatever is large crosses over as one JSON text: a call takes a tenth of a millisecond, and a table has many files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from bloomcli.datasets.spark_session import first_line
+from bloomcli.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DELTA: Final = "org.apache.spark.sql.delta"
+_STRINGS: Final = "[Ljava.lang.String;"
+
+
+class Jvm:
+    """The JVM of a classic Spark session."""
+
+    def __init__(self, session: SparkSession) -> None:
+        """Raises UnsupportedError for a Spark Connect session, which has no JVM here."""
+        if type(session).__module__.startswith("pyspark.sql.connect"):
+            raise UnsupportedError(
+                "a Spark Connect session can't open tables", hint="use a classic session, as under spark-submit"
+            )
+        self.session = session
+        self.spark: Any = session._jsparkSession
+        self._jvm: Any = session._jvm
+
+    def find(self, name: str) -> Any:
+        """A class or a package by its full name."""
+        found = self._jvm
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a class."""
+        from py4j.java_gateway import JavaClass
+
+        return isinstance(self.find(name), JavaClass)
+
+    @cached_property
+    def _mapper(self) -> Any:
+        return self.find(f"{DELTA}.util.JsonUtils").mapper()
+
+    def _reader(self, class_name: str) -> Any:
+        return self._mapper.readerFor(self.find("org.apache.spark.util.Utils").classForName(class_name, True, False))
+
+    def python(self, value: Any) -> Any:
+        """A Java or Scala object as what its JSON is in Python."""
+        return json.loads(self._mapper.writeValueAsString(value))
+
+    def strings(self, values: Sequence[str]) -> Any:
+        """A ``String[]``."""
+        return self._reader(_STRINGS).readValue(json.dumps(list(values)))
+
+    def objects(self, class_name: str, values: Sequence[Mapping[str, Any]]) -> Any:
+        """A ``java.util.List`` of objects, from what their JSON is in Python."""
+        return self._reader(class_name).readValues("\n".join(map(json.dumps, values))).readAll()
+
+    def seq(self, java_list: Any) -> Any:
+        """An immutable Scala ``Seq`` of a Java list."""
+        return self._jvm.PythonUtils.toSeq(java_list)
+
+    def map(self, values: Mapping[str, str]) -> Any:
+        """An immutable Scala ``Map``."""
+        java_map = self._jvm.java.util.HashMap()
+        for key, value in values.items():
+            java_map.put(key, value)
+        return self._jvm.PythonUtils.toScalaMap(java_map)
+
+    @property
+    def none(self) -> Any:
+        """Scala's ``None``."""
+        return self._jvm.scala.Option.empty()
+
+    def frame(self, java_frame: Any) -> DataFrame:
+        """A Java ``Dataset`` as a frame of the session."""
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+        return ClassicDataFrame(java_frame, self.session)
+
+    def hadoop_path(self, path: str) -> Any:
+        """A Hadoop ``Path``."""
+        return self._jvm.org.apache.hadoop.fs.Path(path)
+
+    @contextmanager
+    def with_settings(self, settings: Mapping[str, str]) -> Iterator[None]:
+        """Have this thread work in a copy of the session that has other settings too: the user's keeps its own."""
+        sessions = self.find(self.spark.getClass().getName())
+        before = sessions.getActiveSession()
+        copy = self.spark.cloneSession()
+        for key, value in settings.items():
+            copy.conf().set(key, value)
+        sessions.setActiveSession(copy)
+        try:
+            yield
+        finally:
+            if before.isDefined():
+                sessions.setActiveSession(before.get())
+            else:
+                sessions.clearActiveSession()
+
+
+def java_errors() -> tuple[type[Exception], ...]:
+    """The exceptions that calls raise: PySpark turns those of Spark's own kinds into its own."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return (Py4JError, PySparkException)
+
+
+def kinds(error: Exception) -> list[str]:
+    """The Java classes of an error, from its own up; empty where the error isn't one of Java's."""
+    thrown: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if thrown is None:
+        return []
+    found, at = [], thrown.getClass()
+    while at is not None:
+        found.append(at.getName())
+        at = at.getSuperclass()
+    return found
+
+
+def said(error: Exception) -> str:
+    """What an error says, in one line, without its class and its traces."""
+    line = first_line(error)
+    head, colon, rest = line.partition(": ")
+    return rest if colon and "." in head and " " not in head else line

@@ -1,0 +1,176 @@
+"""The columns of a Delta table: how its files name them, and which of them its properties want filters on.
+
+With column mapping each field of a struct has a physical name and an id, which it keeps when it is renamed. Elements
+of lists, and keys and values of maps, have none. Files of mode ``name`` are read by physical names, those of mode
+``id`` by field ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from bloomcli.errors import UsageError
+from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.tables.base import Wanted
+
+_MODE: Final = "delta.columnMapping.mode"
+_PHYSICAL: Final = "delta.columnMapping.physicalName"
+_ID: Final = "delta.columnMapping.id"
+_NESTED_IDS: Final = "delta.columnMapping.nested.ids"
+_VARIANT: Final = "variant"
+"""A group of two leaves in files. It can't be looked up, so it isn't among the leaf columns."""
+
+PROPERTY: Final = "parquet.bloom.filter."
+"""Delta's writers pass the table properties on to Parquet's writer, and with them those that begin so."""
+
+_NO_FILTERS: Final = ("boolean",)
+"""Types of columns that Parquet's writer makes no filters for."""
+
+
+class Leaf(NamedTuple):
+    """A leaf column."""
+
+    path: str
+    """The table's dotted path."""
+    physical: str
+    """The path in files, without the groups around elements, keys and values."""
+    in_file: str
+    """The path in the files that Delta's own writers write."""
+    type: str
+    field_id: int | None
+
+
+def _leaves(field: Mapping[str, Any], mapped: bool) -> Iterator[Leaf]:
+    """The leaves of a field of a struct."""
+    metadata: Mapping[str, Any] = field.get("metadata") or {}
+    name = field["name"]
+    physical = metadata.get(_PHYSICAL, name) if mapped else name
+    nested: Mapping[str, int] = (metadata.get(_NESTED_IDS) or {}) if mapped else {}
+    yield from _leaves_of(
+        field["type"], Leaf(name, physical, physical, "", metadata.get(_ID)), nested, physical, mapped
+    )
+
+
+def _leaves_of(kind: Any, at: Leaf, nested: Mapping[str, int], nested_at: str, mapped: bool) -> Iterator[Leaf]:
+    """The leaves of a type.
+
+    Args:
+        kind: the type, as the schema's JSON has it.
+        at: the field, element, key or value of the type.
+        nested: ids of elements, keys and values of the innermost field, by their paths from it.
+        nested_at: the path of `at` from the innermost field.
+        mapped: the table has column mapping.
+    """
+    if isinstance(kind, str):
+        if kind != _VARIANT:
+            yield at._replace(type=kind)
+        return
+    if kind["type"] == "struct":
+        for field in kind["fields"]:
+            for leaf in _leaves(field, mapped):
+                yield leaf._replace(
+                    path=f"{at.path}.{leaf.path}",
+                    physical=f"{at.physical}.{leaf.physical}",
+                    in_file=f"{at.in_file}.{leaf.in_file}",
+                )
+        return
+    parts = {
+        "array": (("element", "list.element", "elementType"),),
+        "map": (("key", "key_value.key", "keyType"), ("value", "key_value.value", "valueType")),
+    }.get(kind["type"])
+    if parts is None:  # a user-defined type
+        yield from _leaves_of(kind["sqlType"], at, nested, nested_at, mapped)
+        return
+    for name, in_file, inner in parts:
+        below = f"{nested_at}.{name}"
+        part = Leaf(f"{at.path}.{name}", f"{at.physical}.{name}", f"{at.in_file}.{in_file}", "", nested.get(below))
+        yield from _leaves_of(kind[inner], part, nested, below, mapped)
+
+
+def leaves_of(metadata: Mapping[str, Any]) -> list[Leaf]:
+    """The leaf columns, in the order of the schema.
+
+    Args:
+        metadata: the log's ``metaData``.
+    """
+    mapped = metadata["configuration"].get(_MODE, "none") != "none"
+    return [leaf for field in json.loads(metadata["schemaString"])["fields"] for leaf in _leaves(field, mapped)]
+
+
+def names_of(metadata: Mapping[str, Any]) -> ColumnNames:
+    """How files name the leaf columns."""
+    by_id = metadata["configuration"].get(_MODE) == "id"
+    return ColumnNames(
+        columns=tuple(
+            ColumnName(path=leaf.path, field_id=leaf.field_id if by_id else None, physical=(leaf.physical,))
+            for leaf in leaves_of(metadata)
+        )
+    )
+
+
+def partition_columns(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The partition columns' names and physical names."""
+    mapped = metadata["configuration"].get(_MODE, "none") != "none"
+    fields = {field["name"]: field.get("metadata") or {} for field in json.loads(metadata["schemaString"])["fields"]}
+    return [(name, fields[name].get(_PHYSICAL, name) if mapped else name) for name in metadata["partitionColumns"]]
+
+
+def wanted_by(metadata: Mapping[str, Any]) -> list[Wanted]:
+    """The filters that table properties ask Parquet's writer for, such as ``parquet.bloom.filter.enabled#COLUMN``.
+
+    Raises:
+        UsageError: a property names no column, or has a value that its kind doesn't have.
+    """
+    properties = {k.removeprefix(PROPERTY): v for k, v in metadata["configuration"].items() if k.startswith(PROPERTY)}
+    partitions = set(metadata["partitionColumns"])
+    leaves = [leaf for leaf in leaves_of(metadata) if leaf.path not in partitions]
+    _check_columns(properties, leaves)
+    found = []
+    for leaf in leaves:
+        if leaf.type in _NO_FILTERS or not _is_true(properties, "enabled", leaf):
+            continue
+        most = _number(properties, "max.bytes", leaf)
+        found.append(
+            Wanted(
+                column=leaf.path,
+                fpp=_number(properties, "fpp", leaf),
+                max_bytes=None if most is None else int(most),
+            )
+        )
+    return found
+
+
+def _check_columns(properties: Mapping[str, str], leaves: Sequence[Leaf]) -> None:
+    known = {name for leaf in leaves for name in (leaf.path, leaf.physical, leaf.in_file)}
+    for key in properties:
+        _, mark, column = key.partition("#")
+        if mark and column not in known:
+            raise UsageError(f"the table property {PROPERTY}{key} names no leaf column of the table's files")
+
+
+def _value(properties: Mapping[str, str], key: str, leaf: Leaf) -> tuple[str, str | None]:
+    """The property that holds for a column, and its value: Parquet's writer knows it by the path in files."""
+    for column in (leaf.in_file, leaf.physical, leaf.path):
+        if f"{key}#{column}" in properties:
+            return f"{key}#{column}", properties[f"{key}#{column}"]
+    return key, properties.get(key)
+
+
+def _is_true(properties: Mapping[str, str], key: str, leaf: Leaf) -> bool:
+    _, value = _value(properties, key, leaf)
+    return (value or "").strip().lower() == "true"
+
+
+def _number(properties: Mapping[str, str], key: str, leaf: Leaf) -> float | None:
+    name, value = _value(properties, key, leaf)
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not number > 0 or (key == "fpp" and number >= 1) or number == float("inf"):
+        raise UsageError(f"the table property {PROPERTY}{name} is {value!r}")
+    return number

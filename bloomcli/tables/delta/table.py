@@ -1,0 +1,260 @@
+"""A Delta table of a Spark session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
+from bloomcli.model.names import ColumnNames
+from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, Wanted
+from bloomcli.tables.delta import commits, schema
+from bloomcli.tables.delta.actions import full_path, new_entry_path, partition_of, record_of
+from bloomcli.tables.delta.features import check
+from bloomcli.tables.delta.jvm import DELTA, Jvm, java_errors, kinds, said
+from bloomcli.tables.delta.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_V2: Final = f"{DELTA}.catalog.DeltaTableV2"
+_BY_PATH: Final = "delta"
+"""The first part of names such as ``delta.`/path```."""
+
+_ABSENT: Final = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuchDatabaseException")
+_NOT_IN_IT: Final = ("AnalysisException", "ParseException")
+"""Errors of a condition that names what the table hasn't, or that isn't SQL."""
+
+
+def open_table(
+    session: SparkSession, name: str, *, snapshot: int | None = None, as_of: str | None = None
+) -> DeltaTable | None:
+    """The Delta table of a name: ``delta.`/path```, or a name that the session's catalogs know; None for another one.
+
+    Args:
+        session: a classic session with Delta.
+        name: the table's.
+        snapshot: a version, instead of the newest.
+        as_of: a time as Spark reads it, such as ``2026-11-01 12:00:00``, in the session's time zone: the version of
+            that time.
+
+    Raises:
+        UsageError: a name that isn't one, no such version.
+        UnsupportedError: a Spark Connect session; a path, and the session has no Delta.
+        UnreadableError: the table's log can't be read.
+    """
+    jvm = Jvm(session)
+    try:
+        table = _find(jvm, name)
+        if table is None:
+            return None
+        if table.hasPartitionFilters():
+            raise UsageError(
+                "the name is that of a partition", path=name, hint="name the table, and the partition in --where"
+            )
+        version = _version(jvm, table, snapshot, as_of)
+        found = table.update() if version is None else table.getSnapshotAt(version)
+        return DeltaTable(name, jvm, table, Snapshot(jvm, found), pinned=version is not None)
+    except java_errors() as error:
+        raise UnreadableError(f"the Delta table can't be opened: {said(error)}", path=name) from None
+
+
+def _find(jvm: Jvm, name: str) -> Any:
+    """Delta's ``DeltaTableV2`` of a name; None if there is none."""
+    try:
+        parts = jvm.python(jvm.spark.sessionState().sqlParser().parseMultipartIdentifier(name))
+    except java_errors() as error:
+        raise UsageError(f"not a table's name: {said(error)}", path=name) from None
+    by_path = len(parts) == 2 and parts[0].lower() == _BY_PATH
+    if not jvm.has(_V2):
+        if by_path:
+            raise UnsupportedError(
+                "the Spark session has no Delta",
+                path=name,
+                hint="--conf spark.jars.packages=io.delta:delta-spark_...",
+            )
+        return None
+    table = _in_catalog(jvm, parts)
+    if table is None and by_path:
+        table = _by_path(jvm, parts[1])
+    return table if table is not None and table.deltaLog().tableExists() else None
+
+
+def _in_catalog(jvm: Jvm, parts: Sequence[str]) -> Any:
+    """A catalog's ``DeltaTableV2``; None if it has none of this name."""
+    manager = jvm.spark.sessionState().catalogManager()
+    if len(parts) > 1 and manager.isCatalogRegistered(parts[0]):
+        catalog, namespace = manager.catalog(parts[0]), parts[1:-1]
+    else:
+        catalog = manager.currentCatalog()
+        namespace = parts[:-1] or jvm.python(manager.currentNamespace())
+    identifier = jvm.find("org.apache.spark.sql.connector.catalog.Identifier")
+    try:
+        table = catalog.loadTable(identifier.of(jvm.strings(namespace), parts[-1]))
+    except java_errors() as error:
+        if any(kind.endswith(_ABSENT) for kind in kinds(error)):
+            return None
+        raise
+    kind = table.getClass().getName()
+    if kind == _V2:
+        return table
+    if not kind.endswith(".V1Table"):
+        return None
+    known = table.v1Table()  # a session catalog that isn't Delta's
+    if not (known.provider().isDefined() and known.provider().get().lower() == _BY_PATH):
+        return None
+    return _v2(jvm, jvm.find("org.apache.hadoop.fs.Path")(known.location()), jvm.find("scala.Option").apply(known))
+
+
+def _by_path(jvm: Jvm, path: str) -> Any:
+    return _v2(jvm, jvm.hadoop_path(path), jvm.none)
+
+
+def _v2(jvm: Jvm, path: Any, catalog_table: Any) -> Any:
+    return jvm.find(_V2).apply(jvm.spark, path, catalog_table, jvm.none, jvm.none, jvm.map({}))
+
+
+def _version(jvm: Jvm, table: Any, snapshot: int | None, as_of: str | None) -> int | None:
+    """The version to open; None for the newest. Raises UsageError where there is no such one."""
+    if snapshot is None and as_of is None:
+        return None
+    if snapshot is not None and as_of is not None:
+        raise UsageError("a snapshot and a time at once")
+    history = table.deltaLog().history()
+    try:
+        if snapshot is not None:
+            history.checkVersionExists(snapshot, table.catalogTable(), True, False)
+            return snapshot
+        at: int = history.getActiveCommitAtTime(
+            jvm.find("java.sql.Timestamp")(_milliseconds(jvm, as_of or "")), table.catalogTable(), True, True, False
+        ).version()
+    except java_errors() as error:
+        if isinstance(error, UsageError) or not kinds(error):
+            raise
+        raise UsageError(said(error)) from None
+    return at
+
+
+def _milliseconds(jvm: Jvm, time: str) -> int:
+    """A time as Spark reads it, since 1970."""
+    from pyspark.sql.functions import lit, unix_millis
+
+    found = jvm.session.range(1).select(unix_millis(lit(time).try_cast("timestamp"))).head()
+    if found is None or found[0] is None:
+        raise UsageError(f"not a time: {time!r}", hint="'2026-11-01 12:00:00'")
+    milliseconds: int = found[0]
+    return milliseconds
+
+
+class DeltaTable(Table):
+    """A Delta table at one version."""
+
+    format = "delta"
+    title = "Delta"
+
+    def __init__(self, name: str, jvm: Jvm, table: Any, snapshot: Snapshot, *, pinned: bool) -> None:
+        """Of Delta's own ``DeltaTableV2``; `pinned` where the user chose the version."""
+        self.name = name
+        self.location: str = table.deltaLog().dataPath().toString()
+        """As Hadoop spells it."""
+        self._jvm = jvm
+        self._table = table
+        self._snapshot = snapshot
+        self._pinned = pinned
+        self._given: dict[str, str] = {}
+        """The paths of new entries, by the full paths of the files."""
+
+    @property
+    def version(self) -> int:
+        """The version that `files` lists."""
+        return self._snapshot.version
+
+    def names(self) -> ColumnNames:
+        """The leaf columns of the version's schema, and how files name them."""
+        return schema.names_of(self._snapshot.metadata)
+
+    def files(self, where: str | None = None) -> list[DataFile]:
+        """The version's data files by path: all of them, or what Delta's own data skipping leaves for a condition."""
+        try:
+            chosen = None if where is None else self._chosen(where)
+            entries = self._snapshot.listed()
+        except java_errors() as error:
+            raise UnreadableError(f"the table's files can't be listed: {said(error)}", path=self.name) from None
+        columns = schema.partition_columns(self._snapshot.metadata)
+        found = []
+        for entry in entries:
+            path = full_path(self.location, entry["path"])
+            if chosen is None or path in chosen:
+                partition = partition_of(entry, columns)
+                record = record_of(entry)
+                found.append(
+                    DataFile(path=path, size=entry["size"], format="parquet", partition=partition, record=record)
+                )
+        return found
+
+    def _chosen(self, where: str) -> set[str]:
+        """The full paths of the files that a query with a condition reads. Raises UsageError."""
+        version = self._jvm.map({"versionAsOf": str(self.version)})
+        try:
+            frame = self._table.withOptions(version).toDf(self._jvm.spark).where(where)
+            return set(self._jvm.python(frame.inputFiles()))
+        except java_errors() as error:
+            if not any(kind.endswith(_NOT_IN_IT) for kind in kinds(error)):
+                raise
+            raise UsageError(f"--where {where!r}: {said(error)}", path=self.name) from None
+
+    def wanted(self) -> list[Wanted]:
+        """The filters that the table properties ``parquet.bloom.filter.*`` ask Parquet's writer for."""
+        return schema.wanted_by(self._snapshot.metadata)
+
+    def check_changes(self, *, new_row_ids: bool = False) -> None:
+        """Raise UnsupportedError if files of this table can't be replaced without loss, and name the feature.
+
+        Raises:
+            UsageError: the user chose a version to read.
+        """
+        del new_row_ids  # row ids are kept
+        if self._pinned:
+            raise UsageError("only the newest version of a table can be changed", path=self.name)
+        check(self.name, self._snapshot.protocol, self._snapshot.metadata)
+
+    def new_path(self, file: DataFile) -> str:
+        """A path for the file that takes the place of `file`: in its directory, with another UUID in its name."""
+        entry_path = new_entry_path(file.record.path)
+        path = full_path(self.location, entry_path)
+        self._given[path] = entry_path
+        return path
+
+    def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
+        """Replace data files in one commit that changes no data, and give the new version."""
+        target = commits.Target(self._jvm, self._table, self.name, self.location)
+        return commits.commit(target, replacements, self._given, info)
+
+    def refresh(self) -> None:
+        """Move on to the table's newest version."""
+        try:
+            self._snapshot = Snapshot(self._jvm, self._table.update())
+        except java_errors() as error:
+            raise UnreadableError(f"the Delta table can't be read: {said(error)}", path=self.name) from None
+
+    def remove_files(self, paths: Collection[str]) -> list[str]:
+        """Remove new files that weren't committed; gives the paths of those that couldn't be removed.
+
+        A file that the table's newest version has stays, and counts as one that couldn't be removed.
+        """
+        mine = {path: self._given[path] for path in paths if path in self._given}
+        left = [path for path in paths if path not in mine]
+        try:
+            committed = Snapshot(self._jvm, self._table.update()).entries(list(mine.values()))
+            conf = self._table.deltaLog().newDeltaHadoopConf()
+        except java_errors():
+            return sorted(paths)
+        for path, entry_path in mine.items():
+            try:
+                file = self._jvm.hadoop_path(path)
+                system = file.getFileSystem(conf)
+                if entry_path in committed or not (system.delete(file, False) or not system.exists(file)):
+                    left.append(path)
+            except java_errors():
+                left.append(path)
+        return sorted(left)
