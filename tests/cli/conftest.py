@@ -10,6 +10,7 @@ import pytest
 from support.cli import Bloom, Result
 
 from bloomcli.cli import run
+from bloomcli.datasets import local
 
 
 @pytest.fixture
@@ -23,6 +24,18 @@ def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
         return Result(code, out, err)
 
     return call
+
+
+@pytest.fixture
+def several_processes() -> None:
+    """Commands on many files start the processes that they start by default."""
+
+
+@pytest.fixture(autouse=True)
+def _one_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands on many files work in this process, unless --jobs says otherwise: starting others takes longer."""
+    if "several_processes" not in request.fixturenames:
+        monkeypatch.setattr(local, "default_jobs", lambda _: 1)
 
 
 def table(rows: int = 3000) -> pa.Table:

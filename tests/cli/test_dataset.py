@@ -52,6 +52,7 @@ def names(result: Any) -> list[str]:
     return [Path(row["path"]).name for row in result.json["rows"]]
 
 
+@pytest.mark.usefixtures("several_processes")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_takes_directories_and_patterns(bloom: Bloom, lake: Path, command: str) -> None:
     result = call(bloom, command, lake)

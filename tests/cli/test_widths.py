@@ -1,4 +1,4 @@
-"""At 60, 80, 120 and 200 columns no number, type or name is broken, and columns that are left out are named."""
+"""At 60, 80 and 200 columns no number, type or name is broken, and columns that are left out are named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.terminal import on_terminal, still_clock
 
 from bloomcli.report.human import width
 
-WIDTHS = (60, 80, 120, 200)
+WIDTHS = (60, 80, 200)
 LINES = [
     line
     for command, lines in screens.SESSIONS.items()
