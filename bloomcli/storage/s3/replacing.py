@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from bloomcli.concurrency.signals import terminable
@@ -44,8 +45,7 @@ def replace(order: Order, pieces: Pieces, *, verify: Verify | None, cancelled: C
     with closing(pieces), closing(Content(order.source)) as content, terminable():
         ours = source_of(order.source, order.client)
         target = _target(order, ours)
-        properties = {} if ours is None else carried_over(order.client, ours.at, ours.info, force=order.force)
-        with _writing(order, target, ours, content, properties) as writing:
+        with _writing(order, target, ours, content) as writing:
             with closing(pieces):  # their threads end before the object is verified
                 _take(pieces, content, writing, cancelled)
             writing.finish()
@@ -100,12 +100,12 @@ class _Writing:
         target: Target,
         content: Content,
         sizes: Sizes,
-        properties: dict[str, Any],
+        ours: ObjectSource | None,
     ) -> None:
         self._order, self._target, self._content = order, target, content
-        self._sizes, self._properties = sizes, properties
+        self._sizes, self._ours = sizes, ours
         self.upload: Upload | None = None
-        self._data: bytes | None = None
+        self._whole: tuple[bytes, dict[str, Any]] | None = None
 
     def add(self) -> None:
         """Begin with what is certain of the content so far."""
@@ -126,25 +126,26 @@ class _Writing:
             self.upload.wait()
             self.upload.stop()
             return
-        self._data = content.read(0, content.size)
+        self._whole = content.read(0, content.size), self._properties()
         if self._order.progress is not None:
             self._order.progress(sum(content.kept(0, content.size)))
 
     def complete(self) -> None:
         """Give the new object its name, and compare what the store has. Raises what `completed` raises."""
         order, target, upload = self._order, self._target, self.upload
-        if not isinstance(target.need, Need) or target.need is Need.ABSENT:
+        if target.need is not Need.NOTHING:
+            # Not earlier: MinIO lets a completion wait for reads of the object, and further reads for the completion.
             preconditions.check(order.client, target.at, None if upload is None else upload.id, force=order.force)
-        act: Callable[[], str] = self._put if upload is None else lambda: upload.complete(target.need)
+        act: Callable[[], str] = self._put if upload is None else partial(upload.complete, target.need)
         completed(order.client, target, self._content, act)
         if upload is not None:
             traffic.current().remark(*upload.begun_too())
             self.upload = None
 
     def _put(self) -> str:
-        assert self._data is not None  # noqa: S101  `finish` has read it
-        order, target = self._order, self._target
-        return order.client.put(target.at, self._data, target.need, **self._properties).tag
+        assert self._whole is not None  # noqa: S101  `finish` has made it
+        data, properties = self._whole
+        return self._order.client.put(self._target.at, data, self._target.need, **properties).tag
 
     def _is_certain(self) -> bool:
         return any(True for _ in next_parts(self._content.segments, None, self._sizes, finished=False))
@@ -152,18 +153,21 @@ class _Writing:
     def _begin(self) -> None:
         order = self._order
         self.upload = Upload(
-            order.client, self._target.at, self._content, self._sizes, self._properties, order.progress
+            order.client, self._target.at, self._content, self._sizes, self._properties(), order.progress
         )
         self.upload.begin()
 
+    def _properties(self) -> dict[str, Any]:
+        """What the object has besides its content. Asked for late, when columns are being read already."""
+        ours = self._ours
+        return {} if ours is None else carried_over(self._order.client, ours.at, ours.info, force=self._order.force)
+
 
 @contextmanager
-def _writing(
-    order: Order, target: Target, ours: ObjectSource | None, content: Content, properties: dict[str, Any]
-) -> Iterator[_Writing]:
+def _writing(order: Order, target: Target, ours: ObjectSource | None, content: Content) -> Iterator[_Writing]:
     """The new object on its way, aborted where it isn't completed."""
     copies = ours is not None and bucket_of(ours.at) == bucket_of(target.at)
-    writing = _Writing(order, target, content, sizes_for(order.source.size, copies=copies), properties)
+    writing = _Writing(order, target, content, sizes_for(order.source.size, copies=copies), ours)
     try:
         yield writing
     except BaseException as error:

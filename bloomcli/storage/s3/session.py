@@ -13,7 +13,8 @@ from bloomcli.storage import traffic
 
 ATTEMPTS: Final = 8
 """How often a request is made at most, with growing pauses, unless AWS_MAX_ATTEMPTS or the profile says otherwise."""
-_CONNECTIONS: Final = 32
+_CONNECTIONS: Final = 48
+"""Connections that are kept: for parts that are copied and uploaded, and for reads."""
 _UPLOADS: Final = frozenset({"PutObject", "UploadPart"})
 """The requests whose bodies are objects' content."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 import time
 from collections import deque
 from functools import partial
@@ -23,8 +22,9 @@ from bloomcli.storage.s3.client import S3Client, bucket_of, checked, condition
 from bloomcli.storage.s3.parts import MOST_PARTS, Part, Sizes, next_parts
 from bloomcli.storage.s3.unfinished import Moments
 
-CONCURRENT: Final = 8
-"""Parts at a time, copied or uploaded."""
+COPYING: Final = 32
+"""Parts that are copied at a time: their bytes don't pass through this machine, and the store copies each part in
+about the same time, so that 2 GiB take as long as one part."""
 UPLOADING: Final = 4
 """Parts that are uploaded at a time: their bytes are in memory."""
 IN_MEMORY_BYTES: Final = 16 << 20
@@ -84,13 +84,14 @@ class Upload:
         self._progress = progress
         self._meter = traffic.current()
         self._stop = Stop()
-        self._uploading = threading.BoundedSemaphore(UPLOADING)
         self._last: Part | None = None
-        self._waiting: deque[Future[None]] = deque()
+        self._waiting: deque[tuple[Threads, Future[None]]] = deque()
         self._tags: dict[int, str] = {}
         self._properties = properties
         self._again: Moments | None = None
-        self._threads = Threads(CONCURRENT, "bloom-upload")
+        # Uploads have threads of their own: they don't wait for parts that are copied.
+        self._copying = Threads(COPYING, "bloom-copy")
+        self._uploading = Threads(UPLOADING, "bloom-upload")
         self.id: str | None = None
 
     def begin(self) -> None:
@@ -115,18 +116,16 @@ class Upload:
         for part in next_parts(self._content.segments, self._last, self._sizes, finished=finished):
             if part.number > MOST_PARTS:
                 raise WriteError("the object would have more parts than S3 allows (10,000)", path=self._at.uri)
-            self._waiting.append(self._threads.submit(partial(self._make, part)))
+            threads = self._uploading if part.copy_from is None else self._copying
+            self._waiting.append((threads, threads.submit(partial(self._make, part))))
             self._last = part
-            # what waits is bounded, so that new bytes and their threads don't run ahead
-            while len(self._waiting) > 2 * CONCURRENT:
-                self._threads.result(self._waiting.popleft())
-        while self._waiting and self._waiting[0].done():
-            self._waiting.popleft().result()
+        while self._waiting and self._waiting[0][1].done():
+            self._result()
 
     def wait(self) -> None:
         """Wait until all parts are there. Raises what a part has raised."""
         while self._waiting:
-            self._threads.result(self._waiting.popleft())
+            self._result()
 
     def complete(self, need: Need | str) -> str:
         """Complete the upload; gives the new object's tag. Raises Conflict, WriteError."""
@@ -144,7 +143,8 @@ class Upload:
     def stop(self) -> None:
         """Wait for the parts that are being made, and make no others."""
         self._stop.requested = True
-        self._threads.close()
+        self._copying.close()
+        self._uploading.close()
 
     def begun_too(self) -> list[str]:
         """Remarks on the uploads that requests without an answer may have begun, once this one is completed or
@@ -175,11 +175,14 @@ class Upload:
         self._stop.check()
         with traffic.counted_by(self._meter):
             if part.copy_from is None:
-                with self._uploading:
-                    self._stop.check()
-                    self._upload(part)
+                self._upload(part)
             else:
                 self._copy(part, part.copy_from)
+
+    def _result(self) -> None:
+        """Wait for the first part that is waited for. Raises what it has raised."""
+        threads, future = self._waiting.popleft()
+        threads.result(future)
 
     def _copy(self, part: Part, offset: int) -> None:
         source = self._content.source

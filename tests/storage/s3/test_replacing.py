@@ -6,6 +6,7 @@ import base64
 import datetime as dt
 import hashlib
 import random
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,8 +22,9 @@ from bloomcli.errors import SourceChanged, UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import KeptRange, Piece, Pieces, PlacedBytes
 from bloomcli.storage.registry import LOCAL, store_of
-from bloomcli.storage.s3 import preconditions
+from bloomcli.storage.s3 import preconditions, replacing
 from bloomcli.storage.s3.client import S3Client
+from bloomcli.storage.s3.parts import Sizes
 from bloomcli.storage.s3.store import S3Store
 
 pytestmark = pytest.mark.servers
@@ -230,6 +232,28 @@ def seen_through_a_proxy(lake: S3Place, patched: pytest.MonkeyPatch) -> Iterator
             patched.setenv(name, value)
         patched.setenv("AWS_MAX_ATTEMPTS", "3")
         yield proxy, S3Store()
+
+
+def test_uploads_do_not_wait_for_copies(lake: S3Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replacing, "sizes_for", lambda _, copies: Sizes(5 * MIB, 5 * MIB, 5 * MIB, copies))
+    lake.put("data.bin", LARGE)
+    waited: list[bool] = []
+    with seen_through_a_proxy(lake, monkeypatch) as (proxy, store), store.open(lake.path("data.bin")) as source:
+
+        def upload_is_there() -> None:
+            end = time.monotonic() + 20
+            while not proxy.of_kind("UploadPart") and time.monotonic() < end and False not in waited:
+                time.sleep(0.01)
+            waited.append(bool(proxy.of_kind("UploadPart")))
+
+        def pieces() -> Pieces:
+            yield KeptRange(0, len(LARGE))
+            yield b"!"
+
+        with proxy.injecting(Fault(Action.PASS, "UploadPartCopy", times=None, call=upload_is_there)):
+            store.replace(source.path, pieces(), source=source, overwrite=True)
+    assert waited == [True] * (len(LARGE) // (5 * MIB))
+    assert lake.get("data.bin") == LARGE + b"!"
 
 
 @pytest.mark.parametrize("old", [b"small", LARGE], ids=["put", "in parts"])

@@ -44,6 +44,10 @@ class Recorded:
     status: int = 0
     """Of the answer that the client was sent; 0 where it got none."""
     fault: Action | None = None
+    began: float = 0.0
+    """When the request came, by `time.perf_counter`."""
+    ended: float = 0.0
+    """When the client had the answer; 0 where it got none."""
 
 
 class Guard:
@@ -165,7 +169,7 @@ class Proxy:
         """Take down a request, and find the rule for it."""
         headers = {name.lower(): value for name, value in request.headers}
         kind = self.dialect.kind(request)
-        recorded = Recorded(kind, request.method, request.path, headers)
+        recorded = Recorded(kind, request.method, request.path, headers, began=time.perf_counter())
         with self._lock:
             self.recorded.append(recorded)
             # Each rule counts, whether or not another one has the request.
@@ -224,6 +228,11 @@ class _Connection(socketserver.BaseRequestHandler):
     def _serve(self, request: Request, stream: BinaryIO) -> bool:
         """Answer a request; returns whether the connection goes on."""
         recorded, fault = self.proxy.record(request)
+        goes_on = self._answer(request, stream, recorded, fault)
+        recorded.ended = time.perf_counter()
+        return goes_on
+
+    def _answer(self, request: Request, stream: BinaryIO, recorded: Recorded, fault: Fault | None) -> bool:
         action = fault.action if fault else Action.PASS
         if request.get("expect").lower() == "100-continue":
             self.request.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
