@@ -18,6 +18,8 @@ from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Loc
 _FOLDER = "hdi_isfolder"
 """The metadata of an empty blob that stands for a directory."""
 
+PROPERTIES: Final = "properties"
+"""The key of the SDK's properties of a blob in `ObjectInfo.details`."""
 _TRIES: Final = 8
 """How often a blob's end is looked for that other programs keep replacing."""
 
@@ -128,7 +130,8 @@ def conditions(need: Need | str) -> dict[str, Any]:
 
 def info_of(properties: Any) -> ObjectInfo:
     """What the SDK's properties say."""
-    return ObjectInfo(properties.size, properties.etag, _nanoseconds(properties.last_modified))
+    time = _nanoseconds(properties.last_modified)
+    return ObjectInfo(properties.size, properties.etag, time, {PROPERTIES: properties})
 
 
 def _nanoseconds(time: Any) -> int:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bloomcli.storage.base import KeptRange, Swept
-from bloomcli.storage.objects.client import Location
+from bloomcli.storage.objects.client import Location, ObjectInfo
 from bloomcli.storage.objects.packages import needed
 from bloomcli.storage.objects.prepared import Order, PreparedStore
 from bloomcli.storage.objects.source import ObjectSource
@@ -26,11 +26,11 @@ class AzureStore(PreparedStore):
             from bloomcli.storage.azure.client import AzureClient
         return AzureClient()
 
-    def check_replaceable(self, at: Location) -> None:
+    def check_replaceable(self, at: Location, known: ObjectInfo | None = None) -> None:
         """Refuse leases, holds, other kinds of blobs, and the archive tier. Raises UsageError."""
         from bloomcli.storage.azure.writing import check_replaceable
 
-        check_replaceable(self.client, at)
+        check_replaceable(self.client, at, known)
 
     def upload(self, order: Order) -> None:
         """Commit a new list of blocks. Raises Conflict, WriteError."""

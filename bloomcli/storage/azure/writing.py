@@ -15,10 +15,10 @@ from azure.storage.blob import BlobBlock, BlobType
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.azure.blocks import MOST, Block, new_names, parts
-from bloomcli.storage.azure.client import AzureClient, conditions
+from bloomcli.storage.azure.client import PROPERTIES, AzureClient, conditions
 from bloomcli.storage.azure.errors import refusals
 from bloomcli.storage.base import Progress
-from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
+from bloomcli.storage.objects.client import Absent, Conflict, Location, Need, ObjectInfo
 from bloomcli.storage.objects.content import Content
 from bloomcli.storage.objects.source import ObjectSource
 
@@ -74,9 +74,19 @@ def kept(client: AzureClient, at: Location, tag: str, *, whole: bool) -> Kept:
     )
 
 
-def check_replaceable(client: AzureClient, at: Location) -> None:
-    """Refuse a blob that can't be replaced, or only with a loss. Raises UsageError."""
-    found = client.properties(at)
+def check_replaceable(client: AzureClient, at: Location, known: ObjectInfo | None) -> None:
+    """Refuse a blob that can't be replaced, or only with a loss.
+
+    Args:
+        client: for the request, unless the blob is known.
+        at: the blob.
+        known: what opening it has told.
+
+    Raises:
+        UsageError: it can't be replaced.
+    """
+    details = None if known is None else known.details
+    found = client.properties(at) if details is None else details[PROPERTIES]
     if found is None:
         return
     why = hint = None

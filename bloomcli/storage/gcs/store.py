@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bloomcli.errors import BloomError
 from bloomcli.storage.base import KeptRange, Source, Swept
-from bloomcli.storage.objects.client import Location
+from bloomcli.storage.objects.client import Location, ObjectInfo
 from bloomcli.storage.objects.packages import needed
 from bloomcli.storage.objects.prepared import Order, PreparedStore
 from bloomcli.storage.objects.source import ObjectSource
@@ -33,8 +33,9 @@ class GcsStore(PreparedStore):
             from bloomcli.storage.gcs.client import GcsClient
         return GcsClient()
 
-    def check_replaceable(self, at: Location) -> None:
+    def check_replaceable(self, at: Location, known: ObjectInfo | None = None) -> None:
         """Refuse holds, retention, and keys of the customer's. Raises UsageError."""
+        del known  # reading an object doesn't tell
         from bloomcli.storage.gcs.writing import check_replaceable
 
         check_replaceable(self.client, at)

@@ -16,14 +16,14 @@ from bloomcli.concurrency.signals import terminable
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify
 from bloomcli.storage.entries import output_exists
-from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
+from bloomcli.storage.objects.client import Absent, Conflict, Location, Need, ObjectInfo
 from bloomcli.storage.objects.content import Content, PlannedSource
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import ObjectStore, source_of
 
 PART_BYTES: Final = 8 << 20
 """Bytes that are uploaded in one request, at most."""
-_REQUESTS: Final = 6
+_REQUESTS: Final = 5
 """Those for the objects' properties before, for the new object, and for what was written."""
 
 
@@ -64,12 +64,20 @@ class PreparedStore(ObjectStore):
         return self._left.pop(path, ())
 
     @abstractmethod
-    def check_replaceable(self, at: Location) -> None:
-        """Refuse an object that can't be replaced, before anything is read. Raises UsageError."""
+    def check_replaceable(self, at: Location, known: ObjectInfo | None = None) -> None:
+        """Refuse an object that can't be replaced, before anything is read.
+
+        Args:
+            at: the object.
+            known: what opening it has told, if it was opened.
+
+        Raises:
+            UsageError: it can't be replaced.
+        """
 
     @abstractmethod
     def upload(self, order: Order) -> None:
-        """Write a new object.
+        """Write a new object, with the properties of the source if that is an object of this store.
 
         Raises:
             Conflict: the condition isn't met, or the source isn't the object any more that was opened.
@@ -123,7 +131,8 @@ class PreparedStore(ObjectStore):
             content.finish()
             if verify is not None:
                 verify(PlannedSource(path, content))
-            source.check_unchanged()
+            if origin is None:  # else `upload` looks at the object whose properties it takes over
+                source.check_unchanged()
             left: list[str] = []
             try:
                 self.upload(Order(at, content, need, origin, progress, left))
@@ -141,7 +150,8 @@ class PreparedStore(ObjectStore):
             if self.client.head(at) is not None:
                 raise output_exists(path)
             return Need.ABSENT
-        self.check_replaceable(at)
         if origin is not None and self.client.identity(origin.at) == self.client.identity(at):
+            self.check_replaceable(at, origin.info)
             return origin.info.tag
+        self.check_replaceable(at)
         return Need.NOTHING

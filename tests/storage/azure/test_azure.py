@@ -91,6 +91,7 @@ def test_requests_and_bytes_are_those_that_the_server_sees(place: AzurePlace, pr
     with traffic.measured() as meter:
         append(place, "data.bin", b"new end")
     assert meter.total.requests == len(proxy.recorded)
+    assert proxy.kinds()["Get Blob Properties"] == 2, "when it is opened, and for what carries over"
     blocks = proxy.of_kind("Put Block")
     assert meter.total.bytes_uploaded == sum(request.sent for request in blocks) == 7
     assert meter.total.bytes_downloaded == sum(request.received for request in proxy.of_kind("Get Blob"))
