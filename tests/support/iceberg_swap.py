@@ -1,0 +1,94 @@
+"""Swaps an Iceberg table's data files for copies of them, byte for byte: for tests of their deletes."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bloomcli.tables.iceberg.deletes import DeleteChanges, Replaced, plan_deletes
+from bloomcli.tables.iceberg.java import Java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Chosen = Callable[[str], bool]
+"""Whether a data file is one to swap, by its path."""
+
+
+def every(path: str) -> bool:
+    """Choose all data files."""
+    return bool(path)
+
+
+def load(spark: SparkSession, name: str) -> Any:
+    """A table's ``org.apache.iceberg.Table``, as it is now."""
+    java = Java(spark)
+    return java.iceberg("spark.Spark3Util").loadIcebergTable(java.spark, name)
+
+
+def tasks(java: Java, table: Any) -> list[Any]:
+    """The scan tasks of the table's current snapshot."""
+    scan = table.newScan().useSnapshot(table.currentSnapshot().snapshotId()).includeColumnStats()
+    return sorted(java.items(scan.planFiles(), close=True), key=lambda task: str(task.file().location()))
+
+
+def planned(spark: SparkSession, table: Any, chosen: Chosen) -> list[Replaced]:
+    """Copies of the chosen data files, under new names."""
+    found = []
+    for task in tasks(Java(spark), table):
+        old = Path(task.file().location())
+        if chosen(str(old)):
+            new = old.with_name(f"{uuid.uuid4()}{old.suffix}")
+            shutil.copyfile(old, new)
+            found.append(Replaced(task, str(new)))
+    return found
+
+
+def commit(spark: SparkSession, table: Any, replaced: Iterable[Replaced], changes: DeleteChanges) -> None:
+    """One atomic commit; each new data file has the sequence number of the old one."""
+    java = Java(spark)
+    files = list(replaced)
+    start = table.currentSnapshot().snapshotId()  # newTransaction moves the table on to its newest snapshot
+    transaction = table.newTransaction()
+    for number in sorted({task.file().dataSequenceNumber() for task, _ in files}):
+        rewrite = transaction.newRewrite().validateFromSnapshot(start).dataSequenceNumber(number)
+        for task, path in files:
+            if task.file().dataSequenceNumber() == number:
+                builder = java.iceberg("DataFiles").builder(task.spec()).copy(task.file())
+                rewrite.deleteFile(task.file())
+                rewrite.addFile(builder.withPath(path).build())
+        for file in changes.remove:
+            rewrite.deleteFile(file)
+        for file, sequence in changes.add:
+            rewrite.addFile(file, sequence)
+        changes = DeleteChanges()
+        rewrite.commit()
+    transaction.commitTransaction()
+
+
+def swap(spark: SparkSession, name: str, chosen: Chosen = every, *, naive: bool = False) -> DeleteChanges:
+    """Swap data files, with the deletes that apply to them, or (`naive`) without."""
+    table = load(spark, name)
+    replaced = planned(spark, table, chosen)
+    changes = DeleteChanges()
+    if not naive:
+        changes = plan_deletes(Java(spark), table, table.currentSnapshot().snapshotId(), replaced, [])
+    commit(spark, table, replaced, changes)
+    return changes
+
+
+def delete_files(spark: SparkSession, name: str) -> list[Any]:
+    """The delete files of the current snapshot."""
+    columns = "content", "lower(file_format) format", "record_count", "file_path", "referenced_data_file"
+    return spark.table(f"{name}.delete_files").selectExpr(*columns).orderBy("file_path").collect()
+
+
+def pyiceberg_rows(table: Any, java: Java, column: str) -> list[Any]:
+    """A column of a table as PyIceberg reads it."""
+    from pyiceberg.table import StaticTable
+
+    location = java.iceberg("TableUtil").metadataFileLocation(table)
+    return sorted(StaticTable.from_metadata(location).scan(selected_fields=(column,)).to_arrow()[column].to_pylist())
