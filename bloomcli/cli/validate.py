@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -101,10 +100,6 @@ def _validate(dataset: Dataset, request: GateRequest, *, print_errors: bool) -> 
         return _single(dataset.single, request, print_errors=print_errors)
     paths = named_paths(dataset)
     engine = engine_of(dataset)
-    if dataset.table is not None and dataset.table.from_properties:
-        from bloomcli.tables.reading import required_by_properties
-
-        request = replace(request, options=required_by_properties(engine, request.options))
     chosen = request.choose(engine.find(paths, request.options))
     done = run_tasks(engine, engine.plan(chosen.files, request.options))
     return gate.results(request, chosen, done)

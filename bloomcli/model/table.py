@@ -27,3 +27,6 @@ class TableCommit:
     """Bytes of these files."""
     bytes_after: int
     """Bytes of the files in their place; in a dry run an upper bound."""
+    snapshots: int = 1
+    """How many snapshots or versions the commit adds to the table's history. Iceberg takes several where equality
+    deletes lie between the files."""

@@ -23,7 +23,7 @@ class DataFile:
     """A data file of a snapshot."""
 
     path: str
-    """As the table's metadata spell it."""
+    """The full path or URI as Hadoop spells it, not encoded."""
     size: int
     """Bytes, as the table's metadata have it."""
     format: str
@@ -133,14 +133,6 @@ class Table(ABC):
         Args:
             new_row_ids: the user accepts that rows get new ids (Iceberg v3).
         """
-
-    def location(self, path: str) -> str:
-        """The absolute path or URI of a data file or a new file, as Hadoop spells it, without encoding.
-
-        Args:
-            path: as the metadata or `new_path` spell it. They are the same, unless a format overrides this method.
-        """
-        return path
 
     @abstractmethod
     def new_path(self, file: DataFile) -> str:

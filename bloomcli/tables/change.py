@@ -10,7 +10,7 @@ them then, such as new deletes. A file that is gone is dropped, and its rows are
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 from uuid import uuid4
@@ -88,17 +88,21 @@ def change_table(
     which = which.checked()
     if which.snapshot is not None or which.as_of is not None:
         raise UsageError("only the newest snapshot can be changed", path=table.name, hint="leave out the snapshot")
+    names = table.names()
     remarks: tuple[str, ...] = ()
     if which.from_properties:
-        options, remarks = by_properties(options, table)
-    options = options.checked()
-    names = table.names()
-    columns = check_columns(table, options, names)
+        asked, remarks = by_properties(options, table)
+        named = {kind: replace(one.checked(), names=names) for kind, one in asked.items()}
+    else:
+        named = with_names(options.checked(), names)
+    columns = tuple(dict.fromkeys(c for one in named.values() for c in check_columns(table, one, names)))
     table.check_changes(new_row_ids=which.new_row_ids)
     run = _Run(
         table=table,
         engine=engine,
-        options=with_names(options, names),
+        options=named,
+        command=options.command,
+        is_dry=options.dry_run,
         which=which,
         columns=columns,
         fail_fast=fail_fast,
@@ -147,8 +151,10 @@ class _Run:
 
     table: Table
     engine: Engine
-    options: WriteOptions
-    """Checked, with the table's names as they were when the run began."""
+    options: Mapping[str, WriteOptions]
+    """Of files of each format: checked, with the table's names as they were when the run began."""
+    command: str
+    is_dry: bool
     which: TableOptions
     columns: tuple[str, ...]
     fail_fast: bool
@@ -175,14 +181,14 @@ class _Run:
         rows = tuple(row for row in self.rows.values() if row is not None)
         meter = getattr(self.engine, "meter", None)
         return DatasetReport(
-            command=self.options.command,
+            command=self.command,
             engine="spark",
             jobs=self.jobs,
             seconds=time.perf_counter() - self.started,
             rows=rows,
             remarks=tuple(dict.fromkeys(self.remarks)),
             not_started=len(self.rows) - len(rows),
-            dry_run=self.options.dry_run,
+            dry_run=self.is_dry,
             besides=None if meter is None else meter.total or None,
             table=facts_of(self.table),
             version_before=before,
@@ -204,7 +210,8 @@ class _Run:
         would = [p for p, row in zip(waiting, report.rows, strict=True) if row.status is Status.PLANNED]
         for batch in self._batches(would):
             rows = [row for p in batch if (row := self.rows[p.file.path]) is not None]
-            self._count(None, batch, sum(row.bytes_after or 0 for row in rows))
+            snapshots = self.table.snapshots([planned.file for planned in batch])
+            self._count(None, batch, sum(row.bytes_after or 0 for row in rows), snapshots)
 
     def commit_all(self) -> None:
         """Replace all files that lack what the command makes, batch by batch."""
@@ -232,7 +239,7 @@ class _Run:
     def _plan(self) -> list[_Planned]:
         """Look at the files that aren't known yet; gives those that lack what the command makes."""
         found = [file for file in self._files() if file.path not in self.rows and file.path not in self.ours]
-        tasks = [task_of(self.table, file, self.options) for file in found]
+        tasks = [task_of(file, self.options, changing=True) for file in found]
         self.rows |= dict.fromkeys(file.path for file in found)
         waiting = []
         for file, task in zip(found, self.engine.check(tasks), strict=True):
@@ -264,7 +271,9 @@ class _Run:
 
     def _make(self, batch: Sequence[_Planned]) -> None:
         """Make the new files of a batch and commit them. What isn't committed at the end is removed."""
-        batch = [self._with_new_file(planned) for planned in batch]
+        batch = [one for planned in batch if (one := self._with_new_file(planned)) is not None]
+        if not batch:
+            return
         self.loose = {planned.new for planned in batch}
         try:
             try:
@@ -288,9 +297,18 @@ class _Run:
         finally:
             self._remove_loose()
 
-    def _with_new_file(self, planned: _Planned) -> _Planned:
-        new = self.table.new_path(planned.file)
-        return replace(planned, new=new, task=task_of(self.table, planned.file, self.options, new))
+    def _with_new_file(self, planned: _Planned) -> _Planned | None:
+        """The file with the path of the new one; None where it can't have one, which its row says."""
+        try:
+            new = self.table.new_path(planned.file)
+        except BloomError as error:
+            self._fail(planned, error)
+            return None
+        task = task_of(planned.file, self.options, new, changing=True)
+        if task.row is not None:
+            self.rows[planned.file.path] = task.row
+            return None
+        return replace(planned, new=new, task=task)
 
     def _commit(self, made: Sequence[_Made]) -> None:
         """Commit a batch, again where other commits came between."""
@@ -330,10 +348,9 @@ class _Run:
         """Commit; gives the error where nothing was committed, or where it isn't known. A signal to stop waits for
         the answer."""
         replacements = [Replacement(one.planned.file, one.planned.new, one.size) for one in made]
-        info = CommitInfo(
-            run=self.id, batch=len(self.commits) + 1, command=self.options.command, columns=self.columns
-        )
+        info = CommitInfo(run=self.id, batch=len(self.commits) + 1, command=self.command, columns=self.columns)
         new = {one.planned.new for one in made}
+        snapshots = self.table.snapshots([one.planned.file for one in made])
         with deferred():
             try:
                 version = self.table.commit(replacements, info)
@@ -345,7 +362,7 @@ class _Run:
             except BaseException as error:
                 self.loose -= new
                 self.stopped = True
-                names = ", ".join(self.table.location(path) for path in sorted(new))
+                names = ", ".join(sorted(new))
                 self.remarks.append(
                     f"it isn't known whether a commit has taken place, so that new files stay: {names}"
                 )
@@ -354,12 +371,14 @@ class _Run:
                 raise
             self.loose -= new
             self.ours |= new
-            self._count(version, [one.planned for one in made], sum(one.size for one in made))
+            self._count(version, [one.planned for one in made], sum(one.size for one in made), snapshots)
         return None
 
-    def _count(self, version: int | None, batch: Sequence[_Planned], size: int) -> None:
+    def _count(self, version: int | None, batch: Sequence[_Planned], size: int, snapshots: int) -> None:
         before = sum(planned.file.size for planned in batch)
-        self.commits.append(TableCommit(version=version, files=len(batch), bytes_before=before, bytes_after=size))
+        self.commits.append(
+            TableCommit(version=version, files=len(batch), bytes_before=before, bytes_after=size, snapshots=snapshots)
+        )
 
     def _fail(self, planned: _Planned, error: BloomError) -> None:
         row = failed(planned.task.path, error)
@@ -375,4 +394,4 @@ class _Run:
                 left = self.table.remove_files(loose)
             except BloomError:
                 left = sorted(loose)
-        self.remarks += [f"the new file {self.table.location(p)} couldn't be removed" for p in left]
+        self.remarks += [f"the new file {p} couldn't be removed" for p in left]

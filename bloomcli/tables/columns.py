@@ -29,6 +29,9 @@ from bloomcli.tables.base import Table, Wanted
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options
 
+FORMATS: Final = ("parquet", "orc")
+"""The formats of data files that can have filters. Tables of no kind have Mosaic files."""
+
 _GLOB: Final = frozenset("*?[")
 _SHOWN: Final = 8
 _RATE: Final = "filter-fpp"
@@ -84,7 +87,7 @@ def _required(policy: Policy, known: Sequence[str]) -> tuple[str, ...]:
     return tuple(path for path in known if any(path == name or fnmatchcase(path, name) for name in names))
 
 
-def by_properties(options: O, table: Table) -> tuple[O, tuple[str, ...]]:
+def by_properties(options: O, table: Table) -> tuple[dict[str, O], tuple[str, ...]]:
     """The options with the filters that the table's properties ask for as columns that the policy requires.
 
     Existing filters needn't meet the properties' rates, which are those of new filters: writers may miss them.
@@ -94,7 +97,8 @@ def by_properties(options: O, table: Table) -> tuple[O, tuple[str, ...]]:
         table: the table.
 
     Returns:
-        The options, and remarks on properties for columns that the table doesn't have.
+        The options for files of each format, those without any wanted filter left out; and remarks on properties for
+        columns that the table doesn't have.
 
     Raises:
         UsageError: the properties ask for no filter; or columns are named as well.
@@ -105,24 +109,34 @@ def by_properties(options: O, table: Table) -> tuple[O, tuple[str, ...]]:
         raise UsageError("--columns and --from-properties exclude each other", path=table.name)
     known = {column.path for column in table.names().columns}
     asked = table.wanted()
-    wanted = [one for one in asked if one.column in known]
+    gone = dict.fromkeys(one.column for one in asked if one.column not in known)
     remarks = tuple(
-        f"the table's properties ask for a filter on {one.column}, a column that the table doesn't have"
-        for one in asked
-        if one.column not in known
+        f"the table's properties ask for a filter on {column}, a column that the table doesn't have"
+        for column in gone
     )
-    if not wanted:
+    found: dict[str, O] = {}
+    for kind in FORMATS:
+        wanted = [one for one in asked if one.column in known and one.format in {None, kind}]
+        if wanted:
+            found[kind] = _with_wanted(options, wanted)
+    if not found:
         raise UsageError(
             "the table's properties ask for no filter",
             path=table.name,
             hint="; ".join(remarks) or "name columns with --columns, or require them in a policy",
         )
-    limit = [one.max_bytes for one in wanted if one.max_bytes is not None]
-    policy = _with_parts(_policy(options), wanted, rates=isinstance(options, AddOptions))
+    return found, remarks
+
+
+def _with_wanted(options: O, wanted: Sequence[Wanted]) -> O:
+    """Options whose policy requires these filters."""
     if isinstance(options, AddOptions):
-        size = options.max_bytes if options.max_bytes is not None else min(limit, default=None)
-        return replace(options, policy=policy, readers=(), table_schema=None, max_bytes=size), remarks
-    return replace(options, policy=policy), remarks
+        policy = _with_parts(_policy(options), wanted, rates=True)
+        limits = [one.max_bytes for one in wanted if one.max_bytes is not None]
+        size = options.max_bytes if options.max_bytes is not None else min(limits, default=None)
+        return replace(options, policy=policy, readers=(), table_schema=None, max_bytes=size)
+    assert isinstance(options, ValidateOptions)  # noqa: S101  the caller has looked
+    return replace(options, policy=_with_parts(_policy(options), wanted, rates=False))
 
 
 def _policy(options: AddOptions | ValidateOptions) -> Policy:

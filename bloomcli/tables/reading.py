@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bloomcli.commands.options import GateOptions, Options, SurveyOptions, TableOptions, ValidateOptions
+from bloomcli.commands.options import Options, SurveyOptions, TableOptions, ValidateOptions
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import OnRow, Task
@@ -21,7 +21,7 @@ from bloomcli.model.dataset import DatasetReport, FileRow
 from bloomcli.model.table import TableFacts
 from bloomcli.storage.base import Listed
 from bloomcli.tables.base import DataFile, Table
-from bloomcli.tables.columns import by_properties, check_columns
+from bloomcli.tables.columns import FORMATS, by_properties, check_columns
 from bloomcli.tables.tasks import task_of, with_names
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ class TableEngine:
     spark: Engine
     where: str | None = None
     """A condition: files in which no row can meet it are left out."""
-    remarks: list[str] = field(default_factory=list)
-    """Notes for the report."""
+    from_properties: bool = False
+    """`validate` requires the filters that the table's properties ask for."""
+    _remarks: tuple[str, ...] = field(default=(), init=False, repr=False)
     _files: dict[str, DataFile] = field(default_factory=dict, init=False, repr=False)
     """The listed files by the paths of their rows."""
     _command: str = field(default="", init=False, repr=False)
@@ -63,7 +64,7 @@ class TableEngine:
         del paths
         listed = []
         for file in self.table.files(self.where):
-            task = task_of(self.table, file, options)
+            task = task_of(file, dict.fromkeys(FORMATS, options))
             self._files[task.path] = file
             name = task.path.rpartition("/")[2]
             relative = f"{file.partition}/{name}" if file.partition else name
@@ -80,7 +81,10 @@ class TableEngine:
         names = self.table.names()
         check_columns(self.table, options, names)
         named = with_names(options, names)
-        return [task_of(self.table, self._files[item.path], named) for item in listed]
+        if self.from_properties:
+            asked, self._remarks = by_properties(options, self.table)
+            named = {kind: replace(one, names=names) for kind, one in asked.items()}
+        return [task_of(self._files[item.path], named) for item in listed]
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
         """The tasks as they are: nothing is changed."""
@@ -96,7 +100,7 @@ class TableEngine:
             rows=tuple(_with_table(row, self.table.name) for row in report.rows),
             table=facts_of(self.table),
             version_before=self.table.version,
-            remarks=(*self.remarks, *report.remarks),
+            remarks=(*self._remarks, *report.remarks),
         )
 
 
@@ -106,17 +110,7 @@ def table_engine(engine: Engine, options: TableOptions) -> TableEngine:
 
     options = options.checked()
     table = open_table(session_of(engine), options.table, snapshot=options.snapshot, as_of=options.time)
-    return TableEngine(table, engine, options.where)
-
-
-def required_by_properties(engine: Engine, options: GateOptions) -> GateOptions:
-    """The options of `validate`, with the filters that the table's properties ask for as required ones. Raises: as
-    `by_properties`."""
-    if not isinstance(engine, TableEngine):
-        raise UsageError("--from-properties is for tables", hint="--table NAME")
-    options, remarks = by_properties(options, engine.table)
-    engine.remarks += remarks
-    return options
+    return TableEngine(table, engine, options.where, options.from_properties)
 
 
 def _with_table(row: FileRow, table: str) -> FileRow:

@@ -7,14 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.datasets.spark_session import first_line
-from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.errors import BloomError, UnsupportedError, UsageError
 from bloomcli.tables.base import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MODULES: Final = {"iceberg": "bloomcli.tables.iceberg", "delta": "bloomcli.tables.delta"}
-"""Of each format, by the provider's name in Spark: the module whose `open_table` opens its tables."""
+MODULES: Final = ["bloomcli.tables.iceberg", "bloomcli.tables.delta"]
+"""Of each format, the module whose `open_table` opens its tables, and gives None for tables of another format."""
+
+_OURS: Final = {"iceberg": "Iceberg", "delta": "Delta"}
 
 _REFUSED: Final = {
     "hudi": "a Hudi table: its commits record each file's size, and bloom doesn't write Hudi's timeline",
@@ -47,28 +49,40 @@ def open_table(
             path=name,
             hint="use a classic session, as under spark-submit or with --master",
         )
-    parts = _parts(session, name)
-    provider = parts[0].lower() if len(parts) == 2 and parts[0].lower() in MODULES and "/" in parts[1] else None
-    provider = provider or _provider(session, name, ".".join(f"`{part.replace('`', '``')}`" for part in parts))
+    quoted = _quoted(session, name)
+    for module in MODULES:
+        table: Table | None = import_module(module).open_table(session, name, snapshot=snapshot, as_of=as_of)
+        if table is not None:
+            return table
+    raise _refusal(name, _provider(session, name, quoted))
+
+
+def _refusal(name: str, provider: str) -> BloomError:
+    """Why a table of another format can't be opened.
+
+    Args:
+        name: the table's.
+        provider: its format, as Spark names it.
+    """
     if provider in _REFUSED:
-        raise UnsupportedError(_REFUSED[provider], path=name, hint=_REWRITE)
-    if provider not in MODULES:
-        raise UnsupportedError(
-            f"a table of plain files ({provider}): no log records its files, so that none has to be told",
+        return UnsupportedError(_REFUSED[provider], path=name, hint=_REWRITE)
+    if provider in _OURS:
+        return UnsupportedError(
+            f"a table of {_OURS[provider]}, whose library isn't in the Spark session",
             path=name,
-            hint=_PLAIN,
+            hint="--conf spark.jars.packages=... adds it; see docs/tables.md",
         )
-    table: Table = import_module(MODULES[provider]).open_table(session, name, snapshot=snapshot, as_of=as_of)
-    return table
+    return UnsupportedError(f"a table of plain files ({provider}): no log records its files", path=name, hint=_PLAIN)
 
 
-def _parts(session: Any, name: str) -> list[str]:
-    """The parts of a table's name, as Spark's parser reads it. Raises UsageError."""
+def _quoted(session: Any, name: str) -> str:
+    """A table's name with each part in quotes. Raises UsageError for what isn't one."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
-        return list(session._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name))
+        parts = session._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name)
+        return ".".join("`" + parts.apply(i).replace("`", "``") + "`" for i in range(parts.length()))
     except (PySparkException, Py4JError):
         raise UsageError(
             "this isn't the name of a table in SQL",

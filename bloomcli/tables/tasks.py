@@ -5,58 +5,48 @@ Executors open a file by a portable path; the table's commit names it as its met
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from bloomcli.commands.options import Options
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.task import Task, failed
 from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.names import ColumnNames
-from bloomcli.tables.base import DataFile, Table
+from bloomcli.tables.base import DataFile
+from bloomcli.tables.columns import FORMATS
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options
 
-_FORMATS: Final = ("parquet", "orc")
-"""The formats of data files that can have filters. Tables of no kind have Mosaic files."""
+
+def with_names(options: O, names: ColumnNames) -> dict[str, O]:
+    """The options for files of every format, with which they are opened under the table's column names."""
+    return dict.fromkeys(FORMATS, replace(options, names=names))
 
 
-def with_names(options: O, names: ColumnNames) -> O:
-    """The options with which files are opened under the table's column names."""
-    return replace(options, names=names)
-
-
-def problem_of(table: Table, file: DataFile) -> BloomError | None:
-    """Why a data file can't be opened; None if it can be, as far as the table knows."""
-    if file.format not in _FORMATS:
-        return UnsupportedError(
-            f"a data file of the format {file.format}, which has no Bloom filters", path=table.location(file.path)
-        )
-    return None
-
-
-def task_of(table: Table, file: DataFile, options: Options, new: str | None = None) -> Task:
+def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *, changing: bool = False) -> Task:
     """The task for a data file.
 
     Args:
-        table: the table.
-        file: one of its data files.
-        options: checked, with the table's names.
+        file: of a table.
+        options: for files of each format, checked, with the table's names.
         new: the path of the new file, as `Table.new_path` gave it; None for a command that only reads.
+        changing: the store of the file has to be one that can be written to.
     """
-    location = table.location(file.path)
+    some = next(iter(options.values()))
+    task = Task(options=some, path=file.path, size=file.size, only_changed=True, no_table=True)
     try:
-        path = portable(location)
-        output = None if new is None else portable(table.location(new), changing=True)
-        problem = problem_of(table, file)
+        task = replace(task, path=portable(file.path, changing=changing))
+        if file.format not in FORMATS:
+            raise UnsupportedError(
+                f"a data file of the format {file.format}, which has no Bloom filters", path=task.path
+            )
+        if file.format not in options:
+            reason = f"the table's properties ask for no filter in {file.format} files"
+            return replace(task, row=FileRow(path=task.path, status=Status.SKIPPED, reason=reason))
+        output = None if new is None else portable(new, changing=True)
     except BloomError as error:
-        path, output, problem = location, None, error
-    return Task(
-        options=options,
-        path=path,
-        size=file.size,
-        output=output,
-        only_changed=True,
-        no_table=True,
-        row=None if problem is None else failed(path, problem),
-    )
+        return replace(task, row=failed(task.path, error))
+    return replace(task, options=options[file.format], output=output)

@@ -99,7 +99,7 @@ class DirectoryTable(Table):
             raise UsageError(f"{where!r} is no condition", path=self.name)
         return [
             DataFile(
-                path=entry.path,
+                path=f"file:{self.root / entry.path}",
                 size=entry.size,
                 format=Path(entry.path).suffix.removeprefix("."),
                 partition=entry.partition,
@@ -117,20 +117,24 @@ class DirectoryTable(Table):
         if self.read()["properties"].get("row_ids") and not new_row_ids:
             raise UnsupportedError("the table has row ids", path=self.name, hint="--new-row-ids")
 
-    def location(self, path: str) -> str:
-        return f"file:{self.root / path}"
-
     def new_path(self, file: DataFile) -> str:
         old = Path(file.path)
         return str(old.with_name(f"{uuid4()}{old.suffix}"))
 
+    def relative(self, path: str) -> str:
+        """A full path as the log spells it."""
+        return str(Path(path.removeprefix("file:")).relative_to(self.root))
+
     def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
         newest = self.newest()
         entries = self.entries(newest)
-        changed = [r.old.path for r in replacements if entries.get(r.old.path) != r.old.record]
+        changed = [r.old.path for r in replacements if entries.get(r.old.record.path) != r.old.record]
         if changed:
             raise Conflict("another commit has changed files", path=self.name, paths=changed)
-        new = {r.old.path: Entry(r.path, r.size, r.old.partition, r.old.record.deleted) for r in replacements}
+        new = {
+            r.old.record.path: Entry(self.relative(r.path), r.size, r.old.partition, r.old.record.deleted)
+            for r in replacements
+        }
         for entry in new.values():
             assert (self.root / entry.path).stat().st_size == entry.size
         rest = {"properties": self.read(newest)["properties"], "commit": [info.run, info.batch, *info.columns]}
@@ -147,7 +151,7 @@ class DirectoryTable(Table):
         left = []
         for path in paths:
             try:
-                (self.root / path).unlink(missing_ok=True)
+                (self.root / self.relative(path)).unlink(missing_ok=True)
             except OSError:
                 left.append(path)
         return left
