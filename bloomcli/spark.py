@@ -3,6 +3,7 @@
     >>> from bloomcli import spark as bloom_spark
     >>> rows = bloom_spark.add(spark, "/mnt/lake/orders", columns=["id"], fpp=0.01, in_place=True)
     >>> rows.where("status = 'failed'").select("path", "error").show()
+    >>> bloom_spark.add_to_table(spark, "ice.db.orders", columns=["id"], where="day >= '2026-11-01'").show()
     >>> spark.dataSource.register(bloom_spark.BloomFilters)
     >>> spark.read.format("bloom").load("/mnt/lake/orders").groupBy("column").avg("fpp").show()
 
@@ -29,6 +30,14 @@ from bloomcli.commands.options import (
 )
 from bloomcli.commands.values import Value
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
+from bloomcli.tables.functions import (
+    add_to_table,
+    fold_table,
+    inspect_table,
+    probe_table,
+    remove_from_table,
+    validate_table,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,7 +47,21 @@ if TYPE_CHECKING:
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a directory, a glob, a URI; or several of them."""
 
-__all__ = ["BloomFilters", "add", "fold", "inspect", "probe", "remove", "validate"]
+__all__ = [
+    "BloomFilters",
+    "add",
+    "add_to_table",
+    "fold",
+    "fold_table",
+    "inspect",
+    "inspect_table",
+    "probe",
+    "probe_table",
+    "remove",
+    "remove_from_table",
+    "validate",
+    "validate_table",
+]
 
 
 def add(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bloomcli.model.dataset import FileRow, Status, gravest
 from bloomcli.model.file import Severity
+from bloomcli.model.table import TableFacts
 from bloomcli.model.traffic import SummedTraffic, Traffic
 from bloomcli.model.validate import Finding
 
@@ -53,6 +54,10 @@ class GateReport(SummedTraffic):
     """Notes on the run, such as fewer processes than requested."""
     besides: Traffic | None = None
     """Requests to object stores that belong to no row, such as listing. None if there were none."""
+    table: TableFacts | None = None
+    """The table whose data files were checked; None for files that were named by path."""
+    version: int | None = None
+    """Of a table: the snapshot's id (Iceberg) or the version (Delta) whose files were checked."""
 
     @property
     def files(self) -> int:

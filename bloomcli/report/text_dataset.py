@@ -11,6 +11,7 @@ from bloomcli.report.human import count, growth, rate, seconds, size, speed
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
 from bloomcli.report.text_answers import answers
 from bloomcli.report.text_lake import lake
+from bloomcli.report.text_table import table_lines
 from bloomcli.report.text_traffic import traffic_line
 from bloomcli.words import plural
 
@@ -145,6 +146,7 @@ def _sums(report: DatasetReport, *, listed: bool) -> Iterator[Block]:
         yield line(f"{plural(filters, 'filter')}, {size(before)} -> {change}")
     elif filters:
         yield line(f"{plural(filters, 'filter')}, {size(sum(r.filter_bytes or 0 for r in worked))}")
+    yield from table_lines(report)
     yield from traffic_line(report, dry_run=report.dry_run)
     yield from _reasons(report)
     for text in report.remarks:

@@ -161,6 +161,8 @@ class GateResults:
             rows=tuple(replace(row, findings=()) for row in self.done.rows),
             remarks=self.done.remarks,
             besides=self.done.besides,
+            table=self.done.table,
+            version=self.done.version_before,
         )
 
 

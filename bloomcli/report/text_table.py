@@ -1,0 +1,77 @@
+"""Text on a table: its name, the snapshot that was read, and the commits that replaced files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from bloomcli.model.dataset import DatasetReport, Status
+from bloomcli.model.table import TableFacts
+from bloomcli.report.human import size
+from bloomcli.report.layout import Block, Style, line
+from bloomcli.words import plural
+
+_TITLES: Final = {"iceberg": "Iceberg", "delta": "Delta"}
+_VERSIONS: Final = {"iceberg": "snapshot", "delta": "version"}
+_COMMITS_SHOWN: Final = 10
+
+
+def titled(table: TableFacts) -> str:
+    """Return ``ice.db.orders (Iceberg)``."""
+    return f"{table.name} ({_TITLES.get(table.format, table.format)})"
+
+
+def at_version(table: TableFacts, version: int | None) -> str:
+    """Return ``snapshot 123``, ``version 7``, or that the table has none."""
+    return "no snapshot" if version is None else f"{_VERSIONS.get(table.format, 'version')} {version}"
+
+
+def table_lines(report: DatasetReport) -> Iterator[Block]:
+    """Yield what the command read or changed; nothing for files that were named by path."""
+    table = report.table
+    if table is None:
+        return
+    start = f"table {titled(table)}, {at_version(table, report.version_before)}"
+    if report.command not in {"add", "remove", "fold"}:
+        yield line(f"{start}: {plural(report.files, 'data file')}")
+    elif not report.commits:
+        yield line(f"{start}: nothing to commit" if not report.failed else f"{start}: nothing was committed")
+    elif report.dry_run:
+        yield line(f"{start}: {_replaced(report)} would be replaced in {_commits(report)}; it {_bytes(report)}")
+        if len(report.commits) > 1:
+            yield from _each(report)
+    else:
+        versions = [at_version(table, commit.version) for commit in report.commits[-1:]]
+        last = "the last one " if len(report.commits) > 1 else ""
+        yield line(f"{start}: {_replaced(report)} replaced in {_commits(report)}, {last}{versions[0]}", Style.GOOD)
+
+
+def _replaced(report: DatasetReport) -> str:
+    return (
+        f"{sum(commit.files for commit in report.commits):,} of {plural(report.files + report.not_started, 'file')}"
+    )
+
+
+def _commits(report: DatasetReport) -> str:
+    text = plural(len(report.commits), "commit")
+    snapshots = sum(commit.snapshots for commit in report.commits)
+    return text if snapshots == len(report.commits) else f"{text} ({plural(snapshots, 'snapshot')})"
+
+
+def _bytes(report: DatasetReport) -> str:
+    """Return what a dry run expects to read, copy and write."""
+    rows = [row for row in report.rows if row.status is Status.PLANNED]
+    read = sum(row.bytes_decoded or 0 for row in rows)
+    copied = sum(row.bytes_copied or 0 for row in rows)
+    new = sum(row.bytes_after or 0 for row in rows) - copied
+    return f"reads at most {size(read)} of columns, copies {size(copied)}, adds at most {size(new)}"
+
+
+def _each(report: DatasetReport) -> Iterator[Block]:
+    for number, commit in enumerate(report.commits[:_COMMITS_SHOWN], 1):
+        files = plural(commit.files, "file")
+        yield line(
+            f"commit {number}: {files}, {size(commit.bytes_before)} -> at most {size(commit.bytes_after)}", indent=2
+        )
+    if len(report.commits) > _COMMITS_SHOWN:
+        yield line(f"... and {plural(len(report.commits) - _COMMITS_SHOWN, 'commit')} more: --format json", indent=2)
