@@ -215,16 +215,6 @@ class FilterFile(ABC):
         return ()
 
     @property
-    def starts(self) -> Sequence[int]:
-        """Offsets at which the stripes begin; nothing in formats without stripes, whose pages never move."""
-        return ()
-
-    @property
-    def starts(self) -> Sequence[int]:
-        """Offsets at which the stripes begin; nothing in formats without stripes, whose pages never move."""
-        return ()
-
-    @property
     def details(self) -> tuple[tuple[str, str], ...]:
         """Further facts about the whole file, by name, for `inspect`."""
         return ()

@@ -201,7 +201,7 @@ def validate_table(
     policy: Path | None = None,
     deep: bool = False,
 ) -> DataFrame:
-    """Check that the filters of a table's data files are sound and that required ones exist; `findings` has the faults.
+    """Check that the filters of a table's files are sound and that required ones exist; `findings` has the faults.
 
     Args:
         spark: a classic session, with the table's catalog.
