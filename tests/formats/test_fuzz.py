@@ -17,8 +17,8 @@ from support.thrift import Fields
 import bloomcli
 
 FIXTURES = fuzzing.ROOT / "fixtures"
-MUTATIONS_EACH = 3
-"""Of each fixture and hostile file; with all of them a run takes about a minute."""
+MUTATIONS_EACH = 2
+"""Of each fixture and hostile file; with all of them a run takes 40 seconds of the processor."""
 
 
 @pytest.mark.slow

@@ -7,6 +7,8 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,8 +21,8 @@ import json, os, resource, sys, tempfile
 from pathlib import Path
 import bloomcli.cli, bloomcli.kernels, pyarrow, pyarrow.parquet
 from google.protobuf import message
-extra, seconds, run = int(sys.argv[1]), int(sys.argv[2]), bloomcli.cli.run
-def limited(command, out, err):
+run = bloomcli.cli.run
+def limited(command, extra, seconds, out, err):
     os.dup2(out.fileno(), 1)
     os.dup2(err.fileno(), 2)
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -34,15 +36,13 @@ def limited(command, out, err):
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-done = []
-for command in map(json.loads, sys.argv[3:]):
+for command, extra, seconds in map(json.loads, sys.stdin):
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         if not (pid := os.fork()):
-            limited(command, out, err)
+            limited(command, extra, seconds, out, err)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         said = [file.seek(0) or file.read().decode(errors="replace") for file in (out, err)]
-        done.append([code, *said])
-print(json.dumps(done))
+        print(json.dumps([code, *said]), flush=True)
 """
 """Commands in processes of their own, under limits above what the interpreter has taken by then. They are forked, as
 importing everything takes longer than most of them do."""
@@ -64,28 +64,42 @@ class Done(NamedTuple):
     err: str
 
 
-def limited(
-    *commands: list[str], memory: int = MEMORY, seconds: int = SECONDS, program: str = _LIMITED
-) -> list[Done]:
-    """Run `bloom` some times, one after the other, under limits of address space and of processor time."""
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(memory), str(seconds), *map(json.dumps, commands)],
-        cwd=ROOT,
-        env={"MALLOC_ARENA_MAX": "2", "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return [Done(*each) for each in json.loads(done.stdout)]
+Limited = Callable[..., Done]
+
+
+@contextmanager
+def limiting(program: str = _LIMITED) -> Iterator[Limited]:
+    """What runs `bloom` under limits of address space and of processor time."""
+    env = {"MALLOC_ARENA_MAX": "2", "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        requests, answers = process.stdin, process.stdout
+        assert requests is not None
+        assert answers is not None
+
+        def run(*command: str, memory: int = MEMORY, seconds: int = SECONDS) -> Done:
+            print(json.dumps([command, memory, seconds]), file=requests, flush=True)
+            return Done(*json.loads(answers.readline()))
+
+        yield run
+        requests.close()
+        assert process.wait(60) == 0
+
+
+@pytest.fixture(scope="module")
+def limited() -> Iterator[Limited]:
+    """Runs `bloom` under limits, forked from the same process each time."""
+    with limiting() as run:
+        yield run
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_command_ends_within_the_limits(path: Path, tmp_path: Path) -> None:
+def test_every_command_ends_within_the_limits(limited: Limited, path: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    commands = [[str(out) if arg == "OUT" else arg for arg in args] + [str(path)] for args in COMMANDS.values()]
-    *ended, checked = limited(*commands, ["validate", "--deep", str(out)])
-    for name, done in zip(COMMANDS, ended, strict=True):
+    for name, args in COMMANDS.items():
+        done = limited(*(str(out) if arg == "OUT" else arg for arg in args), str(path))
         assert done.code in {0, 1, 2, 3, 4}, f"{name}: {done.err[-2000:]}"
         assert "Traceback" not in done.err, name
         if done.code > 1 and name != "validate":
@@ -94,19 +108,21 @@ def test_every_command_ends_within_the_limits(path: Path, tmp_path: Path) -> Non
             assert out.exists() == (done.code == 0)
     assert [p.name for p in tmp_path.iterdir()] == ["out"] * out.exists()
     if out.exists():
+        checked = limited("validate", "--deep", str(out))
         assert checked.code == 0, checked.out + checked.err
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_the_pages_and_indexes_of_every_column_are_listed_within_the_limits(path: Path) -> None:
-    (inspected,) = limited(["inspect", "--format", "json", str(path)])
+def test_the_pages_and_indexes_of_every_column_are_listed_within_the_limits(limited: Limited, path: Path) -> None:
+    inspected = limited("inspect", "--format", "json", str(path))
     if inspected.code:
         assert inspected.err.startswith(f"bloom: {path}: ")
         return
     columns = [column["column"] for column in json.loads(inspected.out)["by_column"]]
     assert columns
-    for column, done in zip(columns, limited(*([*LISTS, name, str(path)] for name in columns)), strict=True):
+    for column in columns:
+        done = limited(*LISTS, column, str(path))
         assert "Traceback" not in done.err, column
         assert done.code == 0 or done.err.startswith(f"bloom: {path}: "), f"{column}: {done.err[-2000:]}"
         if done.code == 0:
@@ -116,12 +132,12 @@ def test_the_pages_and_indexes_of_every_column_are_listed_within_the_limits(path
 # --- the limits hold
 
 
-def test_a_command_beyond_its_memory_is_reported(tmp_path: Path) -> None:
+def test_a_command_beyond_its_memory_is_reported(limited: Limited, tmp_path: Path) -> None:
     """The limit is above what the interpreter takes, and below what this asks for."""
     add = ["add", str(ROOT / "fixtures" / "parquet" / "orders.parquet"), "-c", "id", "--replace", "-o"]
-    (done,) = limited([*add, str(tmp_path / "out")])
+    done = limited(*add, str(tmp_path / "out"))
     assert done.code == 0, done.err
-    (few,) = limited([*add, str(tmp_path / "more")], memory=1 << 12)
+    few = limited(*add, str(tmp_path / "more"), memory=1 << 12)
     assert few.code != 0
 
 
@@ -131,7 +147,8 @@ def test_a_command_beyond_its_time_is_ended() -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     endless = _LIMITED.replace("code = run(command)", "exec('while True: pass')")
     assert endless != _LIMITED
-    (done,) = limited([], seconds=1, program=endless)
+    with limiting(endless) as run:
+        done = run(seconds=1)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.code < 0
     assert after.ru_utime - before.ru_utime < 8

@@ -19,7 +19,7 @@ import bloomcli
 
 pytestmark = pytest.mark.slow
 
-CASES_EACH = 120
+CASES_EACH = 80
 INTERESTING = (0x00, 0x01, 0x0A, 0x12, 0x20, 0x7F, 0x80, 0xFF)
 NUMBERS = (0, 1, 2, 255, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 LAYOUTS = ("draft_types", "released_paged", "released_plain")

@@ -120,12 +120,11 @@ def test_a_footer_above_the_ceiling_is_not_read(tmp_path: Path) -> None:
             command(path)
 
 
-@pytest.mark.parametrize("commands", [("inspect",), ("add",), ("validate", "remove")], ids=" ".join)
-def test_a_file_cut_at_any_length_is_refused_and_nothing_is_left(path: Path, commands: tuple[str, ...]) -> None:
+def test_a_file_cut_at_any_length_is_refused_and_nothing_is_left(path: Path) -> None:
     whole = path.read_bytes()
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
-        for command in commands:
+        for command in ("inspect", ("add", "validate", "remove")[size % 3]):
             with pytest.raises(BloomError):
                 COMMANDS[command](path)
     assert list(path.parent.iterdir()) == [path]

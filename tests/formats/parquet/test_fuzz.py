@@ -23,7 +23,7 @@ from bloomcli.model.change import ChangeReport
 
 pytestmark = pytest.mark.slow
 
-CASES_EACH = 170
+CASES_EACH = 100
 INTERESTING = (0x00, 0x01, 0x0F, 0x10, 0x15, 0x19, 0x1C, 0x7F, 0x80, 0xFF)
 
 
