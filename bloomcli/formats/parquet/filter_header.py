@@ -169,17 +169,30 @@ def load_for(source: Source, chunk: ColumnChunk, data_end: int, hashes: int) -> 
     return ProbedFilter(header, bits)
 
 
-def ranges_for(chunk: ColumnChunk, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the offset and length of what `load_for` reads; of a filter of unknown length its header."""
+def bitset_bytes_in(length: int) -> int:
+    """The bytes of a bitset that takes `length` bytes with its header: a header has 12 to 43, and a bitset a multiple
+    of 32."""
+    return max(length - _HEADER_MIN, 0) // limits.FILTER_MIN_BYTES * limits.FILTER_MIN_BYTES
+
+
+def ranges_for(chunk: ColumnChunk, hashes: Sequence[int], assumed: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of what `load_for` reads; of a filter of unknown length its header.
+
+    Args:
+        chunk: has the filter.
+        hashes: are looked up.
+        assumed: the filter's length with its header, where the metadata have none.
+    """
     offset, claimed = chunk.bloom_filter_offset, chunk.bloom_filter_length
     if offset is None:
         return
+    if claimed is None:
+        claimed = assumed
     if claimed is not None and not is_sparse(len(hashes), claimed):
         yield offset, claimed
         return
     yield offset, parquet_limits.FILTER_HEADER_MAX_BYTES
-    # a header has 12 to 43 bytes, and a bitset a multiple of 32: the length of both tells each
-    size = 0 if claimed is None else (claimed - _HEADER_MIN) // limits.FILTER_MIN_BYTES * limits.FILTER_MIN_BYTES
+    size = 0 if claimed is None else bitset_bytes_in(claimed)
     if 0 < size <= limits.FILTER_MAX_BYTES and claimed is not None:
         yield from block_ranges(SplitBlockFilter, size, hashes, offset + claimed - size)
 

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 from bloomcli import limits
@@ -14,6 +15,7 @@ from bloomcli.formats.parquet.filter_header import (
     FilterProblem,
     LoadedFilter,
     ProbedFilter,
+    bitset_bytes_in,
     blocks_for,
     load,
     load_for,
@@ -98,8 +100,24 @@ class Filters:
 
     def will_look_up(self, lookups: Callable[[], Iterable[tuple[ColumnChunk, Sequence[int]]]]) -> None:
         """Announce hashes that are about to be looked up, each chunk's with it; with `load_for`."""
-        self.source.will_read(r for chunk, hashes in lookups() for r in ranges_for(chunk, hashes))
+        self.source.will_read(
+            found
+            for chunk, hashes in lookups()
+            for found in ranges_for(chunk, hashes, self._assumed_lengths.get(chunk.bloom_filter_offset or 0))
+        )
         self.source.will_read(r for chunk, hashes in lookups() for r in self._blocks(chunk, hashes))
+
+    @cached_property
+    def _assumed_lengths(self) -> dict[int, int]:
+        """The lengths of filters that the metadata leave out, by the filters' offsets, as far as the filters' places
+        tell: a bitset of a power of two, as writers of such files make them, and its header end where the next filter
+        or the footer begins. What is wrong here is only read in vain."""
+        claims = list(self.footer.filter_claims(None))
+        starts = sorted({claim.offset for claim in claims if claim.offset is not None})
+        lengths = {start: end - start for start, end in pairwise((*starts, self.footer.start))}
+        unwritten = (c.offset for c in claims if c.is_filter and c.length is None and c.offset is not None)
+        found = ((offset, lengths[offset], bitset_bytes_in(lengths[offset])) for offset in unwritten)
+        return {offset: length for offset, length, size in found if size and not size & (size - 1)}
 
     def _blocks(self, chunk: ColumnChunk, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
         """The blocks of a filter whose length only its header tells."""

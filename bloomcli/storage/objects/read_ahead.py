@@ -128,6 +128,10 @@ class ReadAhead:
         """Have ranges within the object read ahead; what is held already isn't requested again."""
         asked = list(ranges)  # making them may read
         with self._lock:
+            queued = set(self._queue)
+            coming = [p for p in self._parts if p.data is not None or p.future is not None or p in queued]
+            if not any(True for _ in _without(asked, coming)):
+                return  # what is queued isn't merged again: that would read further gaps
             held = [p for p in self._parts if p.data is not None or p.future is not None]
             wanted = [*asked, *((p.offset, p.size) for p in self._queue if p.future is None and p.data is None)]
             new = [_Part(at, at + n) for at, n in merged(_without(wanted, held))]

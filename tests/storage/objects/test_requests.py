@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import footers
 from support.object_stores import SCHEME, MemoryClient, MemoryObjects, Request
+from support.thrift import Fields
 
 import bloomcli
 from bloomcli.errors import SourceChanged
@@ -120,6 +122,28 @@ def test_probe_of_large_filters_reads_blocks_and_not_the_filters(
     local = bloomcli.probe(path, [42, 43], column="id", explain=True)
     again = bloomcli.probe(URI, [42, 43], column="id", explain=True)
     assert again.verdicts == local.verdicts
+
+
+@pytest.mark.parametrize(("ndv", "mib", "most"), [(800_000, 1, 2), (1_600_000, 2, 2 + GROUPS)])
+@pytest.mark.parametrize("lengths", [True, False], ids=["lengths", "no lengths"])
+def test_probe_asks_for_headers_and_blocks_together(
+    client: MemoryClient, plain: bytes, tmp_path: Path, ndv: int, mib: int, most: int, lengths: bool
+) -> None:
+    path = tmp_path / "large.parquet"
+    path.write_bytes(plain)
+    bloomcli.add(path, ["id"], in_place=True, ndv=ndv)
+    assert {f.bitset_bytes for f in bloomcli.inspect(path).filters} == {mib << 20}
+    if not lengths:  # as parquet-java 1.13 leaves them out
+
+        def leave_out(metadata: Fields) -> None:
+            for group in range(GROUPS):
+                del footers.meta(metadata, group, 0)[footers.BLOOM_FILTER_LENGTH]
+
+        path.write_bytes(footers.edited(path.read_bytes(), leave_out))
+    client.store(URI, path.read_bytes())
+    report = bloomcli.probe(URI, [42], column="id")
+    assert report.requests == len(client.requests) <= most
+    assert bloomcli.probe(path, [42], column="id").verdicts == report.verdicts
 
 
 @pytest.mark.parametrize("checksums", [False, True])
@@ -283,6 +307,7 @@ def test_a_traffic_sum_of_nothing_is_nothing() -> None:
 _MEMORY = """
 import resource, sys, time
 sys.path[:0] = [{root!r}, {tests!r}]
+from support import footers
 from support.object_stores import SCHEME, MemoryObjects, Stored
 from bloomcli.storage import registry, traffic
 from bloomcli.storage.objects.client import ObjectInfo
