@@ -32,7 +32,9 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
         file = open_file(source, options.names)
         why = None if options.column is None else why_none(file, [options.column], exclude=options.exclude)
         if why is not None:
-            return _not_in_file(file, options, f"{why}; its rows have nulls or the column's default value")
+            return _not_in_file(
+                file, options, f"{why}; its rows have the partition's value, the column's default or null"
+            )
         chosen = only_column(file, options.column, purpose="probe", exclude=options.exclude)
         typed = file.literal_column(chosen)
         try:

@@ -32,6 +32,7 @@ _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _MISSING: Final = "value-missing"
 """Statistics alone may prove it. Where values are read, these decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
+_OF_OTHERS: Final = "remove without --columns removes the column's filters, with all others of the file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +142,12 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
 def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings as the policy sees them, with hints that run as they are, the most severe first."""
     path, rules = check.file.source.path, check.rules
+    others = {column.path for column in check.file.columns if column.not_in_table}
 
     def judge(finding: Finding) -> Finding:
         hint = completed(finding.hint, path, finding.column, rules.readers)
+        if finding.column in others:  # no name selects the column
+            hint = _OF_OTHERS
         return rules.judge(replace(finding, hint=hint))
 
     return tuple(sorted(map(judge, findings), key=rank))

@@ -201,6 +201,9 @@ def test_validate_checks_the_filters_of_dropped_columns_too(with_filters: Path) 
     assert report.values_checked == 3 * ROWS
     assert {f.column for f in report.findings if f.id == "filter-fpp"} == {"order_id", "b", DROPPED}
     assert {f.column for f in report.findings if f.id == "filter-required"} == {"a", "user.mail"}
+    hints = {f.column: f.hint for f in report.findings}
+    assert hints[DROPPED] == "remove without --columns removes the column's filters, with all others of the file"
+    assert "--columns order_id" in (hints["order_id"] or "")
 
 
 def test_remove_without_columns_removes_the_filters_of_dropped_columns_too(with_filters: Path, path: Path) -> None:
@@ -275,7 +278,7 @@ def test_probe_cannot_tell_about_a_column_that_is_not_there(path: Path) -> None:
     assert not report.absent_everywhere
     assert all(t.absent_row_groups == t.stats_skipped_row_groups == 0 for t in report.totals)
     assert {v.reason for v in report.verdicts} == {
-        f"{WITHOUT_NAME}; its rows have nulls or the column's default value"
+        f"{WITHOUT_NAME}; its rows have the partition's value, the column's default or null"
     }
     same = probe.run(path, ProbeOptions(column="order_id", values="1", names=NAMES))
     assert (report.row_groups, report.total_bytes) == (same.row_groups, same.total_bytes)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
+import pyarrow.orc as pa_orc
 import pyarrow.parquet as pq
 import pytest
 from support import mosaicfiles, orcfiles
@@ -16,6 +19,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.names import ColumnName, ColumnNames
 from bloomcli.storage.registry import open_source
 
+FIXTURES: Final = Path(__file__).parents[2] / "fixtures"
 OTHER = " (not a column of the table)"
 LIST, MAP, MAP_KEY_VALUE = 3, 1, 2
 REQUIRED, OPTIONAL, REPEATED = range(3)
@@ -334,3 +338,42 @@ def test_tables_have_no_files_of_other_formats(tmp_path: Path) -> None:
     error = refused(path, by_id(id=1))
     assert isinstance(error, UnsupportedError)
     assert "mosaic files" in error.reason
+
+
+def arrow_leaves(kind: pa.DataType, steps: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The leaves of an Arrow type."""
+    if isinstance(kind, pa.BaseExtensionType):
+        yield from arrow_leaves(kind.storage_type, steps)
+    elif pa.types.is_struct(kind):
+        for inner in kind:
+            yield from arrow_leaves(inner.type, (*steps, inner.name))
+    elif pa.types.is_map(kind):
+        yield from arrow_leaves(kind.key_type, (*steps, "key"))
+        yield from arrow_leaves(kind.item_type, (*steps, "value"))
+    elif pa.types.is_nested(kind) and not pa.types.is_union(kind):
+        yield from arrow_leaves(kind.value_type, (*steps, "element"))
+    else:
+        yield steps
+
+
+def test_every_column_of_every_fixture_has_the_name_that_pyarrow_gives_it() -> None:
+    """Another implementation of the rules for lists and maps, on the files of many writers."""
+    seen = 0
+    for path in sorted(FIXTURES.rglob("*")):
+        reader = {".parquet": pq.read_schema, ".orc": lambda path: pa_orc.ORCFile(path).schema}.get(path.suffix)
+        if reader is None:
+            continue
+        try:
+            schema: pa.Schema = reader(path)
+        except (OSError, pa.ArrowException):
+            continue  # a damaged file
+        leaves = [".".join(steps) for column in schema for steps in arrow_leaves(column.type, (column.name,))]
+        if any(pa.types.is_union(column.type) for column in schema) or len(set(leaves)) < len(leaves):
+            continue
+        names = ColumnNames(columns=tuple(ColumnName(path=f"c{at}", physical=(n,)) for at, n in enumerate(leaves)))
+        with open_source(path) as source:
+            file = open_file(source, names)
+            assert [column.path for column in file.leaves] == [name.path for name in names.columns], path
+            assert not file.lacking
+        seen += 1
+    assert seen > 100
