@@ -73,9 +73,10 @@ def select(
     if names and not missing and not (chosen | refused.keys()) - out:
         raise UsageError("all columns that are meant are excluded", path=path, hint="--exclude leaves fewer out")
     found = Chosen(column for column in columns if column.index in chosen - out)
-    found.lacking = tuple(p for p in lacking if p in missing)
+    named = missing & set(names)
+    found.lacking = tuple(p for p in lacking if p in (named if found else missing))
     found.left_out = tuple(refused[index] for index in sorted(refused.keys() - chosen - out))
-    if found.left_out and not found and not missing:
+    if found.left_out and not found and not named:
         first = found.left_out[0]
         raise NothingToFilter(
             "none of the columns that are meant gets a filter",

@@ -56,9 +56,8 @@ def required_columns(
         else:
             left_out.append(replace(column, unfilterable=reason))
     found.left_out = tuple(left_out)
-    found.lacking = tuple(
-        p for p in file.lacking if matches(names, p) and _counts(rules, p) and not matches(exclude, p)
-    )
+    lacking = [p for p in file.lacking if matches(names, p) and _counts(rules, p) and not matches(exclude, p)]
+    found.lacking = tuple(p for p in lacking if p in names or not found)
     if not found and not left_out and found.lacking:
         raise NothingToFilter(why_lacking(found.lacking), path=path)
     if not found:

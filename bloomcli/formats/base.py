@@ -103,7 +103,8 @@ class Chosen(list[Column]):
     """The columns that names and globs select."""
 
     lacking: tuple[str, ...] = ()
-    """Columns of the table that they select too, but that the file doesn't have."""
+    """Columns of the table that names select too, but that the file doesn't have; those that only globs select are
+    among them where nothing else is selected."""
 
     left_out: tuple[Column, ...] = ()
     """Columns that a glob selects too, but that can't have a filter, or whose filter makes a reader lose rows."""
