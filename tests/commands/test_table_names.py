@@ -122,7 +122,8 @@ def test_a_glob_selects_neither_what_was_dropped_nor_what_is_not_there(path: Pat
 
 def test_a_glob_says_why_where_it_selects_nothing_else(path: Path, tmp_path: Path) -> None:
     assert skipped(path, AddOptions(columns=["nam*", "ext*"], names=NAMES, in_place=True)) == (
-        "the file doesn't have the table's columns name, extra: it was written before they were added, or without them"
+        "the file doesn't have the table's columns name, extra:"
+        " it was written before they were added, or without them"
     )
     flags = pa.table([[True]], schema=pa.schema([field("flag", pa.bool_(), 1)]))
     pq.write_table(flags, tmp_path / "flags")
