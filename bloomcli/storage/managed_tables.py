@@ -38,16 +38,26 @@ _MARKS: Final = {
     "_metadata": Kind.FILE,
 }
 """The names that tell of a table or a summary."""
+_IS_DELTA: Final = " is a Delta table: its log records each file's size"
+_IS_ICEBERG: Final = " is an Iceberg table: its manifests record each file's size"
 _LOOKS_AT_ONCE: Final = 16
 """Directories that are looked into at the same time."""
 
 
 def in_table(path: str, reason: str) -> UsageError:
     """The error of a file that isn't changed in place for a reason that `reason_against` gave."""
+    import shlex
+
+    table = None
+    if reason.endswith(_IS_DELTA):
+        table = shlex.quote(f"delta.`{reason.removesuffix(_IS_DELTA)}`")
+    elif reason.endswith(_IS_ICEBERG):
+        table = "CATALOG.DATABASE.TABLE"
+    commit = "" if table is None else f"bloom add --table {table} --columns NAME lets the table commit the change; "
     return UsageError(
         f"not to be changed in place: {reason}",
         path=path,
-        hint="-o writes a copy; --force changes it anyway, and the table's log must then be repaired",
+        hint=f"{commit}-o writes a copy; --force changes it anyway, and the table's log must then be repaired",
     )
 
 
@@ -134,11 +144,11 @@ def _directory_reason(store: Store, directory: str) -> str | None:
     look-ups are requests may remember it for the time of a run."""
     found = store.existing(directory, _MARKS)
     if "_delta_log" in found:
-        return f"{directory} is a Delta table: its log records each file's size"
+        return directory + _IS_DELTA
     if ".hoodie" in found:
         return f"{directory} is a Hudi table: its commits record each file's size"
     if "metadata" in found and _has_metadata(store, store.join(directory, "metadata")):
-        return f"{directory} is an Iceberg table: its manifests record each file's size"
+        return directory + _IS_ICEBERG
     if "_metadata" in found:
         return f"{store.join(directory, '_metadata')} holds copies of the footers of the files below it"
     return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bloomcli.datasets.spark_session import first_line
 from bloomcli.errors import BloomError, UnsupportedError, UsageError
 from bloomcli.tables.base import Table
+from bloomcli.tables.iceberg.java import unlogged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,7 +98,8 @@ def _provider(session: Any, name: str, quoted: str) -> str:
     from pyspark.errors import PySparkException
 
     try:
-        rows = session.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
+        with unlogged():
+            rows = session.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
     except (PySparkException, Py4JError) as error:
         reason = first_line(error)
         if "TABLE_OR_VIEW_NOT_FOUND" in reason or "NOT_FOUND" in reason:

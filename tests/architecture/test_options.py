@@ -68,6 +68,29 @@ ONLY_ON_COMMAND_LINE: Final = {
 NOT_ON_COMMAND_LINE: Final = {"add": {"format_options"}, "probe": {"skip_blank"}, "validate": {"threads"}}
 OF_DATASETS: Final = {"files", "files_from", "jobs", "fail_fast", "engine", "master", "conf", "form", "quiet"}
 
+TABLE_FUNCTIONS: Final = {
+    "add": "add_to_table",
+    "fold": "fold_table",
+    "inspect": "inspect_table",
+    "probe": "probe_table",
+    "remove": "remove_from_table",
+    "validate": "validate_table",
+}
+"""Of each command: the function that does it to a table."""
+
+NOT_FOR_TABLES: Final = {"output", "in_place", "force", "overwrite", "mosaic_draft"}
+"""The table's commit puts new files in place, and tables have no Mosaic files."""
+
+OF_TABLES: Final = {
+    "fold": {"table", "where", "commit_every", "new_row_ids"},
+    "remove": {"table", "where", "commit_every", "new_row_ids"},
+    "inspect": {"table", "where", "snapshot", "as_of"},
+    "probe": {"table", "where", "snapshot", "as_of"},
+    "add": {"table", "where", "from_properties", "commit_every", "new_row_ids"},
+    "validate": {"table", "where", "from_properties", "snapshot", "as_of"},
+}
+"""The fields of `TableOptions` that a command has."""
+
 
 FROM_THE_TABLE: Final = {"names"}
 """Fields that nobody gives: what a run on a table fills in from the table, for every process that opens its files."""
@@ -111,7 +134,8 @@ def test_functions_for_spark_take_the_fields_of_the_class(name: str) -> None:
 def test_the_command_line_takes_the_fields_of_the_class(name: str) -> None:
     command: click.Command = import_module(f"bloomcli.cli.{name}").command
     context = command.make_context(name, ["a.parquet", *(["--columns", "id"] if name == "add" else [])])
-    without = OF_DATASETS | ONLY_ON_COMMAND_LINE.get(name, set())
+    without = OF_DATASETS | OF_TABLES[name] | ONLY_ON_COMMAND_LINE.get(name, set())
+    assert OF_TABLES[name] <= context.params.keys()
     taken = {parameter: value for parameter, value in context.params.items() if parameter not in without}
     defaults = fields(COMMAND_LINE[name])
     assert taken.keys() == defaults.keys() - NOT_ON_COMMAND_LINE.get(name, set())
@@ -151,6 +175,33 @@ def test_functions_for_spark_pass_every_argument_on(name: str, monkeypatch: pyte
     (one,) = passed
     assert type(one) is CLASSES[name]
     assert {argument: getattr(one, argument) for argument in given} == given
+
+
+@pytest.mark.parametrize("name", TABLE_FUNCTIONS)
+def test_functions_for_tables_take_the_fields_of_both_classes(name: str) -> None:
+    given = arguments(getattr(spark, TABLE_FUNCTIONS[name]))
+    wanted = {n: d for n, d in fields(CLASSES[name]).items() if n not in NOT_ON_SPARK.get(name, set())}
+    wanted = {n: d for n, d in wanted.items() if n not in NOT_FOR_TABLES}
+    of_table = {field.name: field.default for field in dataclasses.fields(options.TableOptions)}
+    wanted |= {n: of_table[n] for n in OF_TABLES[name]}
+    assert given.keys() == wanted.keys()
+    defaults = {n: p.default for n, p in given.items() if p.default is not inspect.Parameter.empty}
+    assert defaults == {n: wanted[n] for n in defaults}
+    assert given.keys() - defaults.keys() == {"table", *({"values"} if name == "probe" else ())}
+
+
+@pytest.mark.parametrize("name", TABLE_FUNCTIONS)
+def test_functions_for_tables_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bloomcli.tables import functions
+
+    given = {argument: object() for argument in arguments(getattr(spark, TABLE_FUNCTIONS[name]))}
+    passed: list[Any] = []
+    for receiver in ("_change", "_read"):
+        monkeypatch.setattr(functions, receiver, lambda _, which, chosen: passed.extend((which, chosen)))
+    getattr(spark, TABLE_FUNCTIONS[name])(None, **given)
+    which, chosen = passed
+    assert type(chosen) is CLASSES[name]
+    assert {n: getattr(which if n in OF_TABLES[name] else chosen, n) for n in given} == given
 
 
 SAMPLES: Final[dict[str, dict[str, Any]]] = {
@@ -193,7 +244,7 @@ def test_a_policy_that_was_read_is_not_read_again() -> None:
         options.policy_of(options.AddOptions(columns="id", policy="bloom.toml"))
 
 
-SHARED: Final = ("options", "dataset", "reader_options", "gate_options")
+SHARED: Final = ("options", "dataset", "reader_options", "gate_options", "table_options")
 """The files of bloomcli/cli that declare options of several commands, as docs/architecture.md names them."""
 
 

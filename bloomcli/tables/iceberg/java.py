@@ -6,7 +6,6 @@ microseconds, so that what is done once per data file makes few of them.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -109,7 +108,9 @@ def message(error: Exception) -> str:
 @contextmanager
 def unlogged() -> Iterator[None]:
     """Keep PySpark from writing the exceptions of the block to its own log: they are raised as errors of bloom's."""
-    logger = logging.getLogger("SQLQueryContextLogger")
+    from pyspark.logger import PySparkLogger  # a plain logger of this name takes none of PySpark's arguments
+
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     before, logger.disabled = logger.disabled, True
     try:
         yield
