@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bloomcli.formats.parquet.footer import read_footer
+from bloomcli.formats.parquet.row_lineage import Lineage, add_lineage
+from bloomcli.storage.registry import open_source
 from bloomcli.tables.iceberg.deletes import DeleteChanges, Replaced, plan_deletes
 from bloomcli.tables.iceberg.java import Java
 
@@ -35,14 +38,38 @@ def tasks(java: Java, table: Any) -> list[Any]:
     return sorted(java.items(scan.planFiles(), close=True), key=lambda task: str(task.file().location()))
 
 
-def planned(spark: SparkSession, table: Any, chosen: Chosen) -> list[Replaced]:
+Copy = Callable[[Any, Path, Path], object]
+"""Makes the new file of a scan task's old one."""
+
+
+def plain_copy(task: Any, old: Path, new: Path) -> None:
+    """Copy a file, byte for byte."""
+    del task
+    shutil.copyfile(old, new)
+
+
+def with_lineage(task: Any, old: Path, new: Path) -> None:
+    """Copy a file, and give it the row lineage columns."""
+    file = task.file()
+    with open_source(str(old)) as source:
+        footer = read_footer(source)
+        columns = add_lineage(footer, Lineage(file.firstRowId(), file.dataSequenceNumber()))
+        if columns is None:
+            shutil.copyfile(old, new)
+            return
+        body = source.read_at(0, footer.start)
+    size = len(columns.footer).to_bytes(4, "little")
+    new.write_bytes(body + columns.chunks + columns.footer + size + b"PAR1")
+
+
+def planned(spark: SparkSession, table: Any, chosen: Chosen, copy: Copy = plain_copy) -> list[Replaced]:
     """Copies of the chosen data files, under new names."""
     found = []
     for task in tasks(Java(spark), table):
         old = Path(task.file().location())
         if chosen(str(old)):
             new = old.with_name(f"{uuid.uuid4()}{old.suffix}")
-            shutil.copyfile(old, new)
+            copy(task, old, new)
             found.append(Replaced(task, str(new)))
     return found
 
@@ -59,7 +86,7 @@ def commit(spark: SparkSession, table: Any, replaced: Iterable[Replaced], change
             if task.file().dataSequenceNumber() == number:
                 builder = java.iceberg("DataFiles").builder(task.spec()).copy(task.file())
                 rewrite.deleteFile(task.file())
-                rewrite.addFile(builder.withPath(path).build())
+                rewrite.addFile(builder.withPath(path).withFileSizeInBytes(Path(path).stat().st_size).build())
         for file in changes.remove:
             rewrite.deleteFile(file)
         for file, sequence in changes.add:
@@ -69,10 +96,12 @@ def commit(spark: SparkSession, table: Any, replaced: Iterable[Replaced], change
     transaction.commitTransaction()
 
 
-def swap(spark: SparkSession, name: str, chosen: Chosen = every, *, naive: bool = False) -> DeleteChanges:
+def swap(
+    spark: SparkSession, name: str, chosen: Chosen = every, *, naive: bool = False, copy: Copy = plain_copy
+) -> DeleteChanges:
     """Swap data files, with the deletes that apply to them, or (`naive`) without."""
     table = load(spark, name)
-    replaced = planned(spark, table, chosen)
+    replaced = planned(spark, table, chosen, copy)
     changes = DeleteChanges()
     if not naive:
         changes = plan_deletes(Java(spark), table, table.currentSnapshot().snapshotId(), replaced, [])

@@ -63,3 +63,6 @@ memory. The report says that there are more."""
 
 INDEX_MAX_BYTES: Final = 16 << 20
 """The largest column index or offset index that is read: one of 20,000 pages with bounds of 64 bytes has 3 MB."""
+
+LINEAGE_MAX_ROWS: Final = 1 << 28
+"""The rows of a row group that gets row lineage columns: their pages, of 10 MiB each then, are made in memory."""

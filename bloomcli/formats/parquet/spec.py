@@ -57,10 +57,11 @@ def enum_name(enum: str, value: int) -> str:
 
 def zigzag(value: int) -> bytes:
     """A compact-protocol integer: zigzag, then 7 bits a byte, least significant first."""
-    return _varint((value << 1) ^ (value >> 63))
+    return varint((value << 1) ^ (value >> 63))
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """An unsigned integer of 64 bits, 7 bits a byte, least significant first."""
     out = bytearray()
     value &= (1 << 64) - 1
     while value > 0x7F:

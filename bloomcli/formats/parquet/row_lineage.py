@@ -1,0 +1,282 @@
+"""Gives a Parquet file Iceberg's two row lineage columns, and changes nothing else of it.
+
+    original:       body                 | footer  | length | PAR1
+    with lineage:   body | chunks, index | footer' | length | PAR1
+
+Iceberg numbers the rows of a format version 3 table: a row without a number of its own has the first number of its
+data file plus its position. A new data file gets a new first number when it is committed, so a copy of a file keeps
+its rows' numbers only if it has them as columns: ``_row_id``, ascending by one, and
+``_last_updated_sequence_number``, the same in all rows.
+
+Each row group gets a chunk of one page for each of the two, in DELTA_BINARY_PACKED: 128 rows take 5 bytes. A page
+index is written for them where the file's other columns have one, because readers want one for all columns or none.
+
+Source: Iceberg's table specification, "Row Lineage" and "Reserved Field IDs".
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from bloomcli.errors import UnsupportedError
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.plan_base import refuse_signed
+from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_TRUE, I32, I64, LIST, STRUCT, Struct, varint, zigzag
+from bloomcli.formats.parquet.splice import Edit, apply_edits
+
+ROW_ID: Final = "_row_id"
+LAST_UPDATED: Final = "_last_updated_sequence_number"
+_FIELD_IDS: Final = {ROW_ID: 2147483540, LAST_UPDATED: 2147483539}
+_INT64, _OPTIONAL, _DELTA, _RLE, _ASCENDING = 2, 1, 5, 3, 1  # Parquet's enums
+_BLOCK: Final = 128
+_MINIBLOCKS: Final = 4
+_FALSE: Final = b"\x02"
+_ARROW_KEY: Final = b"ARROW:schema"
+
+
+class Lineage(NamedTuple):
+    """The numbers of a data file's rows."""
+
+    first_row_id: int
+    sequence_number: int
+    """The data sequence number of the file: of the commit that last changed its rows."""
+
+
+class NewColumns(NamedTuple):
+    """What a file with the columns has in place of its footer."""
+
+    chunks: bytes
+    """The pages, and their index, for the offset at which the footer began."""
+    footer: bytes
+    """FileMetaData."""
+
+
+def add_lineage(footer: Footer, lineage: Lineage) -> NewColumns | None:
+    """The two columns for a file; None if it has them already, as files have that Iceberg has rewritten.
+
+    Raises:
+        UnsupportedError: only one of them is there, the footer is signed, or its Arrow schema can't be read.
+        CorruptFile: the footer is damaged.
+    """
+    present = {column.path for column in footer.columns} & _FIELD_IDS.keys()
+    if len(present) == len(_FIELD_IDS):
+        return None
+    if present:
+        raise UnsupportedError(f"the file has {present.pop()} and not the other row lineage column", path=footer.path)
+    refuse_signed(footer)
+    return _Columns(footer, lineage).build()
+
+
+class _Chunk(NamedTuple):
+    """One column chunk: its page, and what the footer says of it."""
+
+    name: str
+    row_group: int
+    offset: int
+    page: bytes
+    """With its header."""
+    rows: int
+    uncompressed: int
+    low: int
+    high: int
+
+
+class _Columns:
+    def __init__(self, footer: Footer, lineage: Lineage) -> None:
+        self.footer = footer
+        self.lineage = lineage
+        self.indexed = any(footer.chunk_struct(key).integer("offset_index_offset") for key in footer.chunk_keys({0}))
+
+    def build(self) -> NewColumns:
+        footer = self.footer
+        chunks = list(self._chunks())
+        at = footer.start + sum(len(chunk.page) for chunk in chunks)
+        out = [chunk.page for chunk in chunks]
+        edits = self._schema()
+        for group in range(footer.row_group_count):
+            metadata = []
+            for chunk in (one for one in chunks if one.row_group == group):
+                index: dict[int, Field] = {}
+                if self.indexed and chunk.rows:
+                    for first, data in ((6, _column_index(chunk)), (4, _offset_index(chunk))):
+                        out.append(data)
+                        index |= {first: _i64(at), first + 1: _i32(len(data))}
+                        at += len(data)
+                metadata.append(_column_chunk(chunk, index))
+            edits += self._row_group(group, metadata, [one for one in chunks if one.row_group == group])
+        return NewColumns(b"".join(out), apply_edits(footer.raw, edits))
+
+    def _chunks(self) -> Iterator[_Chunk]:
+        at, first = self.footer.start, self.lineage.first_row_id
+        for group in range(self.footer.row_group_count):
+            rows = self.footer.row_group(group).rows
+            if rows > parquet_limits.LINEAGE_MAX_ROWS:
+                raise UnsupportedError(
+                    f"row group {group} has {rows} rows; row lineage is kept for {parquet_limits.LINEAGE_MAX_ROWS}",
+                    path=self.footer.path,
+                )
+            for name, start, step in ((ROW_ID, first, 1), (LAST_UPDATED, self.lineage.sequence_number, 0)):
+                page, size = _page(rows, start, step)
+                yield _Chunk(name, group, at, page, rows, size, start, start + step * max(rows - 1, 0))
+                at += len(page)
+            first += rows
+
+    def _schema(self) -> list[Edit]:
+        """The edits of the schema and of the columns' sort orders."""
+        top, raw = self.footer.top, self.footer.raw
+        elements = [
+            _struct({1: _i32(_INT64), 3: _i32(_OPTIONAL), 4: _text(name), 9: _i32(number)})
+            for name, number in _FIELD_IDS.items()
+        ]
+        edits = _extend(top, "schema", elements)
+        root = Struct("SchemaElement", raw, top.list_starts("schema")[0], self.footer.location.at("schema[0]"))
+        edits.append(_integer(root, "num_children", root.required_int("num_children") + len(elements)))
+        if top.span("column_orders") is not None:
+            edits += _extend(top, "column_orders", [_struct({1: (STRUCT, _struct({}))})] * len(elements))
+        return edits + self._arrow_schema()
+
+    def _arrow_schema(self) -> list[Edit]:
+        """The edit of the schema that Arrow's writers keep in Arrow's own form: arrow-rs wants it to be complete."""
+        top, location = self.footer.top, self.footer.location.at("key_value_metadata")
+        edits = []
+        for start in top.list_starts("key_value_metadata")[:-1]:
+            pair = Struct("KeyValue", self.footer.raw, start, location)
+            span, value = pair.span("value"), pair.binary("value")
+            if pair.binary("key") == _ARROW_KEY and span is not None and value:
+                try:
+                    new = _extended_arrow_schema(value)
+                except ValueError as error:
+                    raise UnsupportedError(
+                        f"{_ARROW_KEY.decode()} in the footer can't be read: {error}", path=self.footer.path
+                    ) from None
+                edits.append(Edit(span.start, span.end, _bytes(new)))
+        return edits
+
+    def _row_group(self, index: int, metadata: list[bytes], chunks: list[_Chunk]) -> list[Edit]:
+        """The edits of one row group: its chunks, and its sizes."""
+        group = self.footer.group_struct(index)
+        plain = sum(chunk.uncompressed for chunk in chunks)
+        edits = _extend(group, "columns", metadata)
+        edits.append(_integer(group, "total_byte_size", group.required_int("total_byte_size") + plain))
+        stored = group.integer("total_compressed_size")
+        if stored is not None:
+            edits.append(_integer(group, "total_compressed_size", stored + plain))
+        return edits
+
+
+def _extended_arrow_schema(value: bytes) -> bytes:
+    """A schema in Arrow's form with the two columns. Raises ValueError where it is none."""
+    import pyarrow as pa
+
+    schema = pa.ipc.read_schema(pa.py_buffer(b64decode(value, validate=True)))
+    for name, number in _FIELD_IDS.items():
+        schema = schema.append(pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(number)}))
+    return b64encode(schema.serialize())
+
+
+def _page(rows: int, first: int, step: int) -> tuple[bytes, int]:
+    """A data page (version 1) with its header, and its size uncompressed, which it is."""
+    if not rows:
+        return b"", 0
+    levels = varint(rows << 1) + b"\x01"  # one run of definition level 1: no row is null
+    block = zigzag(step) + bytes(_MINIBLOCKS)  # the smallest difference; what exceeds it takes 0 bits
+    values = varint(_BLOCK) + varint(_MINIBLOCKS) + varint(rows) + zigzag(first) + block * -(-(rows - 1) // _BLOCK)
+    body = len(levels).to_bytes(4, "little") + levels + values
+    data = {1: _i32(rows), 2: _i32(_DELTA), 3: _i32(_RLE), 4: _i32(_RLE)}
+    size = _i32(len(body))
+    page = _struct({1: _i32(0), 2: size, 3: size, 5: (STRUCT, _struct(data))}) + body
+    return page, len(page)
+
+
+def _column_chunk(chunk: _Chunk, index: dict[int, Field]) -> bytes:
+    """A ColumnChunk. `index` are the fields of its page index."""
+    low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
+    statistics = {3: _i64(0), 5: (BINARY, _bytes(high)), 6: (BINARY, _bytes(low))} if chunk.rows else {}
+    size = _i64(chunk.uncompressed)
+    metadata = {
+        1: _i32(_INT64),
+        2: (LIST, _list(I32, [zigzag(_RLE), zigzag(_DELTA)])),
+        3: (LIST, _list(BINARY, [_text(chunk.name)[1]])),
+        4: _i32(0),  # UNCOMPRESSED
+        5: _i64(chunk.rows),
+        6: size,
+        7: size,
+        9: _i64(chunk.offset),
+        12: (STRUCT, _struct(statistics)),
+    }
+    return _struct({2: _i64(chunk.offset), 3: (STRUCT, _struct(metadata)), **index})
+
+
+def _column_index(chunk: _Chunk) -> bytes:
+    low, high = (_bytes(value.to_bytes(8, "little", signed=True)) for value in (chunk.low, chunk.high))
+    return _struct(
+        {
+            1: (LIST, _list(BOOLEAN_TRUE, [_FALSE])),
+            2: (LIST, _list(BINARY, [low])),
+            3: (LIST, _list(BINARY, [high])),
+            4: _i32(_ASCENDING),
+            5: (LIST, _list(I64, [zigzag(0)])),
+        }
+    )
+
+
+def _offset_index(chunk: _Chunk) -> bytes:
+    page = _struct({1: _i64(chunk.offset), 2: _i32(len(chunk.page)), 3: _i64(0)})
+    return _struct({1: (LIST, _list(STRUCT, [page]))})
+
+
+Field = tuple[int, bytes]
+"""A field's wire type and its value."""
+
+
+def _i32(value: int) -> Field:
+    return I32, zigzag(value)
+
+
+def _i64(value: int) -> Field:
+    return I64, zigzag(value)
+
+
+def _text(value: str) -> Field:
+    return BINARY, _bytes(value.encode())
+
+
+def _bytes(value: bytes) -> bytes:
+    return varint(len(value)) + value
+
+
+def _struct(fields: dict[int, Field]) -> bytes:
+    out, previous = bytearray(), 0
+    for number, (kind, value) in sorted(fields.items()):
+        out += bytes([number - previous << 4 | kind]) + value
+        previous = number
+    return bytes(out) + b"\0"
+
+
+def _list(kind: int, items: Iterable[bytes]) -> bytes:
+    listed = list(items)
+    return _list_header(kind, len(listed)) + b"".join(listed)
+
+
+def _list_header(kind: int, size: int) -> bytes:
+    return bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
+
+
+def _extend(struct: Struct, field: str, items: list[bytes]) -> list[Edit]:
+    """The edits that put structures at the end of a list."""
+    span = struct.span(field)
+    starts = struct.list_starts(field)
+    if span is None or not starts:
+        raise struct.location.fault(f"{struct.name} has no {field}", struct.start, field)
+    header = _list_header(STRUCT, len(starts) - 1 + len(items))
+    return [Edit(span.start, starts[0], header), Edit(starts[-1], starts[-1], b"".join(items))]
+
+
+def _integer(struct: Struct, field: str, value: int) -> Edit:
+    span = struct.span(field)
+    if span is None:
+        raise struct.location.fault(f"{struct.name} has no {field}", struct.start, field)
+    return Edit(span.start, span.end, zigzag(value))
