@@ -26,8 +26,8 @@ def open_table(
 
     Args:
         session: a classic session.
-        name: as SQL names the table: ``ice.db.orders``, ``ice.`/path` ``; with ``.branch_NAME``, ``.tag_NAME``,
-            ``.snapshot_id_N`` or ``.at_timestamp_MILLISECONDS`` behind it a branch or an older snapshot.
+        name: as SQL names the table: ``ice.db.orders``; with ``.branch_NAME``, ``.tag_NAME``, ``.snapshot_id_N`` or
+            ``.at_timestamp_MILLISECONDS`` behind it a branch or an older snapshot.
         snapshot: the id of the snapshot to read; the newest of the branch if None.
         as_of: the time whose snapshot is read, with its zone.
 
@@ -89,8 +89,6 @@ def _loaded(java: Java, name: str) -> tuple[Any, str | None] | None:
     if of is None or _is_metadata(of):
         table_name = name.rpartition(".")[0]
         raise UsageError("it is a metadata table, and has no data files of its own", path=name, hint=table_name)
-    if _class(identifier).endswith("PathIdentifier"):
-        return table, identifier.location().partition("#")[2] or None
     last = str(identifier.name())
     return table, last if _SELECTOR.fullmatch(last) and not _named(of, last) else None
 

@@ -32,7 +32,7 @@ _STEM_MAX: Final = 160
 
 
 class IcebergTable(Table):
-    """A table of an Iceberg catalog of the session, or a path of Hadoop tables.
+    """A table of an Iceberg catalog of the session.
 
     Attributes:
         java: the session's Java.

@@ -1,0 +1,138 @@
+"""Retrofits Iceberg tables step by step, without the run loop, and does to them what other writers do."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bloomcli
+from bloomcli.tables.base import CommitInfo, Replacement
+from bloomcli.tables.iceberg import IcebergTable, open_table
+from bloomcli.tables.iceberg.java import Java
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+_ADDED = re.compile(r"-bloom-[0-9a-f]{32}")
+
+
+def opened(spark: SparkSession, name: str, **chosen: Any) -> IcebergTable:
+    """An Iceberg table."""
+    table = open_table(spark, name, **chosen)
+    assert table is not None
+    return table
+
+
+def info(columns: Iterable[str] = ("id",), *, batch: int = 1, run: str | None = None) -> CommitInfo:
+    """What a commit says of itself."""
+    return CommitInfo(run=run or str(uuid.uuid4()), batch=batch, command="add", columns=tuple(columns))
+
+
+def prepared(
+    spark: SparkSession,
+    name: str,
+    columns: Sequence[str] = ("id",),
+    *,
+    new_row_ids: bool = False,
+    where: str | None = None,
+) -> tuple[IcebergTable, list[Replacement]]:
+    """A table, and retrofitted copies of its data files that aren't committed yet."""
+    table = opened(spark, name)
+    table.check_changes(new_row_ids=new_row_ids)
+    return table, [copied(table, file, columns) for file in table.files(where)]
+
+
+def local_path(path: str) -> Path:
+    """The file of this machine that a path or a ``file:`` URI of the metadata names."""
+    return Path(path.removeprefix("file:"))
+
+
+def copied(table: IcebergTable, file: Any, columns: Sequence[str] = ("id",)) -> Replacement:
+    """A retrofitted copy of a data file."""
+    path = table.new_path(file)
+    local = local_path(path)
+    local.parent.mkdir(parents=True, exist_ok=True)
+    bloomcli.add(local_path(file.path), columns, output=local)
+    return Replacement(file, path, local.stat().st_size)
+
+
+def retrofitted(spark: SparkSession, name: str, columns: Sequence[str] = ("id",), **more: Any) -> IcebergTable:
+    """A table after all its data files were replaced."""
+    table, replacements = prepared(spark, name, columns, **more)
+    table.commit(replacements, info(columns))
+    return table
+
+
+def rows(spark: SparkSession, name: str, *columns: str) -> list[Row]:
+    """All rows, in an order of their own."""
+    return sorted(spark.table(name).select(*columns or ["*"]).collect(), key=repr)
+
+
+def ids(spark: SparkSession, name: str) -> list[int]:
+    """The values of the column ``id``, ascending."""
+    return sorted(row.id for row in spark.table(name).select("id").collect())
+
+
+def facts(table: IcebergTable, *, but: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
+    """All that the newest snapshot's metadata say of each data file, by what retrofitting keeps of its name."""
+    table.refresh()
+    found = {}
+    for file in table.files():
+        of = json.loads(table.java.iceberg("ContentFileParser").toJson(file.record.file, file.record.partition_spec))
+        for key in ("file-path", "file-size-in-bytes", "first-row-id", *but):
+            of.pop(key, None)
+        for bounds in ("column-sizes", "value-counts", "null-value-counts", "nan-value-counts"):
+            of[bounds] = dict(zip(of[bounds]["keys"], of[bounds]["values"], strict=True))
+        for bounds in ("lower-bounds", "upper-bounds"):
+            of[bounds] = dict(zip(of[bounds]["keys"], of[bounds]["values"], strict=True))
+        found[_ADDED.sub("", Path(file.path).name)] = of
+    return found
+
+
+def delete_equal(spark: SparkSession, name: str, column: str, values: Iterable[int | str]) -> None:
+    """Commit an equality delete, as Flink does; Spark writes none. Of an unpartitioned table."""
+    java = Java(spark)
+    table = opened(spark, name).table
+    names = java.type("java.util.ArrayList")()
+    names.add(column)
+    schema = table.schema().select(names)
+    gateway = spark.sparkContext._gateway
+    numbers = gateway.new_array(gateway.jvm.int, 1)
+    numbers[0] = table.schema().findField(column).fieldId()
+    builder = java.iceberg("data.GenericFileWriterFactory$Builder")(table)
+    factory = builder.equalityFieldIds(numbers).equalityDeleteRowSchema(schema).build()
+    output = java.iceberg("io.OutputFileFactory").builderFor(table, 0, 0).build().newOutputFile()
+    writer = factory.newEqualityDeleteWriter(output, table.spec(), None)
+    for value in values:
+        record = java.iceberg("data.GenericRecord").create(schema)
+        record.setField(column, value)
+        writer.write(record)
+    writer.close()
+    table.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
+
+
+def summaries(spark: SparkSession, name: str) -> list[Row]:
+    """The operations and summaries of the table's snapshots, the oldest first."""
+    return spark.table(f"{name}.snapshots").orderBy("committed_at").select("operation", "summary").collect()
+
+
+def read_by_pyiceberg(table: IcebergTable) -> list[dict[str, Any]]:
+    """All rows, as another implementation reads the table."""
+    from pyiceberg.table import StaticTable
+
+    table.refresh()
+    location = table.java.iceberg("TableUtil").metadataFileLocation(table.table)
+    return sorted(StaticTable.from_metadata(location).scan().to_arrow().to_pylist(), key=repr)
+
+
+def files_below(table: IcebergTable) -> set[str]:
+    """The names of all data and delete files in the table's folder."""
+    return {
+        path.name
+        for path in Path(table.table.location(), "data").rglob("*")
+        if path.suffix != ".crc" and path.is_file()
+    }
