@@ -20,6 +20,32 @@ if TYPE_CHECKING:
 _ADDED = re.compile(r"-bloom-[0-9a-f]{32}")
 
 
+def make(
+    spark: SparkSession, name: str, *, version: str = "2", partitioned: str = "", appends: int = 2, **properties: str
+) -> str:
+    """A table with the columns id, day, name and parts; each append has the ids of one hundred."""
+    modes = {f"write.{change}.mode": "merge-on-read" for change in ("delete", "update", "merge")}
+    given = {"format-version": version, **modes}
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in {**given, **properties}.items())
+    by = f"partitioned by ({partitioned})" if partitioned else ""
+    spark.sql(
+        f"create table ice.db.{name} (id int, day date, name string, parts struct<a: bigint, b: array<int>>) "
+        f"using iceberg {by} tblproperties ({listed})"
+    )
+    for number in range(appends):
+        append(spark, f"ice.db.{name}", number * 100)
+    return f"ice.db.{name}"
+
+
+def append(spark: SparkSession, name: str, start: int) -> None:
+    """A hundred rows."""
+    spark.sql(
+        f"insert into {name} select cast(id as int), date_add(date'2026-01-01', cast(id % 2 as int)), "
+        f"concat('n', id), named_struct('a', id, 'b', array(cast(id as int))) "
+        f"from range({start}, {start + 100}, 1, 1)"
+    )
+
+
 def opened(spark: SparkSession, name: str, **chosen: Any) -> IcebergTable:
     """An Iceberg table."""
     table = open_table(spark, name, **chosen)

@@ -29,7 +29,7 @@ _TRIES: Final = 5
 """Commits that may fail by other commits, beyond the retries that Iceberg makes by itself."""
 
 _READERS: Final = 8
-"""New ORC files that are opened at a time."""
+"""New files that are looked at, and ORC files that are opened, at a time."""
 
 _CHANGED: Final = {"ValidationException", "CommitFailedException"}
 _RUN: Final = "bloom.run-id"
@@ -71,6 +71,7 @@ def commit(table: IcebergTable, replacements: Sequence[Replacement], info: Commi
     """
     if not replacements:
         raise ValueError("a commit without replacements")
+    _check_sizes(table, replacements)
     for _ in range(_TRIES):
         table.check_again()
         try:
@@ -80,6 +81,22 @@ def commit(table: IcebergTable, replacements: Sequence[Replacement], info: Commi
     raise Conflict(
         f"other commits came between {_TRIES} times", path=table.name, paths=[one.old.path for one in replacements]
     )
+
+
+def _check_sizes(table: IcebergTable, replacements: Sequence[Replacement]) -> None:
+    """Raise WriteError where the table's own file system doesn't have a new file, or has another one."""
+    io = table.table.io()
+
+    def check(one: Replacement) -> None:
+        try:
+            size = io.newInputFile(one.path).getLength()
+        except java_errors() as error:
+            raise WriteError(f"the new file can't be opened: {message(error)}", path=one.path) from None
+        if size != one.size:
+            raise WriteError(f"the new file has {size} bytes, and {one.size} were written", path=one.path)
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        list(pool.map(check, replacements))
 
 
 def _planned_again(table: IcebergTable, replacements: Sequence[Replacement]) -> list[Replacement]:

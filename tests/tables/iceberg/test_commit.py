@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.iceberg_runs import (
+    append,
     delete_equal,
     facts,
     files_below,
     ids,
     info,
     local_path,
+    make,
     opened,
     prepared,
     read_by_pyiceberg,
@@ -36,31 +38,6 @@ pytestmark = [
 ]
 
 KINDS = [("1", "parquet"), ("2", "parquet"), ("2", "orc"), ("3", "parquet"), ("1", "orc")]
-
-
-def make(
-    spark: SparkSession, name: str, *, version: str = "2", partitioned: str = "", appends: int = 2, **properties: str
-) -> str:
-    """A table with the columns id, day, name and parts; each append has the ids of one hundred."""
-    given = {"format-version": version, "write.delete.mode": "merge-on-read", "write.update.mode": "merge-on-read"}
-    listed = ", ".join(f"'{key}' = '{value}'" for key, value in {**given, **properties}.items())
-    by = f"partitioned by ({partitioned})" if partitioned else ""
-    spark.sql(
-        f"create table ice.db.{name} (id int, day date, name string, parts struct<a: bigint, b: array<int>>) "
-        f"using iceberg {by} tblproperties ({listed})"
-    )
-    for number in range(appends):
-        append(spark, f"ice.db.{name}", number * 100)
-    return f"ice.db.{name}"
-
-
-def append(spark: SparkSession, name: str, start: int) -> None:
-    """A hundred rows."""
-    spark.sql(
-        f"insert into {name} select cast(id as int), date_add(date'2026-01-01', cast(id % 2 as int)), "
-        f"concat('n', id), named_struct('a', id, 'b', array(cast(id as int))) "
-        f"from range({start}, {start + 100}, 1, 1)"
-    )
 
 
 def filtered(files: list[DataFile]) -> list[tuple[str, ...]]:
