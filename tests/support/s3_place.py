@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 import shlex
 from collections.abc import Callable
@@ -17,6 +18,12 @@ from bloomcli.storage.s3.store import S3Store
 from support.servers import clients, running
 from support.servers.running import Server
 from support.stores import Place
+
+
+@functools.cache
+def _store(put_most: int) -> S3Store:
+    """One for all tests, as the one without this limit is: its client is made in 100 ms."""
+    return S3Store(put_most)
 
 
 class S3Place(Place):
@@ -42,7 +49,7 @@ class S3Place(Place):
     ) -> None:
         if put_most is not None:
             for scheme in ("s3", "s3a", "s3n"):
-                patched.setitem(registry.BY_SCHEME, scheme, S3Store(put_most))
+                patched.setitem(registry.BY_SCHEME, scheme, _store(put_most))
         for name, value in clients.s3_environment(server, server.url).items():
             patched.setenv(name, value)
         self.server = server
