@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -15,9 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import need
+from conftest import ROOT, need
 from support.checksums import checksums
 from support.every_instant import WRITING, Instant
+from support.others import OTHERS, Others, Renames, just_before
 from support.replacing import NEW, OLD, names, replace
 
 from bloomcli import kernels
@@ -29,7 +31,6 @@ from bloomcli.storage.local.source import LocalSource
 from bloomcli.storage.local.temporary import sweep
 from bloomcli.storage.local.temporary_names import Marks, mark, temporary_name
 
-OTHERS = b"what somebody else has written" * 300
 NEWEST = b"what he has written after that" * 200
 WITHIN = (*WRITING, "source.py", "sidecar.py")
 
@@ -63,45 +64,6 @@ def begin(above: Path) -> Path:
     path = folder / "data.parquet"
     path.write_bytes(OLD)
     return path
-
-
-class Others:
-    """Somebody else, who changes a file in one way, and what has to be there in the end."""
-
-    def __init__(self, file: Path, vouched: bool) -> None:
-        self.file = file
-        self.sidecar = checksum_file_of(file)
-        self.vouched = vouched
-
-    def begin(self) -> None:
-        """As it is before."""
-        self.file.write_bytes(OLD)
-        if self.vouched:
-            self.sidecar.write_bytes(checksums(OLD, 512))
-
-    def act(self) -> None:
-        """Change it."""
-        raise NotImplementedError
-
-    def finish(self) -> None:
-        """What he does when we are done."""
-
-    def check(self) -> None:
-        """Read the current content."""
-        assert self.file.read_bytes() == OTHERS
-        if self.vouched:
-            assert self.sidecar.read_bytes() == checksums(OTHERS, 512)
-
-
-class Renames(Others):
-    """Renames a new file to the name, with its checksums if the old one had some, as Hadoop does."""
-
-    def act(self) -> None:
-        for path, content in ((self.file, OTHERS), (self.sidecar, checksums(OTHERS, 512))):
-            if path == self.file or self.vouched:
-                new = path.with_name(path.name + "-new")
-                new.write_bytes(content)
-                new.replace(path)
 
 
 class Appends(Others):
@@ -241,18 +203,6 @@ def test_a_file_system_that_takes_no_notice_of_the_flag_has_renamed(
     assert names(file.parent) == {file.name}
 
 
-def just_before(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> None:
-    """Have something done just before the first exchange, something just before the second, ..."""
-    real, waiting = exchange._rename, list(acts)
-
-    def rename(fd: int, one: Path, other_fd: int, other: Path, flags: int) -> int:
-        if flags == exchange._EXCHANGE and waiting:
-            waiting.pop(0)()
-        return real(fd, one, other_fd, other, flags)
-
-    monkeypatch.setattr(exchange, "_rename", rename)
-
-
 def test_the_newest_of_several_files_that_others_write_at_the_critical_instants_stays(
     on_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,39 +245,10 @@ def test_a_file_that_is_removed_while_another_is_put_back_is_not_lost_without_a_
 @pytest.mark.parametrize("swapped", [False, True], ids=["alone", "with others"])
 @pytest.mark.parametrize("vouched", [False, True], ids=["plain", "checksums"])
 def test_killed_at_whatever_instant_nobodys_file_is_lost(file: Path, swapped: bool, vouched: bool) -> None:
-    others = Renames(file, vouched)
-    seen = set()
-    for number in range(10_000):
-        others.begin()
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                if swapped:
-                    just_before(pytest.MonkeyPatch(), others.act)
-                at = Instant(number, lambda: os.kill(os.getpid(), signal.SIGKILL), counting=False)
-                with contextlib.suppress(SourceChanged), at:
-                    replace(file, verify=at.begin)
-                code = 0
-            finally:
-                os._exit(code)
-        status = os.waitpid(child, 0)[1]
-        seen.add((file.read_bytes(), len(names(file.parent))))
-        came = file.read_bytes() == OTHERS or any(p.read_bytes() == OTHERS for p in file.parent.iterdir())
-        sweep(file.parent)
-        if came:
-            others.check()
-        else:
-            assert file.read_bytes() in ((OLD,) if swapped else (OLD, NEW))
-        if vouched:
-            assert others.sidecar.read_bytes() == checksums(file.read_bytes(), 512)
-        assert names(file.parent) == {file.name, *([others.sidecar.name] if vouched else [])}
-        assert status in (0, signal.SIGKILL)
-        if status == 0:
-            break
-    assert number > 60
-    assert (NEW, 2 + vouched) in seen or vouched, "killed while both files were there"
-    assert {content for content, _ in seen} >= ({OLD, NEW, OTHERS} if swapped else {OLD, NEW})
+    command = [sys.executable, "-m", "support.killed_replacing", file, *["swapped"] * swapped, *["vouched"] * vouched]
+    env = os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow

@@ -1,0 +1,67 @@
+"""Somebody else, who changes a file while it is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from bloomcli.storage.local import exchange
+from bloomcli.storage.local.hadoop_crc import checksum_file_of
+from support.checksums import checksums
+from support.replacing import OLD
+
+OTHERS: Final = b"what somebody else has written" * 300
+
+
+class Others:
+    """Somebody else, who changes a file in one way, and what has to be there in the end."""
+
+    def __init__(self, file: Path, vouched: bool) -> None:
+        self.file = file
+        self.sidecar = checksum_file_of(file)
+        self.vouched = vouched
+
+    def begin(self) -> None:
+        """As it is before."""
+        self.file.write_bytes(OLD)
+        if self.vouched:
+            self.sidecar.write_bytes(checksums(OLD, 512))
+
+    def act(self) -> None:
+        """Change it."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """What he does when we are done."""
+
+    def check(self) -> None:
+        """Read the current content."""
+        assert self.file.read_bytes() == OTHERS
+        if self.vouched:
+            assert self.sidecar.read_bytes() == checksums(OTHERS, 512)
+
+
+class Renames(Others):
+    """Renames a new file to the name, with its checksums if the old one had some, as Hadoop does."""
+
+    def act(self) -> None:
+        for path, content in ((self.file, OTHERS), (self.sidecar, checksums(OTHERS, 512))):
+            if path == self.file or self.vouched:
+                new = path.with_name(path.name + "-new")
+                new.write_bytes(content)
+                new.replace(path)
+
+
+def just_before(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> None:
+    """Have something done just before the first exchange, something just before the second, ..."""
+    real, waiting = exchange._rename, list(acts)
+
+    def rename(fd: int, one: Path, other_fd: int, other: Path, flags: int) -> int:
+        if flags == exchange._EXCHANGE and waiting:
+            waiting.pop(0)()
+        return real(fd, one, other_fd, other, flags)
+
+    monkeypatch.setattr(exchange, "_rename", rename)
