@@ -13,6 +13,7 @@ import click
 
 from bloomcli.cli import output
 from bloomcli.cli.options import bundle, is_quiet
+from bloomcli.compact import PLAIN_MOST
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.os_errors import hint, reason
 from bloomcli.words import plural
@@ -264,16 +265,19 @@ def _check_engine_options(dataset: Dataset, *, changing: bool) -> None:
 def meter(
     bars: output.Bars, tasks: Sequence[Task], phase: str = "files", before: str = ""
 ) -> Callable[[FileRow], None]:
-    """A function that moves a bar on with each file that is done."""
-    sizes = {t.path: max(t.size, 0) for t in tasks}
+    """A function that moves a bar on with each file that is done: of very many files, by their average size."""
     files, total = len(tasks), sum(max(t.size, 0) for t in tasks)
-    done = [0, 0]
+    # nobody but the bar needs them, and millions take memory
+    sizes = {t.path: max(t.size, 0) for t in tasks} if bars.shown and files <= PLAIN_MOST else {}
+    average = total / max(files, 1)
+    files_done, bytes_done = 0, 0.0
 
     def on_row(row: FileRow) -> None:
-        done[0] += 1
-        done[1] += sizes.get(row.path, 0)
-        bars.describe(phase, f"{before}{done[0]:,} of {plural(files, 'file')}")
-        bars(phase, done[1], total)
+        nonlocal files_done, bytes_done
+        files_done += 1
+        bytes_done += sizes.get(row.path, 0) if sizes else average
+        bars.describe(phase, f"{before}{files_done:,} of {plural(files, 'file')}")
+        bars(phase, int(bytes_done), total)
 
     return on_row
 

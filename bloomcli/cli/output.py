@@ -79,7 +79,8 @@ class Bars:
     with --quiet."""
 
     def __init__(self) -> None:
-        self._shown = sys.stderr.isatty() and not is_quiet()
+        self.shown = sys.stderr.isatty() and not is_quiet()
+        """There is somebody who sees them."""
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self._bars: Progress | None = None
@@ -102,7 +103,7 @@ class Bars:
 
     def __call__(self, phase: str, done: int, total: int) -> None:
         """Show that `done` of `total` bytes of a phase are done. Can be called from several threads."""
-        if not self._shown or time.monotonic() - self._started < _PATIENCE:
+        if not self.shown or time.monotonic() - self._started < _PATIENCE:
             return
         with self._lock:
             bars = self._bars

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -156,12 +156,12 @@ def _print_matches(where: Dataset, asked: ProbeOptions) -> int:
 
     engine = engine_of(where)
     report = run_tasks(engine, plan_files(engine, named_paths(where), asked))
-    _print([row.path for row in report.rows if row.status is Status.DONE and row.exit_code == 0], err=False)
-    _print([f"bloom: {row.error}" for row in report.rows if row.error is not None], err=True)
+    _print((row.path for row in report.rows if row.status is Status.DONE and row.exit_code == 0), err=False)
+    _print((f"bloom: {row.error}" for row in report.rows if row.error is not None), err=True)
     return report.exit_code
 
 
-def _print(lines: Sequence[str], *, err: bool) -> None:
+def _print(lines: Iterable[str], *, err: bool) -> None:
     """Print lines, on terminals too, without wrapping."""
     from bloomcli.report.layout import line
     from bloomcli.report.render import plain

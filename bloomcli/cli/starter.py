@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,7 +115,7 @@ def _free(target: Path) -> Path | None:
     return found
 
 
-def _tell_failed(rows: tuple[FileRow, ...]) -> None:
+def _tell_failed(rows: Sequence[FileRow]) -> None:
     """Report the files that were left out. Raises UsageError or UnreadableError if no file is left."""
     failed = [row for row in rows if row.status is Status.FAILED]
     for row in failed:
@@ -130,7 +130,7 @@ def _tell_failed(rows: tuple[FileRow, ...]) -> None:
     raise UnreadableError("none of the files could be read", hint=nothing)
 
 
-def _tell_nothing_required(rows: tuple[FileRow, ...], target: Path) -> None:
+def _tell_nothing_required(rows: Sequence[FileRow], target: Path) -> None:
     """Say what was looked at, and why the policy requires nothing."""
     formats = Counter(row.format for row in rows if row.format is not None)
     kinds = ", ".join(f"{count:,} {name}" for name, count in sorted(formats.items()))

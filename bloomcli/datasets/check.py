@@ -8,18 +8,18 @@ pages, and what happens to a file later, isn't known to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from bloomcli.commands.change import WOULD_BE_COPIED
 from bloomcli.commands.options import WriteOptions
-from bloomcli.datasets.task import Look, Task
+from bloomcli.datasets.task import Look, Task, gathered_tasks
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.traffic import current
 
 
-def check(tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport]) -> list[Task]:
+def check(tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport]) -> Sequence[Task]:
     """The tasks, with their rows where the check settles them: the file is refused, or has nothing to change.
 
     Args:
@@ -29,29 +29,36 @@ def check(tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport])
     The requests of the check are counted at `storage.traffic.current()`, but for those of settled files: their rows
     have them. A dry run's rows are to have both the check's and the change's.
     """
-    if sum(task.row is None for task in tasks) < 2 or not all(isinstance(t.options, WriteOptions) for t in tasks):
-        return list(tasks)
-    if any(task.dry_run for task in tasks):
-        return [replace(task, look=Look.BEFORE) for task in tasks]
-    rows = run(_dry(tasks)).rows
-    checked = [_settled(task, row) for task, row in zip(tasks, rows, strict=True)]
-    for task, row in zip(checked, rows, strict=True):
-        if task.row is None and (traffic := traffic_of(row)) is not None:
+    open_, dry_run = 0, False
+    for task in tasks:
+        if not isinstance(task.options, WriteOptions):
+            return tasks
+        open_ += task.row is None
+        dry_run = dry_run or task.dry_run
+    if open_ < 2:
+        return tasks
+    if dry_run:
+        return gathered_tasks(replace(task, look=Look.BEFORE) for task in tasks)
+    return gathered_tasks(_checked(tasks, run(gathered_tasks(_dry(tasks))).rows))
+
+
+def _checked(tasks: Sequence[Task], rows: Sequence[FileRow]) -> Iterator[Task]:
+    for task, row in zip(tasks, rows, strict=True):
+        checked = _settled(task, row)
+        if checked.row is None and (traffic := traffic_of(row)) is not None:
             current().add(traffic)  # the row of the change has that of the change
-    return checked
+        yield checked
 
 
-def _dry(tasks: Sequence[Task]) -> list[Task]:
+def _dry(tasks: Sequence[Task]) -> Iterator[Task]:
     """The tasks as dry runs. Tasks that share their options share the new ones."""
     new: dict[int, WriteOptions] = {}
-    dry: list[Task] = []
     for task in tasks:
         options = task.options
         assert isinstance(options, WriteOptions)  # noqa: S101  the caller has looked
         if id(options) not in new:
             new[id(options)] = replace(options, dry_run=True)
-        dry.append(replace(task, options=new[id(options)], look=Look.ALONE))
-    return dry
+        yield replace(task, options=new[id(options)], look=Look.ALONE)
 
 
 def _settled(task: Task, row: FileRow) -> Task:

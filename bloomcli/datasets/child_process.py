@@ -17,11 +17,15 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from multiprocessing.spawn import get_executable
 from types import FrameType
 from typing import IO, Final, cast
 
+from bloomcli.commands.options import Options
 from bloomcli.concurrency.signals import terminable
+from bloomcli.datasets.planned import Received
 from bloomcli.datasets.pool import OnFewer, Rows, run_in_pool
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import FileRow
@@ -31,13 +35,15 @@ _CHILD: Final = (
     " from bloomcli.datasets.child_process import serve; serve()"
 )
 _PARENT_CHECK_SECONDS: Final = 0.5
+_GROUP: Final = 1024
+"""Tasks that are sent together."""
 
 
 class NotStarted(Exception):
     """The system starts no child process; the message says why."""
 
 
-def rows(tasks: dict[int, Task], workers: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool) -> Rows:
+def rows(tasks: Mapping[int, Task], workers: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool) -> Rows:
     """Yield the tasks' rows; fewer rows than tasks where the child is killed. Closing ends the child and its workers.
 
     Raises:
@@ -57,7 +63,8 @@ def rows(tasks: dict[int, Task], workers: int, fail_fast: bool, on_fewer: OnFewe
         try:
             try:
                 with to_child:
-                    pickle.dump((os.getpid(), tasks, workers, fail_fast, run_here), to_child)
+                    pickle.dump((os.getpid(), workers, fail_fast, run_here), to_child)
+                    _send_tasks(tasks, to_child)
             except BrokenPipeError:  # the child was killed
                 return
             while (found := _next(from_child)) is not None:
@@ -81,11 +88,56 @@ def _next(stream: IO[bytes]) -> tuple[int, FileRow | str] | None:
     return found
 
 
+def _send_tasks(tasks: Mapping[int, Task], stream: IO[bytes]) -> None:
+    """Write tasks in groups, so that neither side has them all as objects; their options are written once."""
+    options: dict[int, Options] = {}
+    for task in tasks.values():
+        options.setdefault(id(task.options), task.options)
+    numbers = {key: number for number, key in enumerate(options)}
+    pickle.dump((max(tasks, default=-1) + 1, list(options.values())), stream)
+    waiting = iter(tasks)
+    while positions := list(islice(waiting, _GROUP)):
+        group = _Group(stream, pickle.HIGHEST_PROTOCOL)
+        group.numbers = numbers
+        group.dump([(position, tasks[position]) for position in positions])
+    pickle.dump([], stream)
+
+
+def _received(stream: IO[bytes]) -> Received:
+    positions, options = pickle.load(stream)  # noqa: S301  from our own parent
+    tasks = Received(positions)
+    while True:
+        group = _GroupReader(stream)
+        group.options = options
+        found: list[tuple[int, Task]] = group.load()
+        if not found:
+            return tasks
+        for position, task in found:
+            tasks.put(position, task)
+
+
+class _Group(pickle.Pickler):
+    """Writes the numbers of options instead of the options."""
+
+    numbers: Mapping[int, int]
+
+    def persistent_id(self, item: object) -> int | None:
+        return self.numbers.get(id(item))
+
+
+class _GroupReader(pickle.Unpickler):
+    options: Sequence[Options]
+
+    def persistent_load(self, number: int) -> Options:
+        return self.options[number]
+
+
 def serve() -> None:
     """The child's main function: reads tasks from standard input and writes rows to standard output."""
     pipe = os.dup(1)
     os.dup2(2, 1)  # anything else that is printed must not mix with the rows
-    parent, tasks, workers, fail_fast, run_here = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
+    parent, workers, fail_fast, run_here = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
+    tasks = _received(sys.stdin.buffer)
 
     def watch(number: int, frame: FrameType | None) -> None:
         del number, frame

@@ -26,7 +26,7 @@ from bloomcli.storage.traffic import Meter, counted_by
 class Engine(Protocol):
     """What works on the files of a dataset."""
 
-    def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
+    def find(self, paths: Sequence[str], options: Options) -> Sequence[Listed]:
         """The files that paths (files, directories, globs, URIs) name.
 
         Raises:
@@ -34,10 +34,10 @@ class Engine(Protocol):
             UnsupportedError: a path that the engine can't open or, for options that change files, can't write to.
         """
 
-    def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
+    def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
         """Tasks for files. Raises: as `planning.plan`."""
 
-    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
+    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
         """The tasks, with the rows of the files that may not be changed or need no change: see
         `bloomcli.datasets.check`. Nothing is written. Raises: as `run`."""
 
@@ -61,18 +61,18 @@ class LocalEngine:
     meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
     """The requests to stores that belong to no file's row."""
 
-    def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
+    def find(self, paths: Sequence[str], options: Options) -> Sequence[Listed]:
         """The files that paths name."""
         del options
         with counted_by(self.meter):
             return expand(paths)
 
-    def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
+    def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
         """Tasks for files."""
         with counted_by(self.meter):
             return planning.plan(listed, options)
 
-    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
+    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
         """Look at every file that is to be changed."""
         from bloomcli.datasets import local
         from bloomcli.datasets.check import check
@@ -136,7 +136,7 @@ def run_tasks(
     return replace(report, seconds=time.perf_counter() - started)
 
 
-def plan_files(engine: Engine, paths: Sequence[str], options: Options) -> list[Task]:
+def plan_files(engine: Engine, paths: Sequence[str], options: Options) -> Sequence[Task]:
     """Tasks for all files that paths name. The engine of a table needs no paths.
 
     Raises:

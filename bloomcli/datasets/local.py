@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from bloomcli.commands.progress import cores
+from bloomcli.compact import Placed
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets import child_process, pool, workers
 from bloomcli.datasets import task as work
+from bloomcli.datasets.planned import Planned, overview
 from bloomcli.datasets.pool import OnFewer, Rows
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.os_errors import refused
-from bloomcli.storage.registry import store_of, sweep_for
+from bloomcli.storage.registry import sweep_for
 
 _JOBS_FOR_CORE: Final = 4
 """A request takes some 20 ms until its answer comes, and what `inspect` does with a small file some 5 ms."""
@@ -39,14 +41,14 @@ def run(
     removed.
     """
     started = time.perf_counter()
-    known = {i: task.row for i, task in enumerate(tasks) if task.row is not None}
-    ended = fail_fast and any(row.status is Status.FAILED for row in known.values())
-    ordered = [] if ended else sorted(set(range(len(tasks))) - known.keys(), key=lambda i: (-tasks[i].size, i))
-    processes = max(min(jobs or default_jobs(tasks), len(ordered)), 1)
-    threads = _threads([tasks[i].size for i in ordered], jobs or cores(), processes)
-    planned = {i: replace(tasks[i], threads=share) for i, share in zip(ordered, threads, strict=True)}
-    rows: dict[int, FileRow] = {}
-    remarks = [*sweep_for(targets(tasks)).remarks]
+    seen = overview(tasks)
+    if fail_fast and seen.failed:
+        seen = seen._replace(first=(), others=b"", open=0)
+    processes = max(min(jobs or default_jobs(remote=seen.remote), seen.open), 1)
+    planned = Planned(tasks, seen, partial(_threads, seen.bytes, jobs or cores(), processes))
+    written = Targets(tasks)
+    rows = Placed[FileRow](len(tasks))
+    remarks = [*sweep_for(written).remarks]
     jobs_done = processes
 
     def on_fewer(count: int, reason: str) -> None:
@@ -61,38 +63,37 @@ def run(
         found = _in_turn(planned, fail_fast)
     else:
         found = _in_processes(planned, processes, fail_fast, on_fewer, run_here=True)
-    found = _with_system_errors(_after_known(known, found))
+    found = _with_system_errors(_after_known(tasks, found))
     with terminable():
         try:
             for index, row in found:
-                rows[index] = row
+                rows.put(index, row)
                 if on_row is not None:
                     on_row(row)
         finally:
             found.close()
-            sweep_for(targets(tasks))
+            sweep_for(written)
     return DatasetReport(
         command=tasks[0].command if tasks else "",
         engine="local",
         jobs=jobs_done,
         seconds=time.perf_counter() - started,
-        rows=tuple(rows[i] for i in range(len(tasks)) if i in rows),
+        rows=rows.sequence(),
         remarks=tuple(remarks),
-        dry_run=any(task.dry_run for task in tasks),
+        dry_run=seen.dry_run,
         not_started=len(tasks) - len(rows),
     )
 
 
-def default_jobs(tasks: Iterable[Task]) -> int:
+def default_jobs(*, remote: bool) -> int:
     """Files at a time where the options don't say: as many as cores; where a file lies in a store whose answers take
     time, four times as many, from 8 to 32."""
-    remote = any(store_of(path).remote for task in tasks for path in (task.path, task.output) if path is not None)
     return min(max(_JOBS_FOR_CORE * cores(), _REMOTE_JOBS[0]), _REMOTE_JOBS[1]) if remote else cores()
 
 
-def _after_known(known: dict[int, FileRow], found: Rows) -> Rows:
+def _after_known(tasks: Sequence[Task], found: Rows) -> Rows:
     """The rows that are known before any work, then the others."""
-    yield from known.items()
+    yield from ((i, task.row) for i, task in enumerate(tasks) if task.row is not None)
     yield from found
 
 
@@ -103,20 +104,32 @@ def _with_system_errors(found: Rows) -> Rows:
         yield from found
 
 
-def _threads(sizes: Sequence[int], jobs: int, processes: int) -> list[int]:
-    """Threads for each file: its share of the cores by its size, so that the largest isn't the last by far."""
-    least = max(jobs // processes, 1)
-    total = max(sum(max(size, 0) for size in sizes), 1)
-    return [max(least, round(size * jobs / total)) for size in sizes]
+def _threads(total: int, jobs: int, processes: int, size: int) -> int:
+    """Threads for a file: its share of the cores by its size, so that the largest isn't the last by far.
+
+    Args:
+        total: bytes of all files.
+        jobs: cores to use.
+        processes: files at a time.
+        size: bytes of the file.
+    """
+    return max(jobs // processes, 1, round(size * jobs / max(total, 1)))
 
 
-def targets(tasks: Sequence[Task]) -> list[str]:
-    """The files that the tasks write, or have written in an earlier run: none in a dry run."""
-    writing = (t for t in tasks if not t.dry_run and (t.row is None or t.row.status is Status.SKIPPED))
-    return [t.output or t.path for t in writing if t.output is not None or t.in_place]
+class Targets(Iterable[str]):
+    """The files that tasks write, or have written in an earlier run: none in a dry run."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = tasks
+
+    def __iter__(self) -> Iterator[str]:
+        for task in self._tasks:
+            writing = not task.dry_run and (task.row is None or task.row.status is Status.SKIPPED)
+            if writing and (task.output is not None or task.in_place):
+                yield task.output or task.path
 
 
-def run_isolated(tasks: dict[int, Task]) -> Rows:
+def run_isolated(tasks: Mapping[int, Task]) -> Rows:
     """Run each task in a process other than this one, so that a task that kills its process is a row too."""
 
     def on_fewer(count: int, reason: str) -> None:
@@ -125,7 +138,7 @@ def run_isolated(tasks: dict[int, Task]) -> Rows:
     yield from _in_processes(tasks, 1, False, on_fewer, run_here=False)
 
 
-def _in_turn(tasks: dict[int, Task], fail_fast: bool) -> Rows:
+def _in_turn(tasks: Mapping[int, Task], fail_fast: bool) -> Rows:
     for index, task in tasks.items():
         row = work.run(task)
         yield index, row
@@ -134,17 +147,19 @@ def _in_turn(tasks: dict[int, Task], fail_fast: bool) -> Rows:
 
 
 def _in_processes(
-    tasks: dict[int, Task], processes: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool
+    tasks: Mapping[int, Task], processes: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool
 ) -> Rows:
     """Run tasks in a pool of this process where it can fork, else in the pool of a child Python."""
     if workers.can_fork():
         yield from pool.run_in_pool(tasks, processes, fail_fast, on_fewer, run_here=run_here)
         return
-    missing = dict(tasks)
+    missing = bytearray(max(tasks, default=-1) + 1)  # a 1 at the position of each task that has no row yet
+    for index in tasks:
+        missing[index] = 1
     failed = False
     try:
         for index, row in child_process.rows(tasks, processes, fail_fast, on_fewer, run_here=run_here):
-            missing.pop(index)
+            missing[index] = 0
             failed = failed or row.status is Status.FAILED
             yield index, row
     except child_process.NotStarted as error:
@@ -155,5 +170,4 @@ def _in_processes(
             yield from ((i, pool.not_started(task)) for i, task in tasks.items())
         return
     if not (failed and fail_fast):  # else tasks that aren't done have no row
-        for index, task in missing.items():
-            yield index, pool.killed(task)
+        yield from ((i, pool.killed(tasks[i])) for i in tasks if missing[i])

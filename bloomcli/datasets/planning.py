@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from bloomcli.commands.options import Options, WriteOptions
-from bloomcli.datasets.task import LINKED, Task, failed
+from bloomcli.datasets.task import LINKED, Task, failed, gathered_tasks
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.paths import shown
@@ -28,34 +29,41 @@ _PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
 """A URI as `pathlib.Path` spells it, with one slash."""
 
 
-def plan(listed: Iterable[Listed], options: Options) -> list[Task]:
+_LOOKED_FOR_AT_ONCE: Final = 8192
+"""Tasks whose directories are looked into for tables before those of the next ones."""
+
+
+def plan(listed: Iterable[Listed], options: Options) -> Sequence[Task]:
     """Tasks for files. With an output directory, their outputs mirror the tree of the inputs below it.
+
+    Many listed files are read several times, and never held as objects all at once.
 
     Raises:
         UsageError: options that contradict each other or that no file can meet, no or two targets, two files with the
             same output.
     """
     with refused():
-        options, files = options.checked(), list(listed)
+        options, files = options.checked(), listed if isinstance(listed, Sequence) else list(listed)
+        if isinstance(options, WriteOptions):
+            _check_target(options)
+            if options.output is not None:
+                return gathered_tasks(_mirrored(files, options, os.fspath(options.output)))
         several = len(files) > 1
-        if not isinstance(options, WriteOptions):
-            return [_task(item, options, several=several) for item in files]
-        _check_target(options)
-        if options.output is not None:
-            return list(_mirrored(files, options, os.fspath(options.output)))
-        tasks = [_task(item, options, several=several) for item in files]
-        if options.in_place:
-            tasks = _each_once(tasks)
+        tasks: Iterator[Task] = (_task(item, options, several=several) for item in files)
+        if isinstance(options, WriteOptions) and options.in_place:
+            tasks = _each_once(files, tasks)
             if not options.force:
                 tasks = _without_tables(tasks)
-        return tasks
+        return gathered_tasks(tasks)
 
 
-def _mirrored(listed: list[Listed], options: WriteOptions, output: str) -> Iterator[Task]:
+def _mirrored(listed: Sequence[Listed], options: WriteOptions, output: str) -> Iterator[Task]:
     """Tasks with their outputs, without those for outputs of earlier runs."""
     there, spell = store_of(output), spelling()
+    # files of one tree have paths of their own below it, and so do their outputs
+    one_tree = len({item.path.removesuffix(item.relative) for item in listed}) == 1
 
-    @cache
+    @lru_cache(_LOOKED_FOR_AT_ONCE)
     def directory(path: str) -> str:
         return spell(path + "file").removesuffix("file")
 
@@ -79,7 +87,7 @@ def _mirrored(listed: list[Listed], options: WriteOptions, output: str) -> Itera
             above = directory(item.path.removesuffix(item.relative))
             if home != above and home.startswith(above):
                 continue  # an earlier run made it: the outputs lie below the directory that is read
-        other = outputs.setdefault(target, item.path)
+        other = item.path if one_tree else outputs.setdefault(target, item.path)
         if other != item.path:
             raise UsageError(
                 f"{other} and {item.path} would both become {target}", hint="name the directory above them"
@@ -114,36 +122,40 @@ def _task(item: Listed, options: Options, *, several: bool) -> Task:
     )
 
 
-def _each_once(tasks: list[Task]) -> list[Task]:
+def _each_once(listed: Sequence[Listed], tasks: Iterable[Task]) -> Iterator[Task]:
     """Of several names of one file, by symbolic links, keep the file's own name, or else the first."""
+    led_to = {link for item in listed if (link := store_of(item.path).link_target(item.path)) is not None}
+    if not led_to:
+        yield from tasks
+        return
     spell = spelling()
-    links = [store_of(t.path).link_target(t.path) for t in tasks]
-    if not any(links):
-        return tasks
-    taken = {spell(t.path): t.path for t, link in zip(tasks, links, strict=True) if link is None}
-    once: list[Task] = []
-    for task, link in zip(tasks, links, strict=True):
-        other = task.path
-        if link is not None and task.row is None:
-            other = taken.setdefault(link, task.path)
-        if other != task.path:
-            row = FileRow(path=task.path, status=Status.SKIPPED, reason=f"a link to the same file as {other}")
-            task = replace(task, row=row)
-        once.append(task)
-    return once
-
-
-def _without_tables(tasks: list[Task]) -> list[Task]:
-    """The tasks, those of remote files with the rows of files that belong to tables."""
-    of_store: dict[Store, list[str]] = {}
+    own = ((spell(item.path), item.path) for item in listed if store_of(item.path).link_target(item.path) is None)
+    taken = {spelled: path for spelled, path in own if spelled in led_to}
     for task in tasks:
-        store = store_of(task.path)
-        if store.remote and task.row is None:
-            of_store.setdefault(store, []).append(task.path)
-    if not of_store:
-        return tasks
-    found = {store: TableSearch(store, paths) for store, paths in of_store.items()}
-    return [_with_table(task, found.get(store_of(task.path))) for task in tasks]
+        other = task.path
+        link = None if task.row is not None else store_of(task.path).link_target(task.path)
+        if link is not None:
+            other = taken.setdefault(link, task.path)
+        if other == task.path:
+            yield task
+        else:
+            row = FileRow(path=task.path, status=Status.SKIPPED, reason=f"a link to the same file as {other}")
+            yield replace(task, row=row)
+
+
+def _without_tables(tasks: Iterable[Task]) -> Iterator[Task]:
+    """The tasks, those of remote files with the rows of files that belong to tables."""
+    found: dict[Store, TableSearch] = {}
+    waiting = iter(tasks)
+    while some := list(islice(waiting, _LOOKED_FOR_AT_ONCE)):
+        of_store: dict[Store, list[str]] = {}
+        for task in some:
+            store = store_of(task.path)
+            if store.remote and task.row is None:
+                of_store.setdefault(store, []).append(task.path)
+        for store, paths in of_store.items():
+            found.setdefault(store, TableSearch(store)).look_above(paths)
+        yield from (_with_table(task, found.get(store_of(task.path))) for task in some)
 
 
 def _with_table(task: Task, tables: TableSearch | None) -> Task:

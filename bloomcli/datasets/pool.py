@@ -6,7 +6,7 @@ their tasks here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Final
 
 from bloomcli.commands.options import WriteOptions
@@ -28,7 +28,37 @@ _BATCH_BYTES: Final = 1 << 20
 """The files of a batch of several have no more bytes in all."""
 
 
-def run_in_pool(tasks: dict[int, Task], workers: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool) -> Rows:
+class Waiting:
+    """Positions of the tasks that aren't handed out yet, in the order in which they start."""
+
+    def __init__(self, tasks: Mapping[int, Task]) -> None:
+        self._next = iter(tasks)
+        self._returned: list[int] = []
+        """The first one is at the end."""
+        self._count = len(tasks)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def pop(self) -> int:
+        """Take the first one."""
+        self._count -= 1
+        return self._returned.pop() if self._returned else next(self._next)
+
+    def put_back(self, positions: Sequence[int]) -> None:
+        """Put some back that were the first, in their order."""
+        self._count += len(positions)
+        self._returned += reversed(positions)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._next, self._count = iter(()), 0
+        self._returned.clear()
+
+
+def run_in_pool(
+    tasks: Mapping[int, Task], workers: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool
+) -> Rows:
     """Run tasks in workers of this process, and yield rows as files are done.
 
     Workers are forked where that is safe. Elsewhere they are spawned, and import this process's main module again.
@@ -41,7 +71,7 @@ def run_in_pool(tasks: dict[int, Task], workers: int, fail_fast: bool, on_fewer:
     pool = Workers(workers)
     if pool.forks:
         _import_before_forking(tasks)
-    waiting = list(reversed(tasks))
+    waiting = Waiting(tasks)
     alone: list[int] = []
     lost: set[int] = set()
     try:
@@ -60,7 +90,7 @@ def run_in_pool(tasks: dict[int, Task], workers: int, fail_fast: bool, on_fewer:
                         alone += taken
                 yield from zip(taken, rows, strict=False)
             else:  # the system starts no process at all
-                index = (alone or waiting).pop()
+                index = alone.pop() if alone else waiting.pop()
                 if index in lost:
                     rows = [killed(tasks[index])]
                 else:
@@ -77,37 +107,51 @@ def run_in_pool(tasks: dict[int, Task], workers: int, fail_fast: bool, on_fewer:
         pool.close()
 
 
-def _import_before_forking(tasks: dict[int, Task]) -> None:
+def _import_before_forking(tasks: Mapping[int, Task]) -> None:
     """Import once what every worker needs: forked workers have the modules of this process."""
-    writing = any(isinstance(task.options, WriteOptions) for task in tasks.values())
-    preload((task.path for task in tasks.values()), writing=writing)
-    for command in {task.command for task in tasks.values()}:
+    commands: set[str] = set()
+    endings: dict[str, None] = {}
+    writing = False
+    for task in tasks.values():
+        commands.add(task.command)
+        endings[task.path[task.path.rfind(".") :]] = None
+        writing = writing or isinstance(task.options, WriteOptions)
+    preload(endings, writing=writing)
+    for command in commands:
         module_of(command)
 
 
-def _hand_out(pool: Workers, tasks: dict[int, Task], waiting: list[int], alone: list[int], workers: int) -> None:
+def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: Waiting, alone: list[int], workers: int) -> None:
     """Give tasks to idle workers. Tasks of `alone` run one at a time, and before all others."""
     while (alone and not pool.busy) or (waiting and not alone):
         worker = pool.idle()
         if worker is None:
             return
-        queue = alone or waiting
+        from_alone = bool(alone)
         taken = [alone.pop()] if alone else _batch(waiting, tasks, workers)
         try:
             pool.give(worker, taken, [tasks[i] for i in taken])
         except Killed:  # it has begun none of them
-            queue += reversed(taken)
+            if from_alone:
+                alone += taken
+            else:
+                waiting.put_back(taken)
 
 
-def _batch(waiting: list[int], tasks: dict[int, Task], workers: int) -> list[int]:
+def _batch(waiting: Waiting, tasks: Mapping[int, Task], workers: int) -> list[int]:
     """Take a waiting task, and more where files are small and many: handing out a batch costs as much as a small
     file."""
     most = max(min(len(waiting) // (workers * _LOOK_AHEAD * 2), _BATCH_MOST), 1)
     taken: list[int] = []
     room = _BATCH_BYTES
-    while waiting and len(taken) < most and (not taken or tasks[waiting[-1]].size <= room):
-        room -= tasks[waiting[-1]].size
-        taken.append(waiting.pop())
+    while waiting and len(taken) < most:
+        position = waiting.pop()
+        size = tasks[position].size
+        if taken and size > room:
+            waiting.put_back([position])
+            break
+        room -= size
+        taken.append(position)
     return taken
 
 

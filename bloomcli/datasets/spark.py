@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -71,20 +71,20 @@ class SparkEngine:
     meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
     """The driver's requests to stores, which belong to no file's row."""
 
-    def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
+    def find(self, paths: Sequence[str], options: Options) -> Sequence[Listed]:
         """The files that paths name: paths that all machines see, or URIs."""
         changing = isinstance(options, WriteOptions) and options.in_place
         with counted_by(self.meter):
             return expand([portable(path, changing=changing) for path in paths])
 
-    def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
+    def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
         """Tasks for files."""
         if isinstance(options, WriteOptions):
             options = _portable_output(options)
         with counted_by(self.meter):
             return [_absolute(t) for t in planning.plan(listed, options)]
 
-    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
+    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
         """Look at every file that is to be changed, in a job of its own. `on_row` isn't called."""
         del on_row
         with counted_by(self.meter):
@@ -125,7 +125,7 @@ def run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False
     parts = parts_for(numbered, _size, cores)
     packs = [Pack(tuple(p)) for p in pack(numbered, _size, parts)]
     command = tasks[0].command
-    written = local.targets(tasks)
+    written = local.Targets(tasks)
     remarks = sweep_for(written).remarks
     if packs:
         try:
@@ -300,7 +300,7 @@ def _stamp(task: Task) -> Fingerprint | None:
         return None
 
 
-def _sweep_after(written: Sequence[str]) -> None:
+def _sweep_after(written: Iterable[str]) -> None:
     """Remove what attempts that were killed have left, in directories of this cluster once these have ended."""
     deadline = time.monotonic() + _LAST_WRITERS_SECONDS
     left = sweep_for(written).left

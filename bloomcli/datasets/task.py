@@ -7,7 +7,7 @@ file stops neither a run nor a Spark stage. Tasks can be run again: what is done
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from importlib import import_module
@@ -26,6 +26,7 @@ from bloomcli.commands.options import (
     WriteOptions,
 )
 from bloomcli.commands.progress import Progress
+from bloomcli.compact import gathered
 from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
@@ -101,6 +102,11 @@ class Task:
     def in_place(self) -> bool:
         """The command replaces the file itself."""
         return isinstance(self.options, WriteOptions) and self.options.in_place
+
+
+def gathered_tasks(tasks: Iterable[Task]) -> Sequence[Task]:
+    """The tasks of a run: as a list if they are few, and packed if they are many."""
+    return gathered(tasks, shared=("options",))
 
 
 def run(task: Task, progress: Progress | None = None) -> FileRow:

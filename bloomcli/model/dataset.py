@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from bloomcli.model.file import FilterFacts
-from bloomcli.model.lake import ColumnFilters, ColumnOverFiles, over_files
+from bloomcli.model.lake import ColumnFilters, ColumnOverFiles, ColumnSums
 from bloomcli.model.paths import shown
 from bloomcli.model.probe import ValueTotals
 from bloomcli.model.table import TableCommit, TableFacts
-from bloomcli.model.traffic import SummedTraffic, Traffic
+from bloomcli.model.traffic import SummedTraffic, Traffic, traffic_of
 from bloomcli.model.validate import Finding
 
 
@@ -122,15 +123,57 @@ class FileRow:
                 object.__setattr__(self, name, shown(path))
 
 
+class RowTotals:
+    """What a report's properties tell of all rows: one pass over them."""
+
+    def __init__(self, rows: Iterable[FileRow]) -> None:
+        self.statuses: Counter[Status] = Counter()
+        self.codes: dict[Status, set[int]] = {}
+        """Exit codes of the files of a status."""
+        self.row_groups = self.row_groups_read = self.filters = self.values_checked = 0
+        self.traffic: Traffic | None = None
+        """The requests of all rows; None if all files are local."""
+        columns = ColumnSums()
+        for row in rows:
+            self.statuses[row.status] += 1
+            self.codes.setdefault(row.status, set()).add(row.exit_code)
+            self.row_groups += row.row_groups or 0
+            self.row_groups_read += row.row_groups_read or 0
+            self.filters += row.filters or 0
+            self.values_checked += row.values_checked or 0
+            columns.add(row.by_column)
+            if (traffic := traffic_of(row)) is not None:
+                self.traffic = traffic if self.traffic is None else self.traffic + traffic
+        self.by_column = columns.columns
+
+
+class OnFiles(SummedTraffic):
+    """A report that has a row for each file."""
+
+    __slots__ = ("_totals",)
+
+    rows: Sequence[FileRow]
+    _totals: RowTotals
+
+    def row_totals(self) -> RowTotals:
+        """The totals of all rows, which are computed once."""
+        if not hasattr(self, "_totals"):
+            object.__setattr__(self, "_totals", RowTotals(self.rows))
+        return self._totals
+
+    def _of_rows(self) -> Traffic | None:
+        return self.row_totals().traffic
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetReport(SummedTraffic):
+class DatasetReport(OnFiles):
     """The report of a command on many files."""
 
     command: str
     engine: str
     jobs: int
     seconds: float
-    rows: tuple[FileRow, ...]
+    rows: Sequence[FileRow]
     """One row per file, in the order of the arguments."""
     remarks: tuple[str, ...] = ()
     """Notes on the run, such as fewer processes than requested."""
@@ -152,7 +195,7 @@ class DatasetReport(SummedTraffic):
     @property
     def by_column(self) -> tuple[ColumnOverFiles, ...]:
         """inspect: the columns over all files."""
-        return over_files(row.by_column for row in self.rows)
+        return self.row_totals().by_column
 
     @property
     def files(self) -> int:
@@ -162,22 +205,23 @@ class DatasetReport(SummedTraffic):
     @property
     def done(self) -> int:
         """Files that the command processed; 0 in a dry run."""
-        return sum(r.status in (Status.DONE, Status.FOUND) for r in self.rows)
+        found = self.row_totals().statuses
+        return found[Status.DONE] + found[Status.FOUND]
 
     @property
     def planned(self) -> int:
         """Files that a dry run would change."""
-        return sum(r.status is Status.PLANNED for r in self.rows)
+        return self.row_totals().statuses[Status.PLANNED]
 
     @property
     def skipped(self) -> int:
         """Files with nothing to do."""
-        return sum(r.status is Status.SKIPPED for r in self.rows)
+        return self.row_totals().statuses[Status.SKIPPED]
 
     @property
     def failed(self) -> int:
         """Files that failed."""
-        return sum(r.status is Status.FAILED for r in self.rows)
+        return self.row_totals().statuses[Status.FAILED]
 
     @property
     def exit_code(self) -> int:
@@ -185,13 +229,11 @@ class DatasetReport(SummedTraffic):
 
         For `probe`, 1 (absent) only if the values are absent in all files.
         """
-        codes = {r.exit_code for r in self.rows}
+        codes = self.row_totals().codes
         if self.command == "probe":
-            answers = {r.exit_code for r in self.rows if r.status is Status.DONE}
-            codes = {r.exit_code for r in self.rows if r.status is Status.FAILED} | (
-                answers if answers == {1} else set()
-            )
-        return gravest(codes)
+            answers = codes.get(Status.DONE, set())
+            return gravest(codes.get(Status.FAILED, set()) | (answers if answers == {1} else set()))
+        return gravest(set().union(*codes.values()))
 
 
 def gravest(codes: Collection[int]) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bloomcli.model.dataset import FileRow, Status, gravest
+from bloomcli.model.dataset import FileRow, OnFiles, Status, gravest
 from bloomcli.model.file import Severity
 from bloomcli.model.table import TableFacts
-from bloomcli.model.traffic import SummedTraffic, Traffic
+from bloomcli.model.traffic import Traffic
 from bloomcli.model.validate import Finding
 
 
@@ -24,7 +25,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateReport(SummedTraffic):
+class GateReport(OnFiles):
     """The findings of `validate`, and the files that it checked."""
 
     engine: str
@@ -48,7 +49,7 @@ class GateReport(SummedTraffic):
     """Files that the arguments name or contain and the policy excludes. None of them was checked."""
     findings: tuple[Finding, ...]
     """The most severe first, then by rule and path, including switched-off and known findings. Each has its path."""
-    rows: tuple[FileRow, ...]
+    rows: Sequence[FileRow]
     """The checked files, without their findings."""
     remarks: tuple[str, ...] = ()
     """Notes on the run, such as fewer processes than requested."""
@@ -62,12 +63,12 @@ class GateReport(SummedTraffic):
     @property
     def files(self) -> int:
         """Files that were checked: those of a known format, and those that failed."""
-        return sum(r.status is not Status.SKIPPED for r in self.rows)
+        return len(self.rows) - self.row_totals().statuses[Status.SKIPPED]
 
     @property
     def failed(self) -> int:
         """Files that could not be checked."""
-        return sum(r.status is Status.FAILED for r in self.rows)
+        return self.row_totals().statuses[Status.FAILED]
 
     @property
     def errors(self) -> int:
@@ -97,22 +98,22 @@ class GateReport(SummedTraffic):
     @property
     def row_groups(self) -> int:
         """Row groups of the checked files."""
-        return sum(r.row_groups or 0 for r in self.rows)
+        return self.row_totals().row_groups
 
     @property
     def row_groups_read(self) -> int:
         """Row groups whose values were looked up (``--deep``)."""
-        return sum(r.row_groups_read or 0 for r in self.rows)
+        return self.row_totals().row_groups_read
 
     @property
     def filters_checked(self) -> int:
         """Filters that were checked."""
-        return sum(r.filters or 0 for r in self.rows)
+        return self.row_totals().filters
 
     @property
     def values_checked(self) -> int:
         """Values that were looked up (``--deep``)."""
-        return sum(r.values_checked or 0 for r in self.rows)
+        return self.row_totals().values_checked
 
     @property
     def complete(self) -> bool:
@@ -132,7 +133,7 @@ class GateReport(SummedTraffic):
     @property
     def exit_code(self) -> int:
         """The gravest file's code: a bug, unreadable, not supported, usage; 1 if a finding counts; else 0."""
-        codes = {r.exit_code for r in self.rows if r.status is Status.FAILED}
+        codes = set(self.row_totals().codes.get(Status.FAILED, ()))
         if any(f.counts for f in self.findings):
             codes.add(1)
         return gravest(codes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -52,26 +53,53 @@ class ColumnOverFiles:
     """The highest measured false-positive rate."""
 
 
-def over_files(files: Iterable[Iterable[ColumnFilters]]) -> tuple[ColumnOverFiles, ...]:
-    """Sum up the columns of files, in the order in which columns first appear."""
-    found: dict[str, list[ColumnFilters]] = {}
-    for columns in files:
+class ColumnSums:
+    """The sums of the columns of the files so far."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, _Sum] = {}
+
+    def add(self, columns: Iterable[ColumnFilters]) -> None:
+        """Add a file's columns."""
         for column in columns:
-            found.setdefault(column.column, []).append(column)
-    return tuple(_sum(name, columns) for name, columns in found.items())
+            if column.column not in self._found:
+                self._found[column.column] = _Sum()
+            self._found[column.column].add(column)
+
+    @property
+    def columns(self) -> tuple[ColumnOverFiles, ...]:
+        """Each column over all files, in the order in which columns first appeared."""
+        return tuple(found.over_files(name) for name, found in self._found.items())
 
 
-def _sum(name: str, columns: list[ColumnFilters]) -> ColumnOverFiles:
-    coverage = [column.coverage for column in columns]
-    return ColumnOverFiles(
-        column=name,
-        types=tuple(dict.fromkeys(column.type for column in columns)),
-        files=len(columns),
-        files_with_filter=coverage.count("all"),
-        files_partly=coverage.count("some"),
-        files_without_filter=coverage.count("none"),
-        filters=sum(column.filters for column in columns),
-        unreadable=sum(column.unreadable for column in columns),
-        bitset_bytes=sum(column.bitset_bytes for column in columns),
-        max_fpp=max((column.max_fpp for column in columns if column.max_fpp is not None), default=None),
-    )
+class _Sum:
+    """One column of the files so far."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, None] = {}
+        self.coverage: Counter[str] = Counter()
+        self.filters = self.unreadable = self.bitset_bytes = 0
+        self.max_fpp: float | None = None
+
+    def add(self, column: ColumnFilters) -> None:
+        self.types[column.type] = None
+        self.coverage[column.coverage] += 1
+        self.filters += column.filters
+        self.unreadable += column.unreadable
+        self.bitset_bytes += column.bitset_bytes
+        if column.max_fpp is not None:
+            self.max_fpp = column.max_fpp if self.max_fpp is None else max(self.max_fpp, column.max_fpp)
+
+    def over_files(self, name: str) -> ColumnOverFiles:
+        return ColumnOverFiles(
+            column=name,
+            types=tuple(self.types),
+            files=self.coverage.total(),
+            files_with_filter=self.coverage["all"],
+            files_partly=self.coverage["some"],
+            files_without_filter=self.coverage["none"],
+            filters=self.filters,
+            unreadable=self.unreadable,
+            bitset_bytes=self.bitset_bytes,
+            max_fpp=self.max_fpp,
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -69,14 +68,17 @@ class SummedTraffic:
 
     __slots__ = ()
 
-    rows: Sequence[Counted]
     besides: Traffic | None
 
+    def _of_rows(self) -> Traffic | None:
+        """The requests of all rows; None if all files are local."""
+        raise NotImplementedError
+
     def _sum(self) -> Traffic | None:
-        found = [traffic for row in self.rows if (traffic := traffic_of(row)) is not None]
-        if self.besides is not None:
-            found.append(self.besides)
-        return sum(found, Traffic()) if found else None
+        total = self._of_rows()
+        if self.besides is None:
+            return total
+        return self.besides if total is None else total + self.besides
 
     @property
     def requests(self) -> int | None:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from bloomcli.words import noun
-
-if TYPE_CHECKING:
-    from bloomcli.model.probe import ValueTotals
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -103,15 +99,34 @@ def is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable() and _MARK not in text
 
 
-def alone(totals: Sequence[ValueTotals]) -> str:
+class RuledOut(Protocol):
+    """Numbers of row groups, of one file or of several."""
+
+    @property
+    def absent_row_groups(self) -> int:
+        """Those that filters, statistics and dictionaries together rule out."""
+
+    @property
+    def skipped_row_groups(self) -> int:
+        """Those that the filters alone rule out."""
+
+    @property
+    def stats_skipped_row_groups(self) -> int:
+        """Those that min/max statistics alone rule out."""
+
+    @property
+    def dictionary_skipped_row_groups(self) -> int:
+        """Those that only dictionaries rule out."""
+
+
+def alone(totals: RuledOut) -> str:
     """Say how many row groups filters rule out, if they aren't all that are absent, and how many min/max and
     dictionaries do."""
-    filters = sum(t.skipped_row_groups for t in totals)
-    parts = [] if filters == sum(t.absent_row_groups for t in totals) else [f"filters alone: {filters:,}"]
-    parts.append(f"min/max alone: {sum(t.stats_skipped_row_groups for t in totals):,}")
-    dictionaries = sum(t.dictionary_skipped_row_groups for t in totals)
-    if dictionaries:
-        parts.append(f"dictionaries: {dictionaries:,} more")
+    filters = totals.skipped_row_groups
+    parts = [] if filters == totals.absent_row_groups else [f"filters alone: {filters:,}"]
+    parts.append(f"min/max alone: {totals.stats_skipped_row_groups:,}")
+    if totals.dictionary_skipped_row_groups:
+        parts.append(f"dictionaries: {totals.dictionary_skipped_row_groups:,} more")
     return ", ".join(parts)
 
 

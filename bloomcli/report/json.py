@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import is_dataclass
 from enum import Enum
 from typing import Any, TextIO
 
@@ -23,29 +24,37 @@ def document(command: str, report: object) -> dict[str, Json]:
     Raises:
         TypeError: the report is of another command, which is a bug.
     """
+    _check(command, report)
+    return {"schema": schema_id(command), **_object(report)}
+
+
+def _check(command: str, report: object) -> None:
     if not isinstance(report, DOCUMENTS[command]):
         raise TypeError(f"{command} reports a {DOCUMENTS[command].__name__}, not a {type(report).__name__}")
-    return {"schema": schema_id(command), **_object(report)}
 
 
 def write(command: str, report: object, stream: TextIO) -> None:
     """Write the document for line-based tools: one key per line, and one line per object in an array of objects."""
-    stream.writelines(chunks(document(command, report)))
+    _check(command, report)
+    stream.writelines(_chunks([("schema", schema_id(command)), *_fields(report)]))
 
 
-def chunks(whole: dict[str, Json]) -> Iterator[str]:
-    """Yield the document's text in pieces; only the two outer levels are split into lines."""
+def _chunks(whole: Iterable[tuple[str, object]]) -> Iterator[str]:
+    """Yield the text of an object of these keys and values; only the two outer levels are split into lines.
+
+    The objects of an array become JSON one by one: a report may have millions of rows.
+    """
     separator = "{\n"
-    for key, value in whole.items():
+    for key, value in whole:
         yield f"{separator}  {_dumps(key)}: "
         separator = ",\n"
-        if isinstance(value, list) and value and isinstance(value[0], dict):
+        if isinstance(value, Sequence) and value and is_dataclass(value[0]):
             yield "[\n    "
             for index, item in enumerate(value):
-                yield (",\n    " if index else "") + _dumps(item)
+                yield (",\n    " if index else "") + _dumps(_value(item))
             yield "\n  ]"
         else:
-            yield _dumps(value)
+            yield _dumps(_value(value))
     yield "\n}\n"
 
 
@@ -55,12 +64,14 @@ def _dumps(value: Json) -> str:
 
 
 def _object(item: Any) -> dict[str, Json]:
+    return {key: _value(value) for key, value in _fields(item)}
+
+
+def _fields(item: Any) -> Iterator[tuple[str, object]]:
     name = type(item).__name__
-    result = {}
     for key in keys(type(item)):  # type: ignore[arg-type]  # a class is hashable
         value = getattr(item, key)
-        result[key] = f"{value:016x}" if (name, key) in HEX_INTEGERS else _value(value)
-    return result
+        yield key, f"{value:016x}" if (name, key) in HEX_INTEGERS else value
 
 
 def _value(value: object) -> Json:
@@ -73,7 +84,7 @@ def _value(value: object) -> Json:
             return value if math.isfinite(value) else None
         case bytes():
             return value.hex()
-        case tuple():
+        case Sequence():
             return [_value(item) for item in value]
         case dict():  # decoded metadata: JSON already
             return value

@@ -11,7 +11,7 @@ import inspect
 import textwrap
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -129,7 +129,7 @@ def _json_type(hint: Any) -> str:  # a type hint has no type of its own
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):
         return " or ".join(_json_type(a) for a in typing.get_args(hint))
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         return f"array of {_json_type(typing.get_args(hint)[0])}"
     if origin is dict:
         return "object"

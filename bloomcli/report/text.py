@@ -136,7 +136,7 @@ def _summary(column: str, totals: ValueTotals) -> str:
         }.get(totals.answer, "not ruled out in")
         where = groups if totals.row_groups == 1 else f"all {groups}"
         text = f"{name}: {answer} {where}; a reader can't skip {'it' if totals.row_groups == 1 else 'any'}"
-    text += f" ({alone([totals])})"
+    text += f" ({alone(totals)})"
     if totals.gain_row_groups:
         text += f"; gain {plural(totals.gain_row_groups, 'row group')}, {size(totals.gain_bytes)}"
     elif totals.skipped_row_groups:

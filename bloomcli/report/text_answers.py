@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Presence
@@ -12,34 +13,54 @@ from bloomcli.report.layout import PRESENCE_STYLE, Block, line
 from bloomcli.words import plural
 
 
-def answers(rows: Sequence[FileRow], *, listed: bool) -> Iterator[Block]:
+def answers(rows: Iterable[FileRow], *, listed: bool) -> Iterator[Block]:
     """Yield a line for each value and, unless a table lists all files, the files that answer maybe.
 
     Args:
-        rows: the files that were probed.
+        rows: the files; those without answers don't count.
         listed: a table above lists every file with its answers.
     """
-    for value in dict.fromkeys(t.value for r in rows for t in r.totals):
-        found = [(r, t) for r in rows for t in r.totals if t.value == value]
-        totals = [t for _, t in found]
-        absent = sum(t.answer is Presence.ABSENT for t in totals)
-        skipped = sum(t.absent_row_groups for t in totals)
+    found: dict[str, _Sum] = {}
+    for row in rows:
+        for totals in row.totals:
+            if totals.value not in found:
+                found[totals.value] = _Sum()
+            found[totals.value].add(totals)
+    for value, total in found.items():
         yield line(
-            f"{value}: absent in {absent:,} of {plural(len(totals), 'file')};"
-            f" a reader may skip {skipped:,} of {plural(sum(t.row_groups for t in totals), 'row group')},"
-            f" {size(sum(t.absent_bytes for t in totals))}"
-            f" ({alone(totals)})"
+            f"{value}: absent in {total.answers[Presence.ABSENT]:,} of {plural(total.answers.total(), 'file')};"
+            f" a reader may skip {total.absent_row_groups:,} of {plural(total.row_groups, 'row group')},"
+            f" {size(total.absent_bytes)}"
+            f" ({alone(total)})"
         )
         if not listed:
-            yield from _files(found)
+            yield from _files(rows, value, total)
 
 
-def _files(found: Sequence[tuple[FileRow, ValueTotals]]) -> Iterator[Block]:
+class _Sum:
+    """The answers of all files for a value."""
+
+    def __init__(self) -> None:
+        self.answers: Counter[Presence] = Counter()
+        self.absent_row_groups = self.absent_bytes = self.row_groups = 0
+        self.skipped_row_groups = self.stats_skipped_row_groups = self.dictionary_skipped_row_groups = 0
+
+    def add(self, totals: ValueTotals) -> None:
+        self.answers[totals.answer] += 1
+        self.absent_row_groups += totals.absent_row_groups
+        self.absent_bytes += totals.absent_bytes
+        self.row_groups += totals.row_groups
+        self.skipped_row_groups += totals.skipped_row_groups
+        self.stats_skipped_row_groups += totals.stats_skipped_row_groups
+        self.dictionary_skipped_row_groups += totals.dictionary_skipped_row_groups
+
+
+def _files(rows: Iterable[FileRow], value: str, total: _Sum) -> Iterator[Block]:
     """Yield the files that answer maybe, and how many have no filter or a filter that can't tell."""
-    for row, totals in found:
-        if totals.answer is Presence.MAYBE:
+    for row in rows:
+        if any(totals.value == value and totals.answer is Presence.MAYBE for totals in row.totals):
             yield line(f"maybe: {row.path}", PRESENCE_STYLE[Presence.MAYBE], indent=2)
     for presence in (Presence.NO_FILTER, Presence.UNKNOWN):
-        number = sum(totals.answer is presence for _, totals in found)
+        number = total.answers[presence]
         if number:
             yield line(f"{presence.value}: {plural(number, 'file')}; --files-with-matches lists them, too", indent=2)

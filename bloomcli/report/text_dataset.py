@@ -43,19 +43,20 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
     if listed:
         yield _grid(report)
         yield Gap()
-    troubled = [
-        r
-        for r in report.rows
-        if r.status is Status.FAILED or (r.status in _WORKED and r.reason and (not listed or _is_long(r.reason)))
-    ]
-    most = len(troubled) if every else _TROUBLE_SHOWN
-    for row in troubled[:most]:
-        yield from _trouble(row)
-    if len(troubled) > most:
-        yield line(f"... and {plural(len(troubled) - most, 'file')} more: {_COMPLETE}")
+    sums = _Sums()
+    troubled = 0
+    for row in report.rows:
+        sums.add(row)
+        reason = row.reason if row.status in _WORKED else None
+        if row.status is Status.FAILED or (reason and (not listed or _is_long(reason))):
+            troubled += 1
+            if every or troubled <= _TROUBLE_SHOWN:
+                yield from _trouble(row)
+    if troubled > _TROUBLE_SHOWN and not every:
+        yield line(f"... and {plural(troubled - _TROUBLE_SHOWN, 'file')} more: {_COMPLETE}")
     if troubled:
         yield Gap()
-    yield from _sums(report, listed=listed)
+    yield from _totals(report, sums, listed=listed)
     if not listed:
         yield line(f"{plural(report.files, 'row')} not shown: {_COMPLETE}", Style.DIM)
 
@@ -124,8 +125,27 @@ def _trouble(row: FileRow) -> Iterator[Block]:
         yield line(f"{row.path}: {row.reason}", Style.WARN)
 
 
-def _sums(report: DatasetReport, *, listed: bool) -> Iterator[Block]:
-    statuses = Counter(r.status for r in report.rows)
+class _Sums:
+    """The figures of all files that the command changed or answered for, and why others were skipped."""
+
+    def __init__(self) -> None:
+        self.worked = self.filters = self.filter_bytes = self.before = self.after = 0
+        self.reasons: Counter[str] = Counter()
+
+    def add(self, row: FileRow) -> None:
+        """Add a file."""
+        if row.status in _WORKED:
+            self.worked += 1
+            self.filters += row.filters or 0
+            self.filter_bytes += row.filter_bytes or 0
+            self.before += row.bytes_before or 0
+            self.after += row.bytes_after or 0
+        elif row.status is Status.SKIPPED and row.reason:
+            self.reasons[row.reason] += 1
+
+
+def _totals(report: DatasetReport, sums: _Sums, *, listed: bool) -> Iterator[Block]:
+    statuses = report.row_totals().statuses
     parts = [f"{statuses[s]:,} {_status(report, s)}" for s in Status if statuses[s]]
     command = report.command + (": dry run, nothing was written" if report.dry_run else "")
     yield line(
@@ -137,24 +157,16 @@ def _sums(report: DatasetReport, *, listed: bool) -> Iterator[Block]:
         untouched = ", and no file was changed" if report.command in _CHANGING and not report.done else ""
         text = f"{plural(report.not_started, 'file')} not started: --fail-fast ended the run{untouched}"
         yield line(text, Style.WARN)
-    worked = [r for r in report.rows if r.status in _WORKED]
-    filters = sum(r.filters or 0 for r in worked)
-    before = sum(r.bytes_before or 0 for r in worked)
-    after = sum(r.bytes_after or 0 for r in worked)
-    if report.command in _CHANGING and worked:
-        change = f"{'at most ' if report.dry_run else ''}{size(after)} ({growth(before, after)})"
-        yield line(f"{plural(filters, 'filter')}, {size(before)} -> {change}")
-    elif filters:
-        yield line(f"{plural(filters, 'filter')}, {size(sum(r.filter_bytes or 0 for r in worked))}")
+    if report.command in _CHANGING and sums.worked:
+        change = f"{'at most ' if report.dry_run else ''}{size(sums.after)} ({growth(sums.before, sums.after)})"
+        yield line(f"{plural(sums.filters, 'filter')}, {size(sums.before)} -> {change}")
+    elif sums.filters:
+        yield line(f"{plural(sums.filters, 'filter')}, {size(sums.filter_bytes)}")
     yield from table_lines(report)
     yield from traffic_line(report, dry_run=report.dry_run)
-    yield from _reasons(report)
+    for reason, number in sums.reasons.most_common():
+        yield line(f"skipped {plural(number, 'file')}: {reason}", Style.DIM)
     for text in report.remarks:
         yield line(f"remark: {text}", Style.WARN)
-    yield from answers(worked, listed=listed)
-
-
-def _reasons(report: DatasetReport) -> Iterator[Block]:
-    reasons = Counter(r.reason for r in report.rows if r.status is Status.SKIPPED and r.reason)
-    for reason, number in reasons.most_common():
-        yield line(f"skipped {plural(number, 'file')}: {reason}", Style.DIM)
+    if report.command == "probe":
+        yield from answers(report.rows, listed=listed)

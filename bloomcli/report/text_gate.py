@@ -103,14 +103,13 @@ def _more(number: int) -> Iterator[Line]:
 
 
 def _failures(report: GateReport, per_rule: int) -> Iterator[Line]:
-    failed = [row for row in report.rows if row.status is Status.FAILED]
-    yield line(f"{plural(len(failed), 'file')} could not be checked", Style.BAD)
-    shown = list(islice(failed, per_rule or None))
-    for row in shown:
+    yield line(f"{plural(report.failed, 'file')} could not be checked", Style.BAD)
+    failed = (row for row in report.rows if row.status is Status.FAILED)
+    for row in islice(failed, per_rule or None):
         yield line(row.error or f"{row.path}: it could not be checked", indent=2)
         if row.hint:
             yield line("hint: " + row.hint, indent=4)
-    yield from _more(len(failed) - len(shown))
+    yield from _more(max(report.failed - per_rule, 0) if per_rule else 0)
 
 
 def _switched_off(report: GateReport) -> Iterator[Line]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -11,6 +12,8 @@ from bloomcli.report.human import count, rate, size
 from bloomcli.report.layout import Block, Gap, Grid, Head, Style, line
 from bloomcli.words import plural
 
+_Coverage = tuple[tuple[str, str], ...]
+"""A file's columns, each with its coverage."""
 _DIFFERENT_SHOWN: Final = 50
 _WRITERS_SHOWN: Final = 8
 _COLUMNS_SHOWN: Final = 8
@@ -23,14 +26,23 @@ _WORDS: Final = {
 
 def lake(report: DatasetReport) -> Iterator[Block]:
     """Yield the columns, the writers, and the files whose columns or filters aren't those of most files."""
-    read = [row for row in report.rows if row.status is Status.DONE and row.by_column]
-    if not read:
+    writers: Counter[str] = Counter()
+    coverages: Counter[_Coverage] = Counter()
+    for row in _read(report.rows):
+        writers[row.created_by or "unknown"] += 1
+        if row.row_groups:
+            coverages[_coverage(row)] += 1
+    if not writers:
         return
     yield _grid(report)
     yield Gap()
-    yield line("written by: " + _writers(read))
-    yield from _different(read)
+    yield line("written by: " + _writers(writers))
+    yield from _different(report.rows, coverages)
     yield Gap()
+
+
+def _read(rows: Iterable[FileRow]) -> Iterator[FileRow]:
+    return (row for row in rows if row.status is Status.DONE and row.by_column)
 
 
 def _grid(report: DatasetReport) -> Grid:
@@ -67,38 +79,38 @@ def _grid(report: DatasetReport) -> Grid:
     return grid
 
 
-def _writers(rows: Sequence[FileRow]) -> str:
-    found = Counter(row.created_by or "unknown" for row in rows)
+def _writers(found: Counter[str]) -> str:
     shown = [f"{writer} ({plural(files, 'file')})" for writer, files in found.most_common(_WRITERS_SHOWN)]
     left = len(found) - len(shown)
     return ", ".join(shown) + (f" and {plural(left, 'other')}" if left else "")
 
 
-def _different(rows: Sequence[FileRow]) -> Iterator[Block]:
-    full = [(row, _coverage(row)) for row in rows if row.row_groups]
-    if len(full) < 2:  # one file can't differ from the others
+def _different(rows: Iterable[FileRow], coverages: Counter[_Coverage]) -> Iterator[Block]:
+    full = coverages.total()
+    if full < 2:  # one file can't differ from the others
         return
-    ((usual, files),) = Counter(coverage for _, coverage in full).most_common(1)
-    different = [(row, coverage) for row, coverage in full if coverage != usual]
+    ((usual, files),) = coverages.most_common(1)
+    different = full - files
     if not different:
-        without = not any(column.row_groups_with_filter for row, _ in full for column in row.by_column)
+        without = all(coverage in {"none", "empty"} for _, coverage in usual)
         have = "None of the {} has a filter." if without else "All {} have filters of the same columns."
-        yield line(have.format(plural(len(full), "file")))
+        yield line(have.format(plural(full, "file")))
         return
     yield Gap()
     if files == 1:
         yield line("No two files have filters of the same columns.", Style.WARN)
         return
-    verb = "differs" if len(different) == 1 else "differ"
-    yield line(f"{plural(len(different), 'file')} {verb} from the {count(files)} that are alike:", Style.WARN)
-    for row, coverage in different[:_DIFFERENT_SHOWN]:
-        yield line(f"{row.path}: {_difference(dict(coverage), dict(usual))}", indent=2)
-    left = len(different) - _DIFFERENT_SHOWN
+    verb = "differs" if different == 1 else "differ"
+    yield line(f"{plural(different, 'file')} {verb} from the {count(files)} that are alike:", Style.WARN)
+    others = (row for row in _read(rows) if row.row_groups and _coverage(row) != usual)
+    for row in islice(others, _DIFFERENT_SHOWN):
+        yield line(f"{row.path}: {_difference(dict(_coverage(row)), dict(usual))}", indent=2)
+    left = different - _DIFFERENT_SHOWN
     if left > 0:
         yield line(f"... and {plural(left, 'more file')}: --all or --format csv lists every file", indent=2)
 
 
-def _coverage(row: FileRow) -> tuple[tuple[str, str], ...]:
+def _coverage(row: FileRow) -> _Coverage:
     return tuple(sorted((column.column, column.coverage) for column in row.by_column))
 
 

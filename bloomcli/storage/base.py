@@ -378,7 +378,9 @@ class Store(ABC):
         What another run is writing stays, and so does what other programs have made.
         """
 
-    def sweep_for(self, paths: Sequence[str]) -> Swept:
-        """`sweep` for files to write: each directory once."""
-        directories = {self.directory(path): path for path in reversed(paths)}
-        return Swept.joined(self.sweep(path) for path in reversed(directories.values()))
+    def sweep_for(self, paths: Iterable[str]) -> Swept:
+        """`sweep` for files to write: each directory once. The paths may be iterated over several times."""
+        directories: dict[str, str] = {}
+        for path in paths:
+            directories.setdefault(self.directory(path), path)
+        return Swept.joined(self.sweep(path) for path in directories.values())

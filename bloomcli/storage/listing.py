@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from bloomcli.compact import gathered
 from bloomcli.errors import BloomError
 from bloomcli.storage.base import Listed, Store, unlisted
+from bloomcli.storage.names import has_wildcard
 from bloomcli.storage.os_errors import refused
 from bloomcli.storage.registry import store_of
 
@@ -22,8 +24,8 @@ def is_dataset(paths: Sequence[str]) -> bool:
     return store_of(path).is_dataset(path)
 
 
-def expand(paths: Sequence[str]) -> list[Listed]:
-    """The files that the paths mean, each once, in order of their paths within each.
+def expand(paths: Sequence[str]) -> Sequence[Listed]:
+    """The files that the paths mean, each once, in order of their paths within each. Millions are kept packed.
 
     A file that is named but isn't there is listed all the same: it becomes a row with its error. Where there are
     other files, so does a directory that can't be read, a glob that matches nothing, a URI that can't be listed.
@@ -32,19 +34,40 @@ def expand(paths: Sequence[str]) -> list[Listed]:
         UnreadableError: a glob matches nothing, or a directory can't be read, and there is nothing else.
         UnsupportedError: a URI's file system can't be listed here, and there is nothing else.
     """
-    found: dict[str, Listed] = {}
-    spell = spelling()
+    problems: list[BloomError] = []
+
+    def noted(item: Listed) -> Listed:
+        if item.problem is not None:
+            problems.append(item.problem)
+        return item
+
+    found = gathered(map(noted, _each_once(paths)))
+    if problems and len(problems) == len(found):
+        raise problems[0]
+    return found
+
+
+def _each_once(paths: Sequence[str]) -> Iterator[Listed]:
+    """The first of all names of a file, with whatever path it is found; and paths that can't be listed."""
+    spell, names = spelling(), set[str]()
+
+    def is_new(name: str) -> bool:
+        known = name in names
+        names.add(name)
+        return not known
+
     for path in paths:
         try:
             with refused(path):
-                for item in store_of(path).list(path):
-                    found.setdefault(spell(item.path), item)
+                store = store_of(path)
+                # there is nothing to remember where one path is listed, and not by a pattern that may match twice
+                surely = len(paths) == 1 and (store.remote or not has_wildcard(path))
+                for item in store.list(path):
+                    if surely or is_new(spell(item.path)):
+                        yield item
         except BloomError as error:
-            found.setdefault(path, unlisted(path, error))
-    problems = [item.problem for item in found.values() if item.problem is not None]
-    if problems and len(problems) == len(found):
-        raise problems[0]
-    return list(found.values())
+            if is_new(path):
+                yield unlisted(path, error)
 
 
 def spelling() -> Callable[[str], str]:

@@ -42,6 +42,8 @@ _IS_DELTA: Final = " is a Delta table: its log records each file's size"
 _IS_ICEBERG: Final = " is an Iceberg table: its manifests record each file's size"
 _LOOKS_AT_ONCE: Final = 16
 """Directories that are looked into at the same time."""
+_REMEMBERED: Final = 1 << 16
+"""Directories that are remembered besides those of the files at hand."""
 
 
 def in_table(path: str, reason: str) -> UsageError:
@@ -68,7 +70,9 @@ def reason_against(store: Store, path: str) -> str | None:
         UnreadableError: the store can't tell.
     """
     if store.remote:
-        return TableSearch(store, [path]).reason_against(path)
+        tables = TableSearch(store)
+        tables.look_above([path])
+        return tables.reason_against(path)
     seen: set[str] = set()
     for directory in store.directories_above(path, _LEVELS):
         if directory in seen:
@@ -86,21 +90,28 @@ def reason_against(store: Store, path: str) -> str | None:
 
 
 class TableSearch:
-    """The tables above many files of one store. Each directory is looked into once, several at a time."""
+    """The tables above many files of one store. A directory is looked into once, several at a time.
 
-    def __init__(self, store: Store, paths: Iterable[str]) -> None:
-        self._above: dict[str, tuple[str, ...]] = {}
-        """Of each directory that has files: itself, and those above it."""
+    Of many thousands of directories only the last ones are remembered, which are those of neighbouring files.
+    """
+
+    def __init__(self, store: Store) -> None:
         self._store = store
-        for path in paths:
-            directory = store.directory(path)
-            if directory not in self._above:
-                self._above[directory] = tuple(store.directories_above(path, _LEVELS))
         self._reasons: dict[str, str | UnreadableError | None] = {}
-        self._look(dict.fromkeys(directory for above in self._above.values() for directory in above))
+        """The one that wasn't needed for longest is the first."""
+
+    def look_above(self, paths: Iterable[str]) -> None:
+        """Note what each directory above these files holds against changes below it."""
+        needed: dict[str, None] = {}
+        for path in {self._store.directory(path): path for path in paths}.values():
+            needed |= dict.fromkeys(self._store.directories_above(path, _LEVELS))
+        known = {directory: self._reasons.pop(directory) for directory in needed if directory in self._reasons}
+        for directory in list(self._reasons)[: max(len(self._reasons) - _REMEMBERED, 0)]:
+            del self._reasons[directory]
+        self._reasons |= known
+        self._look(directory for directory in needed if directory not in known)
 
     def _look(self, directories: Iterable[str]) -> None:
-        """Note what each directory holds against changes below it."""
         from bloomcli.concurrency.threads import Threads  # commands that only read start without it
 
         meter = traffic.current()
@@ -118,7 +129,8 @@ class TableSearch:
                     self._reasons[directory] = error
 
     def reason_against(self, path: str) -> str | None:
-        """Why a file must not be changed in place; None where no table or summary is found above it.
+        """Why one of the files of the last `look_above` must not be changed in place; None where no table or summary
+        is found above it.
 
         A directory above that the user may not list is passed over: a store's permissions are often those of a
         prefix.
@@ -127,7 +139,7 @@ class TableSearch:
             UnreadableError: the store can't tell.
         """
         listed = False
-        for directory in self._above[self._store.directory(path)]:
+        for directory in self._store.directories_above(path, _LEVELS):
             found = self._reasons[directory]
             if isinstance(found, UnreadableError):
                 if not (listed and isinstance(found, AccessDenied)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Final
 
@@ -78,13 +78,22 @@ def open_source(path: str | os.PathLike[str]) -> Source:
     return store_of(path).open(os.fspath(path))
 
 
+class _OfStore(Iterable[str]):
+    """Those of many paths that lie in a store, as the store spells them."""
+
+    def __init__(self, store: Store, paths: Iterable[str]) -> None:
+        self._store, self._paths = store, paths
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._store.normal(path) for path in self._paths if store_of(path) is self._store)
+
+
 def sweep_for(paths: Iterable[str]) -> Swept:
-    """Remove what killed runs have left where files are to be written, and return what is left."""
-    of_store: dict[Store, list[str]] = {}
-    for path in paths:
-        store = store_of(path)
-        of_store.setdefault(store, []).append(store.normal(path))
-    return Swept.joined(store.sweep_for(found) for store, found in of_store.items())
+    """Remove what killed runs have left where files are to be written, and return what is left.
+
+    The paths are iterated over several times.
+    """
+    return Swept.joined(store.sweep_for(_OfStore(store, paths)) for store in dict.fromkeys(map(store_of, paths)))
 
 
 def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bloomcli.commands.options import GateOptions, Name, policy_of
 from bloomcli.commands.sampling import chosen_files, share
 from bloomcli.commands.validate import rank
+from bloomcli.compact import Mapped, gathered
 from bloomcli.datasets.engine import Engine, choose_engine
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
@@ -60,15 +62,15 @@ class GateRequest:
         """
         if not listed:
             raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
-        kept = [item for item in listed if not self.policy.excludes(item.path)]
+        kept = gathered(item for item in listed if not self.policy.excludes(item.path))
         if not kept and any(item.walked or item.matched for item in listed):
             raise UsageError(
                 "the policy excludes every file that was found", path=self.policy.path, field="exclude",
                 hint="name other files, or change the policy's exclude",
             )  # fmt: skip
-        return ChosenFiles(files=tuple(self._sampled(kept)), found=len(kept), excluded=len(listed) - len(kept))
+        return ChosenFiles(files=self._sampled(kept), found=len(kept), excluded=len(listed) - len(kept))
 
-    def _sampled(self, listed: list[Listed]) -> list[Listed]:
+    def _sampled(self, listed: Sequence[Listed]) -> Sequence[Listed]:
         if self.options.sample is None:
             return listed
         files = [item for item in listed if item.problem is None and not item.linked]
@@ -87,7 +89,7 @@ class GateRequest:
 class ChosenFiles:
     """The files that a gate looks at."""
 
-    files: tuple[Listed, ...]
+    files: Sequence[Listed]
     found: int
     """Number of files before sampling."""
     excluded: int
@@ -158,12 +160,18 @@ class GateResults:
             files_found=self.chosen.found,
             excluded=self.chosen.excluded,
             findings=tuple(sorted(findings, key=rank)),
-            rows=tuple(replace(row, findings=()) for row in self.done.rows),
+            rows=_without_findings(self.done.rows),
             remarks=self.done.remarks,
             besides=self.done.besides,
             table=self.done.table,
             version=self.done.version_before,
         )
+
+
+def _without_findings(rows: Sequence[FileRow]) -> Sequence[FileRow]:
+    """The rows without their findings: few as a tuple, many made when they are read."""
+    found = Mapped(partial(replace, findings=()), rows)
+    return tuple(found) if isinstance(rows, tuple) else found
 
 
 def _is_known(path: str) -> bool:

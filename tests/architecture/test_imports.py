@@ -26,6 +26,7 @@ LAYERS = (
     "version",
     "limits",
     "words",
+    "compact",
     "model",
     "errors",
     "hints",

@@ -18,6 +18,7 @@ from bloomcli.cli import run as cli
 from bloomcli.commands.progress import cores
 from bloomcli.datasets import local, spark, task
 from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
+from bloomcli.datasets.planned import overview
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage import registry
@@ -279,8 +280,9 @@ def test_files_in_stores_get_more_jobs_than_cores(memory: MemoryPlace, tmp_path:
     here = plan_tasks("inspect", expand([str(tmp_path / "lake")]), {})
     there = plan_tasks("inspect", expand([memory.path()]), {})
     output = plan_tasks("add", expand([str(tmp_path / "lake")]), ID, output=memory.path("made"))
-    assert local.default_jobs(here) == cores()
-    assert local.default_jobs(there) == local.default_jobs(output) == min(max(4 * cores(), 8), 32)
+    assert [overview(tasks).remote for tasks in (here, there, output)] == [False, True, True]
+    assert local.default_jobs(remote=False) == cores()
+    assert local.default_jobs(remote=True) == min(max(4 * cores(), 8), 32)
 
 
 def test_small_files_of_options_may_lie_in_a_store(

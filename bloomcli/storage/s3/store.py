@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 
 from bloomcli.model.traffic import Traffic
@@ -78,8 +78,8 @@ class S3Store(ObjectStore):
         """Tell of unfinished uploads to the object."""
         return self.sweep_for([path])
 
-    def sweep_for(self, paths: Sequence[str]) -> Swept:
+    def sweep_for(self, paths: Iterable[str]) -> Swept:
         """Tell of unfinished uploads to objects."""
         from bloomcli.storage.s3.unfinished import sweep
 
-        return sweep(self.client, [self.client.locate(path) for path in paths])
+        return sweep(self.client, lambda: map(self.client.locate, paths))

@@ -8,7 +8,7 @@ store may have begun an upload for each. Another program may have begun one in t
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, NamedTuple
@@ -26,15 +26,20 @@ _PRECISION: Final = timedelta(seconds=1)
 """HTTP's dates have whole seconds."""
 
 
-def sweep(client: S3Client, places: Sequence[Location]) -> Swept:
+Places = Callable[[], Iterable[Location]]
+"""Gives the keys that are to be written, each time anew: there may be millions."""
+
+
+def sweep(client: S3Client, places: Places) -> Swept:
     """Tell of unfinished uploads to some keys. A store that doesn't list them has nothing to tell."""
     found: list[tuple[Location, Any]] = []
-    by_root: dict[str, set[str]] = {}
-    for at in places:
-        by_root.setdefault(at.root, set()).add(at.key)
-    for root, keys in by_root.items():
+    ranges: dict[str, tuple[str, str]] = {}
+    for at in places():
+        first, last = ranges.get(at.root, (at.key, at.key))
+        ranges[at.root] = min(first, at.key), max(last, at.key)
+    for root, (first, last) in ranges.items():
         try:
-            found += _of_bucket(client, root, keys)
+            found += _of_bucket(client, root, first, last, places)
         except (Absent, Conflict, BloomError):
             continue
     return Swept(
@@ -98,7 +103,8 @@ def begun(client: S3Client, at: Location, when: Moments | None, seconds: float =
         if when is None:
             answer = client.request("ListMultipartUploads", at, whole=False, Prefix=at.key, MaxUploads=1)
             when = moments(answer["ResponseMetadata"]["HTTPHeaders"]["date"], seconds)
-        found = [one for one in _listed(client, at, {at.key}) if when.first <= one[1]["Initiated"] <= when.last]
+        listed = ((place, item) for place, item in _listed(client, at) if place.key == at.key)
+        found = [(place, item) for place, item in listed if when.first <= item["Initiated"] <= when.last]
     except (Absent, Conflict, BloomError):
         where = ["--bucket", bucket_of(at), "--prefix", at.key, *_endpoint(client, at)]
         command = shlex.join(["aws", "s3api", "list-multipart-uploads", *where])
@@ -106,22 +112,29 @@ def begun(client: S3Client, at: Location, when: Moments | None, seconds: float =
     return _remarks(client, found)
 
 
-def _of_bucket(client: S3Client, root: str, keys: set[str]) -> list[tuple[Location, Any]]:
-    first, last = min(keys), max(keys)
+def _of_bucket(client: S3Client, root: str, first: str, last: str, places: Places) -> list[tuple[Location, Any]]:
+    """The unfinished uploads to the places in a bucket, whose first and last key are given."""
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    found = list(_listed(client, Location(root, first[:same]), keys))
-    if not found and len(keys) > 1 and client.is_minio:  # it takes a prefix for a whole key
-        found = list(_listed(client, Location(root, ""), keys))
+    found = _to_places(_listed(client, Location(root, first[:same])), places)
+    if not found and first != last and client.is_minio:  # it takes a prefix for a whole key
+        found = _to_places(_listed(client, Location(root, "")), places)
     return found
 
 
-def _listed(client: S3Client, at: Location, keys: set[str]) -> Iterator[tuple[Location, Any]]:
+def _to_places(uploads: Iterable[tuple[Location, Any]], places: Places) -> list[tuple[Location, Any]]:
+    found = list(uploads)
+    keys = {(at.root, at.key) for at, _ in found}
+    ours = {key for at in places() if (key := (at.root, at.key)) in keys} if keys else keys
+    return [(at, item) for at, item in found if (at.root, at.key) in ours]
+
+
+def _listed(client: S3Client, at: Location) -> Iterator[tuple[Location, Any]]:
+    """Unfinished uploads to keys that begin with a key."""
     options: dict[str, Any] = {"Prefix": at.key}
     for _ in range(_MOST_PAGES):
         answer = client.request("ListMultipartUploads", at, whole=False, **options)
         for item in answer.get("Uploads", ()):
-            if item["Key"] in keys:
-                yield at._replace(key=item["Key"]), item
+            yield at._replace(key=item["Key"]), item
         if not answer.get("IsTruncated"):
             return
         options |= {"KeyMarker": answer["NextKeyMarker"], "UploadIdMarker": answer["NextUploadIdMarker"]}

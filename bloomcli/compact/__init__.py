@@ -1,0 +1,172 @@
+"""Sequences of millions of small objects in little memory.
+
+    items -> packed by blocks: columns of fields, pickled and compressed -> memory, then a temporary file
+
+A list of ten million names, tasks or rows takes 8 to 10 GB as Python objects. Packed they take some 20 bytes each,
+and a few bytes each once they are in the file. Up to `PLAIN_MOST` items stay as they are: short lists cost nothing.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+
+if TYPE_CHECKING:
+    from bloomcli.compact.packed import Packed
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+PLAIN_MOST: Final = 1 << 15
+"""So many items are kept as objects; where there are more, all are packed."""
+_BLOCK: Final = 512
+"""Items that are packed together."""
+_OPEN_BLOCKS: Final = 32
+"""Unpacked blocks that are kept for further look-ups."""
+
+
+class _Items(Sequence[T]):
+    """A sequence whose slices are tuples."""
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        """An item; a tuple of the items of a slice."""
+        if isinstance(index, slice):
+            return tuple(self._item(i) for i in range(*index.indices(len(self))))
+        at = index + len(self) if index < 0 else index
+        if not 0 <= at < len(self):
+            raise IndexError(index)
+        return self._item(at)
+
+    def _item(self, at: int) -> T:
+        """The item at a position that exists."""
+        raise NotImplementedError
+
+
+class Compact(_Items[T]):
+    """Items of one kind, packed where there are many. They are named tuples, or dataclasses with slots.
+
+    Args:
+        items: the first items.
+        shared: names of fields whose values are few objects. Items that are read have the same objects.
+    """
+
+    def __init__(self, items: Iterable[T] = (), *, shared: Collection[str] = ()) -> None:
+        self._plain: list[T] = []
+        self._limit = PLAIN_MOST
+        self._shared = shared
+        self._packed: Packed[T] | None = None
+        self._end = 0
+        """Items that are packed; those behind them are plain."""
+        self._open: dict[int, list[T]] = {}
+        for item in items:
+            self.append(item)
+
+    def append(self, item: T) -> None:
+        """Add an item."""
+        self._plain.append(item)
+        if len(self._plain) > self._limit:
+            self._pack()
+
+    def _pack(self) -> None:
+        if self._packed is None:
+            from bloomcli.compact.packed import Packed
+
+            self._packed = Packed(type(self._plain[0]), self._shared)
+            self._limit = _BLOCK
+        count = len(self._plain) - len(self._plain) % _BLOCK
+        for start in range(0, count, _BLOCK):
+            self._packed.append(self._plain[start : start + _BLOCK])
+        del self._plain[:count]
+        self._end += count
+
+    def __len__(self) -> int:
+        return self._end + len(self._plain)
+
+    def _item(self, at: int) -> T:
+        if self._packed is None or at >= self._end:
+            return self._plain[at - self._end]
+        number, place = divmod(at, _BLOCK)
+        block = self._open.pop(number, None) or self._packed[number]
+        self._open[number] = block  # as the last one: the first is the one that was not used for longest
+        if len(self._open) > _OPEN_BLOCKS:
+            del self._open[next(iter(self._open))]
+        return block[place]
+
+    def __iter__(self) -> Iterator[T]:
+        if self._packed is not None:
+            for number in range(len(self._packed)):
+                yield from self._packed[number]
+        yield from self._plain
+
+    @property
+    def packed(self) -> bool:
+        """There are so many items that they are packed."""
+        return self._packed is not None
+
+    @property
+    def plain(self) -> list[T]:
+        """The items that aren't packed."""
+        return self._plain
+
+
+def gathered(items: Iterable[T], *, shared: Collection[str] = ()) -> Sequence[T]:
+    """The items as a list if they are few, and packed if they are many. The arguments are those of `Compact`."""
+    found = Compact(items, shared=shared)
+    return found if found.packed else found.plain
+
+
+class Placed(_Items[T]):
+    """Items that come in any order and have positions. As a sequence they are in the order of their positions."""
+
+    def __init__(self, positions: int, *, shared: Collection[str] = ()) -> None:
+        self._items = Compact[T](shared=shared)
+        self._at = array("q", [-1]) * positions
+        """Of each position the number of its item; -1 where there is none."""
+
+    def put(self, position: int, item: T) -> None:
+        """Add the item of a position that has none yet."""
+        self._at[position] = len(self._items)
+        self._items.append(item)
+
+    def at(self, position: int) -> T:
+        """The item of a position that has one."""
+        return self._item(position)
+
+    def sequence(self) -> Sequence[T]:
+        """The items in order, without the positions that have none: a tuple if they are few."""
+        if len(self) < len(self._at):
+            self._at = array("q", (number for number in self._at if number >= 0))
+        return self if self._items.packed else tuple(self)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._items._item, self._at)
+
+    def _item(self, at: int) -> T:
+        return self._items._item(self._at[at])
+
+
+class Mapped(_Items[T]):
+    """A sequence of results of a function, each computed when it is read."""
+
+    def __init__(self, function: Callable[[S], T], items: Sequence[S]) -> None:
+        self._function: Callable[[Any], T] = function
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._function, self._items)
+
+    def _item(self, at: int) -> T:
+        return self._function(self._items[at])
