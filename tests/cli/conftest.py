@@ -35,7 +35,7 @@ def several_processes() -> None:
 def _one_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands on many files work in this process, unless --jobs says otherwise: starting others takes longer."""
     if "several_processes" not in request.fixturenames:
-        monkeypatch.setattr(local, "default_jobs", lambda _: 1)
+        monkeypatch.setattr(local, "default_jobs", lambda **_: 1)
 
 
 def table(rows: int = 3000) -> pa.Table:
