@@ -7,7 +7,7 @@ data file that another commit has removed is a conflict.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -19,7 +19,7 @@ from bloomcli.storage.registry import open_source
 from bloomcli.tables.base import CommitInfo, Conflict, Replacement, Unknown
 from bloomcli.tables.iceberg.checks import format_version
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, Replaced, plan_deletes
-from bloomcli.tables.iceberg.java import java_errors, kinds, message
+from bloomcli.tables.iceberg.java import java_errors, kinds, message, raised_in
 from bloomcli.version import __version__
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class _Attempt:
             found = self._found()
             if found is not None:
                 return found
-            if not raised or "CommitStateUnknownException" in raised:
+            if _undecided(error, raised):
                 raise self._unknown(message(error)) from None
             self._clean()
             raise WriteError(f"the commit failed: {message(error)}", path=self.table.name) from None
@@ -269,6 +269,13 @@ class _Attempt:
         except java_errors() as error:
             raise self._unknown(message(error)) from None
         return None
+
+
+def _undecided(error: Exception, raised: Collection[str]) -> bool:
+    """Whether a commit that isn't in the table's history may still come to be: its request had gone out."""
+    if not raised or "CommitStateUnknownException" in raised:
+        return True
+    return "CleanableFailure" not in raised and raised_in(error, "Operations", ("commit", "doCommit"))
 
 
 def _key(delete: Any) -> tuple[str, int | None]:

@@ -6,7 +6,7 @@ microseconds, so that what is done once per data file makes few of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -76,22 +76,37 @@ def java_errors() -> tuple[type[Exception], ...]:
 
 
 def kinds(error: Exception) -> frozenset[str]:
-    """The simple names of the Java classes of an exception, of those above them, and of its causes' classes.
+    """The simple names of the Java classes and interfaces of an exception and of its causes.
 
     Empty where no Java exception has arrived, as after a lost connection.
     """
     found: set[str] = set()
-    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     try:
-        while java is not None:
+        for java in _causes(error):
             kind = java.getClass()
             while kind is not None:
                 found.add(kind.getSimpleName())
+                found |= {one.getSimpleName() for one in kind.getInterfaces()}
                 kind = kind.getSuperclass()
-            java = java.getCause()
     except java_errors():  # the Java process has ended
-        return frozenset(found)
+        pass
     return frozenset(found)
+
+
+def raised_in(error: Exception, classes: str, methods: Collection[str]) -> bool:
+    """Whether a Java exception was raised within some methods of classes whose names end so."""
+    try:
+        frames = (frame for java in _causes(error) for frame in java.getStackTrace())
+        return any(f.getMethodName() in methods and f.getClassName().endswith(classes) for f in frames)
+    except java_errors():
+        return True
+
+
+def _causes(error: Exception) -> Iterator[Any]:
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    while java is not None:
+        yield java
+        java = java.getCause()
 
 
 def message(error: Exception) -> str:
