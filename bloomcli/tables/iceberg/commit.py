@@ -10,20 +10,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from bloomcli.concurrency.signals import deferred
 from bloomcli.errors import BloomError, WriteError
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
-from bloomcli.tables.base import CommitInfo, Conflict, Replacement, Unknown
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Unknown
 from bloomcli.tables.iceberg.checks import format_version
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, Replaced, plan_deletes
-from bloomcli.tables.iceberg.java import java_errors, kinds, message, raised_in
+from bloomcli.tables.iceberg.java import Java, java_errors, kinds, message, raised_in
+from bloomcli.tables.iceberg.records import Record
 from bloomcli.version import __version__
-
-if TYPE_CHECKING:
-    from bloomcli.tables.iceberg.table import IcebergTable
 
 _TRIES: Final = 5
 """Commits that may fail by other commits, beyond the retries that Iceberg makes by itself."""
@@ -34,6 +32,37 @@ _READERS: Final = 8
 _CHANGED: Final = {"ValidationException", "CommitFailedException"}
 _RUN: Final = "bloom.run-id"
 _BATCH: Final = "bloom.batch"
+
+
+class Open(Protocol):
+    """What a commit needs of an open table: see `IcebergTable`."""
+
+    name: str
+    java: Java
+    table: Any
+    branch: str | None
+
+    @property
+    def version(self) -> int | None:
+        """The id of the snapshot."""
+
+    def check_again(self) -> None:
+        """Refresh the table, and check that its files can be replaced."""
+
+    def refresh(self) -> None:
+        """Move on to the newest snapshot."""
+
+    def scan(self) -> list[Any]:
+        """The scan tasks of the data files."""
+
+    def record(self, task: Any) -> Record:
+        """What is kept of a scan task's file."""
+
+    def groups(self, files: Sequence[DataFile], snapshot: int | None) -> list[tuple[int, list[DataFile]]]:
+        """Data files by what can be rewritten together."""
+
+    def remove_files(self, paths: Collection[str]) -> list[str]:
+        """Remove files."""
 
 
 class _Stale(Exception):
@@ -60,7 +89,7 @@ class _Task(NamedTuple):
         return self.delete_files
 
 
-def commit(table: IcebergTable, replacements: Sequence[Replacement], info: CommitInfo) -> int:
+def commit(table: Open, replacements: Sequence[Replacement], info: CommitInfo) -> int:
     """Replace data files in one atomic commit, and give the id of the last snapshot that it made.
 
     Raises:
@@ -83,7 +112,7 @@ def commit(table: IcebergTable, replacements: Sequence[Replacement], info: Commi
     )
 
 
-def _check_sizes(table: IcebergTable, replacements: Sequence[Replacement]) -> None:
+def _check_sizes(table: Open, replacements: Sequence[Replacement]) -> None:
     """Raise WriteError where the table's own file system doesn't have a new file, or has another one."""
     io = table.table.io()
 
@@ -99,7 +128,7 @@ def _check_sizes(table: IcebergTable, replacements: Sequence[Replacement]) -> No
         list(pool.map(check, replacements))
 
 
-def _planned_again(table: IcebergTable, replacements: Sequence[Replacement]) -> list[Replacement]:
+def _planned_again(table: Open, replacements: Sequence[Replacement]) -> list[Replacement]:
     """The replacements with what the newest snapshot has of their data files. Raises Conflict where one is gone."""
     table.refresh()
     wanted = {one.old.path: one for one in replacements}
@@ -118,7 +147,7 @@ def _planned_again(table: IcebergTable, replacements: Sequence[Replacement]) -> 
 class _Attempt:
     """One try at a commit."""
 
-    def __init__(self, table: IcebergTable, replacements: Sequence[Replacement], info: CommitInfo) -> None:
+    def __init__(self, table: Open, replacements: Sequence[Replacement], info: CommitInfo) -> None:
         self.table = table
         self.info = info
         self.by_old = {one.old.path: one for one in replacements}
