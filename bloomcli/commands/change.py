@@ -14,9 +14,11 @@ from bloomcli.errors import BloomError, UsageError
 from bloomcli.formats.base import Built, FilterFile, Plan
 from bloomcli.formats.registry import open_file
 from bloomcli.model.change import ChangeReport
+from bloomcli.model.lineage import RowLineage
 from bloomcli.model.names import ColumnNames
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import KeptRange, Pieces, Source, Store
+from bloomcli.storage.extended import ExtendedSource
 from bloomcli.storage.managed_tables import in_table, reason_against
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import preload_writing, store_of
@@ -84,6 +86,8 @@ class ChangeRequest(NamedTuple):
     """Why a plan that keeps every filter isn't executed; None if it is executed."""
     names: ColumnNames | None = None
     """How the files' table names their columns."""
+    lineage: RowLineage | None = None
+    """What the rows' numbers are, which the new file has to keep."""
 
 
 @of_file
@@ -144,6 +148,8 @@ def change_where_needed(
     store = store_of(path)
     with store.open(os.fspath(path)) as source:
         file = open_file(source, request.names)
+        if request.lineage is not None and request.done(file) is None:
+            file = _with_lineage(file, request.lineage, request, target)
         if target.output is not None and not target.overwrite:
             state = _state(file, request, os.fspath(target.output))
             if state is _Output.MADE:
@@ -165,6 +171,13 @@ def change_where_needed(
         output = _output(store, source, target, makes_directories=True)
         report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
     return replace(report, seconds=time.perf_counter() - started)
+
+
+def _with_lineage(file: FilterFile, lineage: RowLineage, request: ChangeRequest, target: Target) -> FilterFile:
+    """The file with columns that number its rows. Raises UnsupportedError where the format has no way to do it."""
+    file.appends_only = _appends_only(file.source, target, target.output)
+    extended = file.with_lineage(lineage)
+    return file if extended is None else open_file(extended, request.names)
 
 
 def _appends_only(source: Source, target: Target, output: str | os.PathLike[str] | None) -> bool:
@@ -230,7 +243,7 @@ def _change(
         changes, decoded, left, remarks = plan.estimate, plan.bytes_to_decode, 0, plan.remarks
         size = plan.bytes_to_copy + plan.new_bytes_bound
     else:
-        built, size = _carry_out(source, output, target, plan, threads or cores(), progress)
+        built, size = _carry_out(file.source, output, target, plan, threads or cores(), progress)
         changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
         remarks = (*plan.remarks, *built.remarks, *current().remarks)
     report = ChangeReport(
@@ -248,13 +261,15 @@ def _change(
         bytes_unreclaimed=left,
         remarks=remarks + request.remarks(file),
     )
-    return report if output is not None else with_traffic(report, _estimated_traffic(source, plan, target))
+    return report if output is not None else with_traffic(report, _estimated_traffic(file.source, plan, target))
 
 
 def _estimated_traffic(source: Source, plan: Plan, target: Target) -> Traffic:
     """What a change takes, about: what has been read for its plan, the columns, and the new file."""
     output = source.path if target.output is None else os.fspath(target.output)
-    writing = store_of(output).estimate(output, plan.outline(), source=source)
+    outline = source.outline(plan.outline()) if isinstance(source, ExtendedSource) else plan.outline()
+    original = source.original if isinstance(source, ExtendedSource) else source
+    writing = store_of(output).estimate(output, outline, source=original)
     return current().total + source.estimate(plan.reads()) + writing
 
 
@@ -318,9 +333,12 @@ def _carry_out(
     """Write the plan's pieces while its columns are read in other threads; gives the new file's size too."""
     copied = Meter(progress, "copy", plan.bytes_to_copy)
     decoded = Meter(progress, "decode", plan.bytes_to_decode)
+    pieces = plan.pieces(threads, decoded.tick)
+    if isinstance(source, ExtendedSource):
+        pieces, source = source.pieces(pieces), source.original
     size = store_of(output).replace(
         output,
-        plan.pieces(threads, decoded.tick),
+        pieces,
         source=source,
         overwrite=target.overwrite or target.in_place,
         verify=lambda written: plan.result().verify(written),

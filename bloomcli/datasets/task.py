@@ -31,6 +31,7 @@ from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
+from bloomcli.model.lineage import RowLineage
 from bloomcli.model.paths import shown
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.os_errors import refused
@@ -83,6 +84,8 @@ class Task:
     """Threads to use where the options don't say how many."""
     no_table: bool = False
     """It is known that the file belongs to no table."""
+    lineage: RowLineage | None = None
+    """What the rows' numbers are, which a new file has to keep."""
     row: FileRow | None = None
     """The file's row, where it is known before any work."""
     look: Look = Look.NONE
@@ -232,7 +235,7 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
     threads = options.threads if isinstance(options, AddOptions) else None
     done = change_where_needed(
         task.path,
-        _request(options),
+        _request(options)._replace(lineage=task.lineage),
         target_of(options, output=task.output)._replace(no_table=task.no_table, only_changed=task.only_changed),
         threads=threads or task.threads,
         progress=progress,

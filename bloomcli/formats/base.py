@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.model.change import FilterChange
     from bloomcli.model.inspect import FilterDump, FilterSummary
+    from bloomcli.model.lineage import RowLineage
     from bloomcli.model.names import ColumnNames
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding
+    from bloomcli.storage.extended import ExtendedSource
     from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree
 
@@ -208,6 +210,19 @@ class FilterFile(ABC):
         del names
         raise UnsupportedError(
             f"columns of {self.format} files can't be found by a table's names", path=self.source.path
+        )
+
+    def with_lineage(self, lineage: RowLineage) -> ExtendedSource | None:
+        """The file with columns that number its rows, so that a copy of it keeps their numbers; None if it has them.
+
+        Raises:
+            UnsupportedError: the format has no way to give a file columns, which is the default.
+        """
+        del lineage
+        raise UnsupportedError(
+            f"the rows of {self.format} files can't keep the row ids that the table's metadata give them",
+            path=self.source.path,
+            hint="--new-row-ids accepts new ids; rows, deletes and metrics stay",
         )
 
     @property

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bloomcli.errors import BloomError
+from bloomcli.model.lineage import RowLineage
 from bloomcli.model.names import ColumnNames
 
 
@@ -30,6 +31,8 @@ class DataFile:
     """``parquet``, ``orc``, or what else the table holds, such as ``avro``."""
     partition: str = ""
     """Such as ``day=2026-11-01/region=eu``; empty in an unpartitioned table."""
+    lineage: RowLineage | None = None
+    """What the table's metadata say of the rows' numbers, where a new file keeps them only by columns of its own."""
     record: Any = field(default=None, repr=False, compare=False)
     """What the table needs of the file to replace it."""
 

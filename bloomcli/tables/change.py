@@ -337,7 +337,10 @@ class _Run:
         kept = []
         for one in made:
             path = one.planned.file.path
-            if path in now:
+            if path in now and now[path].lineage != one.planned.task.lineage:
+                self.moved = True  # its rows have got numbers since it was planned: it is planned again
+                del self.rows[path]
+            elif path in now:
                 kept.append(one._replace(planned=replace(one.planned, file=now[path])))
             else:
                 self.moved = True

@@ -36,7 +36,7 @@ def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *,
         changing: the store of the file has to be one that can be written to.
     """
     some = next(iter(options.values()))
-    task = Task(options=some, path=file.path, size=file.size, only_changed=True, no_table=True)
+    task = Task(options=some, path=file.path, size=file.size, only_changed=True, no_table=True, lineage=file.lineage)
     try:
         task = replace(task, path=portable(file.path, changing=changing))
         if file.format not in FORMATS:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bloomcli.formats.parquet import row_lineage
 from bloomcli.formats.parquet.footer import read_footer
-from bloomcli.formats.parquet.row_lineage import Lineage, add_lineage
+from bloomcli.model.lineage import RowLineage
 from bloomcli.storage.registry import open_source
 from bloomcli.tables.iceberg.deletes import DeleteChanges, Replaced, plan_deletes
 from bloomcli.tables.iceberg.java import Java
@@ -52,14 +53,9 @@ def with_lineage(task: Any, old: Path, new: Path) -> None:
     """Copy a file, and give it the row lineage columns."""
     file = task.file()
     with open_source(str(old)) as source:
-        footer = read_footer(source)
-        columns = add_lineage(footer, Lineage(file.firstRowId(), file.dataSequenceNumber()))
-        if columns is None:
-            shutil.copyfile(old, new)
-            return
-        body = source.read_at(0, footer.start)
-    size = len(columns.footer).to_bytes(4, "little")
-    new.write_bytes(body + columns.chunks + columns.footer + size + b"PAR1")
+        lineage = RowLineage(file.firstRowId(), file.dataSequenceNumber())
+        extended = row_lineage.with_lineage(source, read_footer(source), lineage) or source
+        new.write_bytes(extended.read_at(0, extended.size))
 
 
 def planned(spark: SparkSession, table: Any, chosen: Chosen, copy: Copy = plain_copy) -> list[Replaced]:

@@ -24,10 +24,12 @@ from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
+    from bloomcli.model.lineage import RowLineage
     from bloomcli.model.names import ColumnNames
     from bloomcli.model.pages import IndexEntry, PageFacts
     from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding
+    from bloomcli.storage.extended import ExtendedSource
     from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree
 
@@ -55,6 +57,12 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.table_columns import columns_of_table
 
         self.footer.columns, self.lacking = columns_of_table(self.footer, names)
+
+    def with_lineage(self, lineage: RowLineage) -> ExtendedSource | None:
+        """The file with Iceberg's row lineage columns; None if it has them."""
+        from bloomcli.formats.parquet import row_lineage
+
+        return row_lineage.with_lineage(self.source, self.footer, lineage, appends=self.appends_only)
 
     def check(self) -> Check:
         """The module that checks filters."""

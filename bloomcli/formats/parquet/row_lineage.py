@@ -11,7 +11,7 @@ its rows' numbers only if it has them as columns: ``_row_id``, ascending by one,
 Each row group gets a chunk of one page for each of the two, in DELTA_BINARY_PACKED: 128 rows take 5 bytes. A page
 index is written for them where the file's other columns have one, because readers want one for all columns or none.
 
-Source: Iceberg's table specification, "Row Lineage" and "Reserved Field IDs".
+Source: Iceberg's table specification, "Row RowLineage" and "Reserved Field IDs".
 """
 
 from __future__ import annotations
@@ -22,10 +22,14 @@ from typing import Final, NamedTuple
 
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.plan_base import refuse_signed
 from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_TRUE, I32, I64, LIST, STRUCT, Struct, varint, zigzag
 from bloomcli.formats.parquet.splice import Edit, apply_edits
+from bloomcli.model.lineage import RowLineage
+from bloomcli.storage.base import Source
+from bloomcli.storage.extended import ExtendedSource
 
 ROW_ID: Final = "_row_id"
 LAST_UPDATED: Final = "_last_updated_sequence_number"
@@ -37,25 +41,16 @@ _FALSE: Final = b"\x02"
 _ARROW_KEY: Final = b"ARROW:schema"
 
 
-class Lineage(NamedTuple):
-    """The numbers of a data file's rows."""
+def with_lineage(
+    source: Source, footer: Footer, lineage: RowLineage, *, appends: bool = False
+) -> ExtendedSource | None:
+    """The file with the two columns; None if it has them already, as files have that Iceberg has rewritten.
 
-    first_row_id: int
-    sequence_number: int
-    """The data sequence number of the file: of the commit that last changed its rows."""
-
-
-class NewColumns(NamedTuple):
-    """What a file with the columns has in place of its footer."""
-
-    chunks: bytes
-    """The pages, and their index, for the offset at which the footer began."""
-    footer: bytes
-    """FileMetaData."""
-
-
-def add_lineage(footer: Footer, lineage: Lineage) -> NewColumns | None:
-    """The two columns for a file; None if it has them already, as files have that Iceberg has rewritten.
+    Args:
+        source: the file.
+        footer: its footer.
+        lineage: of its rows.
+        appends: keep the whole file, with its footer, and lay chunks and footer behind it.
 
     Raises:
         UnsupportedError: only one of them is there, the footer is signed, or its Arrow schema can't be read.
@@ -67,7 +62,9 @@ def add_lineage(footer: Footer, lineage: Lineage) -> NewColumns | None:
     if present:
         raise UnsupportedError(f"the file has {present.pop()} and not the other row lineage column", path=footer.path)
     refuse_signed(footer)
-    return _Columns(footer, lineage).build()
+    start = footer.file_bytes if appends else footer.start
+    chunks, new = _Columns(footer, lineage, start).build()
+    return ExtendedSource(source, start, chunks + new + len(new).to_bytes(4, "little") + spec.MAGIC)
 
 
 class _Chunk(NamedTuple):
@@ -85,15 +82,17 @@ class _Chunk(NamedTuple):
 
 
 class _Columns:
-    def __init__(self, footer: Footer, lineage: Lineage) -> None:
+    def __init__(self, footer: Footer, lineage: RowLineage, start: int) -> None:
         self.footer = footer
         self.lineage = lineage
+        self.start = start
         self.indexed = any(footer.chunk_struct(key).integer("offset_index_offset") for key in footer.chunk_keys({0}))
 
-    def build(self) -> NewColumns:
+    def build(self) -> tuple[bytes, bytes]:
+        """The pages with their index, which begin at `start`, and FileMetaData."""
         footer = self.footer
         chunks = list(self._chunks())
-        at = footer.start + sum(len(chunk.page) for chunk in chunks)
+        at = self.start + sum(len(chunk.page) for chunk in chunks)
         out = [chunk.page for chunk in chunks]
         edits = self._schema()
         for group in range(footer.row_group_count):
@@ -107,10 +106,10 @@ class _Columns:
                         at += len(data)
                 metadata.append(_column_chunk(chunk, index))
             edits += self._row_group(group, metadata, [one for one in chunks if one.row_group == group])
-        return NewColumns(b"".join(out), apply_edits(footer.raw, edits))
+        return b"".join(out), apply_edits(footer.raw, edits)
 
     def _chunks(self) -> Iterator[_Chunk]:
-        at, first = self.footer.start, self.lineage.first_row_id
+        at, first = self.start, self.lineage.first_row_id
         for group in range(self.footer.row_group_count):
             rows = self.footer.row_group(group).rows
             if rows > parquet_limits.LINEAGE_MAX_ROWS:

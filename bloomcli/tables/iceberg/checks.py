@@ -7,19 +7,19 @@ from typing import Any, Final
 from bloomcli.errors import UnsupportedError, UsageError
 
 _VERSIONS: Final = (1, 2, 3)
-_WITH_ROW_IDS: Final = 3
+WITH_ROW_IDS: Final = 3
+"""The first format version that numbers rows."""
 _READ_ONLY: Final = ("StaticTableOperations",)
 _KEY: Final = "encryption.key-id"
 
 
-def check_changes(table: Any, name: str, *, fixed: int | None, new_row_ids: bool) -> None:
+def check_changes(table: Any, name: str, *, fixed: int | None) -> None:
     """Raise an error that names what keeps files from being replaced.
 
     Args:
         table: Iceberg's Table.
         name: the table's, for errors.
         fixed: the id of the snapshot that the table was opened at, where it isn't the newest of a branch.
-        new_row_ids: the user accepts that rows get new ids.
 
     Raises:
         UsageError: the table was opened at an older snapshot or a tag.
@@ -30,13 +30,6 @@ def check_changes(table: Any, name: str, *, fixed: int | None, new_row_ids: bool
     version = format_version(table)
     if version not in _VERSIONS:
         raise UnsupportedError(f"Iceberg format version {version}: bloom knows versions 1 to 3", path=name)
-    if version >= _WITH_ROW_IDS and not new_row_ids:
-        raise UnsupportedError(
-            f"Iceberg format version {version} tracks rows: replaced files give them new ids (_row_id) and new "
-            "_last_updated_sequence_number",
-            path=name,
-            hint="--new-row-ids accepts new ids; rows, deletes and metrics stay",
-        )
     manager = str(table.encryption().getClass().getSimpleName())
     if manager != "PlaintextEncryptionManager" or table.properties().get(_KEY) is not None:
         raise UnsupportedError("the table is encrypted: its files can't be copied without its keys", path=name)

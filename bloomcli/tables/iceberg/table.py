@@ -11,6 +11,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from bloomcli.errors import CorruptFile, UsageError
+from bloomcli.model.lineage import RowLineage
 from bloomcli.model.names import ColumnNames
 from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, Wanted
 from bloomcli.tables.iceberg import checks, commit, properties
@@ -116,8 +117,16 @@ class IcebergTable(Table):
             size=int(file.fileSizeInBytes()),
             format=str(file.format()).lower(),
             partition=self._spec(int(file.specId())).path(file),
+            lineage=self._lineage(file),
             record=record,
         )
+
+    def _lineage(self, file: Any) -> RowLineage | None:
+        """What the rows of a file are numbered by; None where the user accepts new numbers, or they have none yet."""
+        if self._new_row_ids or checks.format_version(self.table) < checks.WITH_ROW_IDS:
+            return None
+        first, sequence = file.firstRowId(), file.dataSequenceNumber()
+        return None if first is None else RowLineage(int(first), int(sequence))
 
     def _spec(self, number: int) -> Spec:
         if number not in self._specs:
@@ -156,7 +165,7 @@ class IcebergTable(Table):
     def check_changes(self, *, new_row_ids: bool = False) -> None:
         """Raise UnsupportedError or UsageError where files can't be replaced; see `checks`."""
         with reading("the table's metadata can't be read", self.name):
-            checks.check_changes(self.table, self.name, fixed=self._fixed, new_row_ids=new_row_ids)
+            checks.check_changes(self.table, self.name, fixed=self._fixed)
         self._new_row_ids = new_row_ids
 
     def new_path(self, file: DataFile) -> str:
