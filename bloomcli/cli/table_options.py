@@ -9,7 +9,6 @@ from typing import Any, Final, TypeVar
 import click
 
 from bloomcli.cli.options import was_given
-from bloomcli.commands.options import TableOptions
 from bloomcli.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,11 +59,11 @@ _CHANGES: Final = ("commit_every", "new_row_ids")
 _SNAPSHOTS: Final = ("snapshot", "as_of")
 _IN_PLACE: Final = "the table's own commit puts new files in place"
 _INSTEAD: Final = {
-    "files_from": ("--files-from", "--where chooses some of the table's files"),
-    "output": ("--output", _IN_PLACE),
-    "in_place": ("--in-place", _IN_PLACE),
-    "force": ("--force", _IN_PLACE),
-    "overwrite": ("--overwrite", _IN_PLACE),
+    "files_from": "--where chooses some of the table's files",
+    "output": _IN_PLACE,
+    "in_place": _IN_PLACE,
+    "force": _IN_PLACE,
+    "overwrite": _IN_PLACE,
 }
 """Options that say which files, and where new ones go, with hints: the table says both."""
 
@@ -86,9 +85,10 @@ def table_options(*, changes: bool = False, properties: bool = False, values: bo
             if chosen["table"] is None:
                 given = [name for name in names if was_given(name)]
                 if given:
-                    option = "--" + given[0].replace("_", "-")
-                    raise UsageError(f"{option} is for tables", hint="--table NAME")
+                    raise UsageError(f"{_option(given[0])} is for tables", hint="--table NAME")
                 return function(table=None, **arguments)
+            from bloomcli.commands.options import TableOptions
+
             _check(arguments, values=values)
             arguments["engine"] = "spark"
             return function(table=TableOptions(**chosen).checked(), **arguments)
@@ -101,6 +101,11 @@ def table_options(*, changes: bool = False, properties: bool = False, values: bo
     return add
 
 
+def _option(name: str) -> str:
+    """The option of a parameter."""
+    return "--" + name.replace("_", "-")
+
+
 def _check(arguments: dict[str, Any], *, values: bool) -> None:
     """Raise UsageError for options that name files or their targets, or another engine."""
     if arguments["files"] and not values:
@@ -108,9 +113,9 @@ def _check(arguments: dict[str, Any], *, values: bool) -> None:
             "--table takes no files: the table's snapshot names them", path=arguments["files"][0],
             hint="--where chooses some of the table's files",
         )  # fmt: skip
-    for name, (option, hint) in _INSTEAD.items():
+    for name, hint in _INSTEAD.items():
         if name in arguments and was_given(name):
-            raise UsageError(f"--table and {option} exclude each other", hint=hint)
+            raise UsageError(f"--table and {_option(name)} exclude each other", hint=hint)
     if was_given("engine") and arguments["engine"] != "spark":
         raise UsageError(
             "--table works on Spark: the table's catalog and its commits are those of a Spark session",

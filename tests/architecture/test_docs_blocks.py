@@ -62,6 +62,7 @@ RUN_ELSEWHERE: Final = {
     ("policy", "toml"): "tests/policy/test_policy_file.py",
     ("policy", "text"): "tests/policy/test_policy_file.py",
     ("spark", "python"): "tests/datasets/test_spark_start.py",
+    ("tables", "python"): "tests/tables/test_reading.py",
 }
 """The blocks that other tests run, or compare with what they describe."""
 

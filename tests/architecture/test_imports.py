@@ -131,13 +131,15 @@ def test_the_picture_in_the_documentation_shows_these_layers() -> None:
     assert tuple(layers_of_the_page()) == LAYERS
 
 
-def test_only_the_spark_engine_knows_pyspark_and_the_library_only_its_types() -> None:
+def test_only_the_spark_engine_and_tables_know_pyspark_and_the_library_only_its_types() -> None:
     users = {m for m in MODULES if any(n.partition(".")[0] in {"pyspark", "py4j"} for n in imported(m))}
     engine = {m for m in users if m.parent == PACKAGE / "datasets"}
-    assert users - engine == {PACKAGE / "spark.py"}
+    tables = {m for m in users if PACKAGE / "tables" in m.parents}
+    assert users - engine - tables == {PACKAGE / "spark.py"}
     assert engine
     assert all(m.stem.startswith("spark") for m in engine)
-    program = "import sys, bloomcli.spark, bloomcli.datasets.spark; assert 'pyspark' not in sys.modules"
+    modules = "bloomcli.spark, bloomcli.datasets.spark, bloomcli.tables.change"
+    program = f"import sys, {modules}; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
 
 

@@ -1,0 +1,109 @@
+"""The options for tables on the command line: what they take the place of, and what is refused before Spark starts."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from support import datasets
+from support.cli import Bloom
+
+from bloomcli.cli.dataset import Dataset
+from bloomcli.commands.options import TableOptions
+
+CHANGING = ("add", "remove", "fold")
+READING = ("inspect", "validate", "probe")
+
+
+def gathered(name: str, *arguments: str, monkeypatch: pytest.MonkeyPatch) -> Dataset:
+    """The dataset that a command line means."""
+    seen: list[Dataset] = []
+    module = import_module("bloomcli.cli.dataset")
+
+    def keep(**fields: Any) -> Dataset:
+        seen.append(Dataset(**fields))
+        raise click.Abort
+
+    monkeypatch.setattr(module, "Dataset", keep)
+    command: click.Command = import_module(f"bloomcli.cli.{name}").command
+    context = command.make_context(name, list(arguments))
+    with pytest.raises(click.Abort), context:
+        command.invoke(context)
+    (one,) = seen
+    return one
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_commands_that_change_files_take_a_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = gathered(
+        name, "--table", "ice.db.t", "--where", "day > 3", "--commit-every", "7", "--new-row-ids",
+        monkeypatch=monkeypatch,
+    )  # fmt: skip
+    assert dataset.table == TableOptions(table="ice.db.t", where="day > 3", commit_every=7, new_row_ids=True)
+    assert (dataset.engine, dataset.paths, dataset.single) == ("spark", (), None)
+
+
+@pytest.mark.parametrize("name", READING)
+def test_commands_that_read_take_a_table_at_a_snapshot(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = gathered(name, "--table", "delta.`/lake/t`", "--snapshot", "12", monkeypatch=monkeypatch)
+    assert dataset.table == TableOptions(table="delta.`/lake/t`", snapshot=12)
+    assert dataset.engine == "spark"
+
+
+def test_a_time_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = gathered("inspect", "--table", "t", "--as-of", "2026-11-01T12:00:00", monkeypatch=monkeypatch)
+    assert dataset.table is not None
+    assert dataset.table.time is not None
+    assert dataset.table.time.isoformat() == "2026-11-01T12:00:00+00:00"
+
+
+@pytest.mark.parametrize("name", [*CHANGING, *READING])
+def test_without_a_table_there_is_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = gathered(name, "a.parquet", monkeypatch=monkeypatch)
+    assert (dataset.table, dataset.engine) == (None, "local")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["add", "a.parquet", "--table", "t", "-c", "id"], "a.parquet: --table takes no files"),
+        (["add", "--table", "t", "-c", "id", "--in-place"], "--table and --in-place exclude each other"),
+        (["add", "--table", "t", "-c", "id", "-o", "out"], "--table and --output exclude each other"),
+        (["fold", "--table", "t", "--force"], "--table and --force exclude each other"),
+        (["remove", "--table", "t", "--overwrite"], "--table and --overwrite exclude each other"),
+        (["inspect", "--table", "t", "--files-from", "list"], "--table and --files-from exclude each other"),
+        (["inspect", "--table", "t", "--engine", "local"], "--table works on Spark"),
+        (["inspect", "--table", "t", "--snapshot", "1", "--as-of", "2026-01-01"], "exclude each other"),
+        (["inspect", "--table", "t", "--as-of", "yesterday"], "'yesterday' is not a time"),
+        (["inspect", "--table", "t", "--pages"], "--pages is about one file"),
+        (["inspect", "--table", "t", "--jobs", "2"], "--jobs is for the local engine"),
+        (["add", "a.parquet", "-c", "id", "--where", "x = 1"], "--where is for tables"),
+        (["add", "a.parquet", "--from-properties"], "--from-properties is for tables"),
+        (["add", "a.parquet", "-c", "id", "--commit-every", "1"], "--commit-every is for tables"),
+        (["validate", "a.parquet", "--snapshot", "1"], "--snapshot is for tables"),
+        (["probe", "--table", "t", "-c", "id", "-v", "1", "x"], "x: --table takes no files"),
+        (["probe", "--table", "t", "-c", "id", "a.parquet"], "ends like a data file"),
+        (["add", "--table", "t"], "no columns to add filters for"),
+    ],
+)
+def test_contradictions_are_refused_before_spark_starts(bloom: Bloom, arguments: list[str], text: str) -> None:
+    result = bloom(*arguments)
+    assert result.code == 2
+    assert text in result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(("mark", "name"), [("_delta_log", "'delta.`{}`'"), ("metadata", "CATALOG.DATABASE.TABLE")])
+def test_in_place_within_a_table_names_the_command_for_tables(
+    bloom: Bloom, tmp_path: Path, mark: str, name: str
+) -> None:
+    path = datasets.write(tmp_path / "table" / "part.parquet", rows=10)
+    (tmp_path / "table" / mark).mkdir()
+    (tmp_path / "table" / mark / "v1.metadata.json").write_text("{}")
+    result = bloom("add", path, "--columns", "id", "--in-place")
+    assert result.code == 2
+    table = name.format(tmp_path / "table")
+    assert f"hint: bloom add --table {table} --columns NAME lets the table commit the change; -o" in result.err
