@@ -39,6 +39,9 @@ _COMMIT_TRIES: Final = 5
 _PLANS: Final = 4
 """How often the table is planned: again where other commits have replaced files of a batch."""
 
+_NAMED: Final = 20
+"""New files that a remark names."""
+
 _GONE: Final = "another commit has replaced or removed the file"
 _AGAIN: Final = "start it again: files that have the filters are skipped"
 
@@ -145,6 +148,13 @@ def batches(items: Iterable[T], size: Callable[[T], int], every: int | None) -> 
         yield batch
 
 
+def _unsure(new: Sequence[str]) -> str:
+    """The remark on new files that may be part of the table."""
+    more = len(new) - _NAMED
+    names = ", ".join(new[:_NAMED]) + (f" and {more:,} more, which are the output of their rows" if more > 0 else "")
+    return f"it isn't known whether a commit has taken place, so that new files stay: {names}"
+
+
 @dataclass(slots=True, kw_only=True)
 class _Run:
     """The state of one run."""
@@ -199,6 +209,8 @@ class _Run:
         """How far a stopped run came, and how to go on."""
         done = sum(commit.files for commit in self.commits)
         far = f"{done:,} of {plural(len(self.rows), 'file')} replaced in {plural(len(self.commits), 'commit')}"
+        if not self.commits:
+            far = "nothing was committed"
         return "; ".join((far, *dict.fromkeys(self.remarks), _AGAIN))
 
     def dry(self) -> None:
@@ -365,10 +377,7 @@ class _Run:
             except BaseException as error:
                 self.loose -= new
                 self.stopped = True
-                names = ", ".join(sorted(new))
-                self.remarks.append(
-                    f"it isn't known whether a commit has taken place, so that new files stay: {names}"
-                )
+                self.remarks.append(_unsure(sorted(new)))
                 if isinstance(error, BloomError):
                     return error
                 raise
@@ -385,7 +394,8 @@ class _Run:
 
     def _fail(self, planned: _Planned, error: BloomError) -> None:
         row = failed(planned.task.path, error)
-        self.rows[planned.file.path] = replace(row, hint=row.hint or _AGAIN)
+        stays = planned.new and planned.new not in self.loose
+        self.rows[planned.file.path] = replace(row, hint=row.hint or _AGAIN, output=planned.new if stays else None)
 
     def _remove_loose(self) -> None:
         """Remove the new files that weren't committed, and note those that can't be removed."""

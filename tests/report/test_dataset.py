@@ -6,7 +6,7 @@ import csv as reader
 import io
 import json as parser
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from support import gates
@@ -14,6 +14,7 @@ from support import gates
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import Presence, Severity
 from bloomcli.model.probe import ValueTotals
+from bloomcli.model.table import TableCommit, TableFacts
 from bloomcli.model.validate import Finding
 from bloomcli.report import csv, json, render, schema, text_dataset
 
@@ -272,3 +273,53 @@ def test_the_gravest_file_decides_the_exit_code(codes: list[int], expected: int)
 )
 def test_probe_answers_absent_only_where_every_file_does(rows: list[Any], expected: int) -> None:
     assert report(*rows, command="probe").exit_code == expected
+
+
+ORDERS: Final = TableFacts(name="ice.db.orders", format="iceberg")
+
+
+def of_table(*commits: TableCommit, command: str = "add", files: int = 3, **fields: Any) -> DatasetReport:
+    """A report on a table."""
+    rows = [FileRow(path=f"/t/{n}.parquet", status=Status.DONE) for n in range(files)]
+    return replace(
+        report(*rows, command=command), **{"table": ORDERS, "version_before": 7, "commits": commits, **fields}
+    )
+
+
+def commit(version: int | None, files: int, snapshots: int = 1) -> TableCommit:
+    """A commit."""
+    return TableCommit(version=version, files=files, bytes_before=1024, bytes_after=2048, snapshots=snapshots)
+
+
+@pytest.mark.parametrize(
+    ("whole", "text"),
+    [
+        (of_table(commit(8, 2)), "snapshot 7: 2 of 3 files replaced in 1 commit, snapshot 8\n"),
+        (of_table(commit(8, 1), commit(9, 1)), "2 of 3 files replaced in 2 commits, the last one snapshot 9\n"),
+        (of_table(commit(8, 3, snapshots=2)), "3 of 3 files replaced in 1 commit (2 snapshots), snapshot 8\n"),
+        (of_table(), "table ice.db.orders (Iceberg), snapshot 7: nothing to commit\n"),
+        (of_table(command="inspect"), "table ice.db.orders (Iceberg), snapshot 7: 3 data files\n"),
+        (of_table(version_before=None, files=0), "table ice.db.orders (Iceberg), no snapshot: nothing to commit\n"),
+        (of_table(commit(8, 2), not_started=2), "2 of 5 files replaced in 1 commit"),
+    ],
+)
+def test_a_table_s_snapshot_and_commits_are_a_sentence(whole: DatasetReport, text: str) -> None:
+    assert text in shown(whole)
+
+
+def test_delta_has_versions_and_a_dry_run_says_what_each_commit_takes() -> None:
+    row = FileRow(
+        path="/t/0.parquet", status=Status.PLANNED, bytes_before=1024, bytes_after=2048, bytes_copied=1000,
+        bytes_decoded=100,
+    )  # fmt: skip
+    whole = replace(
+        report(row, row, row, command="add"),
+        table=TableFacts(name="t", format="delta"),
+        version_before=0,
+        dry_run=True,
+        commits=(commit(None, 1), commit(None, 2)),
+    )
+    text = shown(whole)
+    assert "table t (Delta), version 0: 3 of 3 files would be replaced in 2 commits; it reads at most 300 B" in text
+    assert "copies 2.9 KiB, adds at most 3.1 KiB" in text
+    assert "  commit 1: 1 file, 1.0 KiB -> at most 2.0 KiB\n  commit 2: 2 files" in text

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import ROOT
 from support.directory_table import DirectoryTable, Entry
 
 import bloomcli
 from bloomcli.commands.options import AddOptions, FoldOptions, RemoveOptions, TableOptions, WriteOptions
 from bloomcli.datasets.spark import SparkEngine
+from bloomcli.datasets.task import run as run_task
 from bloomcli.errors import UnknownColumn, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, Status
 from bloomcli.tables import change as loop
 from bloomcli.tables.base import CommitInfo, Conflict, Replacement, Unknown
 from bloomcli.tables.change import change_table
+from bloomcli.tables.tasks import task_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -402,6 +408,7 @@ def test_new_files_stay_where_it_is_not_known_whether_a_commit_took_place(
     (remark,) = report.remarks
     for path in data_files(table) - set(table.entries(0)):
         assert str(table.root / path) in remark
+    assert all((row.output or "") in remark for row in report.rows)
     run(spark, DirectoryTable(table.root))
     assert table.rows(table.newest()) == rows
     assert filters(table) == 6
@@ -426,6 +433,59 @@ def test_a_stop_keeps_what_is_committed_and_removes_the_running_batch_s_files(
     assert filters(table) == 2
     monkeypatch.undo()
     assert statuses(run(spark, DirectoryTable(table.root))).count("done") == 4
+
+
+KILLED: Final = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, "tests")
+from support import spark_tables
+spark_tables.choose_spark()
+from support.directory_table import DirectoryTable
+from bloomcli.commands.options import AddOptions, TableOptions
+from bloomcli.datasets.spark import SparkEngine
+from bloomcli.tables.change import change_table
+from bloomcli.tables.tasks import task_of
+
+class Killed(DirectoryTable):
+    def commit(self, replacements, info):
+        if info.batch == 2 and sys.argv[2] == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        version = super().commit(replacements, info)
+        if info.batch == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return version
+
+spark = spark_tables.session(Path(sys.argv[3]))
+table = Killed(Path(sys.argv[1]))
+change_table(table, SparkEngine(spark), AddOptions(columns=["id"]), TableOptions(table="t", commit_every=2))
+"""
+"""A driver that is killed before or after its second commit."""
+
+
+@pytest.mark.parametrize(("when", "versions"), [("before", 1), ("after", 2)])
+def test_a_killed_driver_leaves_what_is_committed_and_another_run_goes_on(
+    spark: SparkSession, table: DirectoryTable, tmp_path: Path, when: str, versions: int
+) -> None:
+    rows = table.rows()
+    arguments = [sys.executable, "-c", KILLED, str(table.root), when, str(tmp_path / "spark")]
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert (table.newest(), filters(table)) == (versions, 2 * versions)
+    report = run(spark, table)
+    assert statuses(report).count("done") == 6 - 2 * versions
+    assert table.rows(table.newest()) == rows
+    used = {path for version in range(table.newest() + 1) for path in table.entries(version)}
+    assert len(data_files(table) - used) == (2 if when == "before" else 0), "the killed batch's files are orphans"
+
+
+def test_a_second_attempt_of_a_task_finds_the_new_file_made(table: DirectoryTable) -> None:
+    (file, *_) = table.files()
+    task = task_of(file, {"parquet": AddOptions(columns=["id"]).checked()}, table.new_path(file), changing=True)
+    first, second = run_task(task), run_task(task)
+    assert (first.status, second.status) == (Status.DONE, Status.DONE)
+    assert first.bytes_after == second.bytes_after == Path(task.output or "").stat().st_size
+    assert second.output == task.output
 
 
 def test_batches_end_at_their_bytes_and_files(table: DirectoryTable, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Commands on real Iceberg and Delta tables: a snapshot's files under the table's column names, and a run as a whole."""
+"""Commands on real Iceberg and Delta tables: a snapshot's files under the table's column names, and whole runs."""
 
 from __future__ import annotations
 
