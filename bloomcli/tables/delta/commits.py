@@ -110,11 +110,10 @@ def _prepare(
     if gone:
         raise Conflict("another commit has removed or changed files", path=target.name, paths=gone)
     now = time.time_ns() // 1_000_000
-    add_file, remove_file = f"{DELTA}.actions.AddFile", f"{DELTA}.actions.RemoveFile"
-    transaction.trackFilesRead(jvm.seq(jvm.objects(add_file, list(entries.values()))))
-    actions = jvm.objects(remove_file, [removal(entries[r.old.record.path], now) for r in replacements])
+    transaction.trackFilesRead(jvm.seq(jvm.actions("addFile", list(entries.values()))))
+    actions = jvm.actions("removeFile", [removal(entries[r.old.record.path], now) for r in replacements])
     added = [replacement(entries[r.old.record.path], new[r.path], r.size, modified[r.path]) for r in replacements]
-    actions.addAll(jvm.objects(add_file, added))
+    actions.addAll(jvm.actions("addFile", added))
     tracked = snapshot.metadata["configuration"].get(_ROW_TRACKING, "false").lower() == "true"
     operation = getattr(jvm.find(f"{DELTA}.DeltaOperations$ManualUpdate$"), "MODULE$")
     return jvm.seq(actions), operation, jvm.map(_ROW_TRACKING_KEPT if tracked else {})

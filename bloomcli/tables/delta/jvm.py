@@ -62,9 +62,25 @@ class Jvm:
         """A ``String[]``."""
         return self._reader(_STRINGS).readValue(json.dumps(list(values)))
 
-    def objects(self, class_name: str, values: Sequence[Mapping[str, Any]]) -> Any:
-        """A ``java.util.List`` of objects, from what their JSON is in Python."""
-        return self._reader(class_name).readValues("\n".join(map(json.dumps, values))).readAll()
+    def texts(self, values: Sequence[str]) -> Any:
+        """A Java ``Dataset`` of texts, whose column is called ``value``."""
+        listed = self._reader("java.util.ArrayList").readValue(json.dumps(list(values)))
+        return self.spark.createDataset(listed, self.find("org.apache.spark.sql.Encoders").STRING())
+
+    def actions(self, kind: str, values: Sequence[Mapping[str, Any]]) -> Any:
+        """A ``java.util.List`` of the log's actions, from what their JSON is in Python.
+
+        They are read as a table's snapshot reads them: Delta's ``Action.fromJson`` makes empty what isn't there.
+
+        Args:
+            kind: ``addFile`` or ``removeFile``.
+            values: the actions.
+        """
+        encoders = getattr(self.find(f"{DELTA}.implicits.package$"), "MODULE$")
+        encoder = getattr(encoders, f"{kind}Encoder")()
+        reader = self.spark.read().schema(encoder.schema()).option("mode", "FAILFAST")
+        read = reader.json(self.texts([json.dumps(value) for value in values]))
+        return self._jvm.java.util.ArrayList(getattr(read, "as")(encoder).collectAsList())
 
     def seq(self, java_list: Any) -> Any:
         """An immutable Scala ``Seq`` of a Java list."""

@@ -120,57 +120,45 @@ def partition_columns(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
 def wanted_by(metadata: Mapping[str, Any]) -> list[Wanted]:
     """The filters that table properties ask Parquet's writer for, such as ``parquet.bloom.filter.enabled#COLUMN``.
 
+    The writer knows a column by its path in files. A property may also name it as the table or the mapping does.
+
     Raises:
-        UsageError: a property names no column, or has a value that its kind doesn't have.
+        UsageError: a property has a value that its kind doesn't have.
     """
     properties = {k.removeprefix(PROPERTY): v for k, v in metadata["configuration"].items() if k.startswith(PROPERTY)}
     partitions = set(metadata["partitionColumns"])
     leaves = [leaf for leaf in leaves_of(metadata) if leaf.path not in partitions]
-    _check_columns(properties, leaves)
-    found = []
-    for leaf in leaves:
-        if leaf.type in _NO_FILTERS or not _is_true(properties, "enabled", leaf):
-            continue
-        most = _number(properties, "max.bytes", leaf)
-        found.append(
-            Wanted(
-                column=leaf.path,
-                fpp=_number(properties, "fpp", leaf),
-                max_bytes=None if most is None else int(most),
-            )
+    asked = {leaf.path: (leaf.in_file, leaf.physical, leaf.path) for leaf in leaves if leaf.type not in _NO_FILTERS}
+    known = {name for leaf in leaves for name in (leaf.in_file, leaf.physical, leaf.path)}
+    named = [key.partition("#")[2] for key in properties if key.startswith("enabled#")]
+    asked |= {column: (column,) for column in named if column not in known}
+    return [
+        Wanted(
+            column=column,
+            fpp=_number(properties, "fpp", spelled),
+            max_bytes=None if (most := _number(properties, "max.bytes", spelled)) is None else int(most),
         )
-    return found
+        for column, spelled in asked.items()
+        if (_value(properties, "enabled", spelled)[1] or "").strip().lower() == "true"
+    ]
 
 
-def _check_columns(properties: Mapping[str, str], leaves: Sequence[Leaf]) -> None:
-    known = {name for leaf in leaves for name in (leaf.path, leaf.physical, leaf.in_file)}
-    for key in properties:
-        _, mark, column = key.partition("#")
-        if mark and column not in known:
-            raise UsageError(f"the table property {PROPERTY}{key} names no leaf column of the table's files")
-
-
-def _value(properties: Mapping[str, str], key: str, leaf: Leaf) -> tuple[str, str | None]:
-    """The property that holds for a column, and its value: Parquet's writer knows it by the path in files."""
-    for column in (leaf.in_file, leaf.physical, leaf.path):
+def _value(properties: Mapping[str, str], key: str, spelled: Sequence[str]) -> tuple[str, str | None]:
+    """The property that holds for a column, and its value: its own, or else that of all columns."""
+    for column in spelled:
         if f"{key}#{column}" in properties:
             return f"{key}#{column}", properties[f"{key}#{column}"]
     return key, properties.get(key)
 
 
-def _is_true(properties: Mapping[str, str], key: str, leaf: Leaf) -> bool:
-    _, value = _value(properties, key, leaf)
-    return (value or "").strip().lower() == "true"
-
-
-def _number(properties: Mapping[str, str], key: str, leaf: Leaf) -> float | None:
-    name, value = _value(properties, key, leaf)
+def _number(properties: Mapping[str, str], key: str, spelled: Sequence[str]) -> float | None:
+    name, value = _value(properties, key, spelled)
     if value is None:
         return None
     try:
         number = float(value)
     except ValueError:
         number = -1.0
-    if not number > 0 or (key == "fpp" and number >= 1) or number == float("inf"):
+    if not 0 < number < (1 if key == "fpp" else float("inf")):
         raise UsageError(f"the table property {PROPERTY}{name} is {value!r}")
     return number

@@ -47,7 +47,7 @@ class Snapshot:
             return {}
         from pyspark.sql.functions import broadcast
 
-        chosen = self._jvm.session.createDataFrame([(path,) for path in paths], "path string")
+        chosen = self._jvm.frame(self._jvm.texts(list(paths)).toDF(self._jvm.strings(["path"])))
         return {e["path"]: e for e in _collected(self._entries().join(broadcast(chosen), "path", "left_semi"))}
 
     def _entries(self) -> DataFrame:

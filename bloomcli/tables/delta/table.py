@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
@@ -27,7 +28,7 @@ _NOT_IN_IT: Final = ("AnalysisException", "ParseException")
 
 
 def open_table(
-    session: SparkSession, name: str, *, snapshot: int | None = None, as_of: str | None = None
+    session: SparkSession, name: str, *, snapshot: int | None = None, as_of: datetime | None = None
 ) -> DeltaTable | None:
     """The Delta table of a name: ``delta.`/path```, or a name that the session's catalogs know; None for another one.
 
@@ -35,8 +36,7 @@ def open_table(
         session: a classic session with Delta.
         name: the table's.
         snapshot: a version, instead of the newest.
-        as_of: a time as Spark reads it, such as ``2026-11-01 12:00:00``, in the session's time zone: the version of
-            that time.
+        as_of: the time whose version is opened.
 
     Raises:
         UsageError: a name that isn't one, no such version.
@@ -52,7 +52,7 @@ def open_table(
             raise UsageError(
                 "the name is that of a partition", path=name, hint="name the table, and the partition in --where"
             )
-        version = _version(jvm, table, snapshot, as_of)
+        version = _version(jvm, name, table, snapshot, as_of)
         found = table.update() if version is None else table.getSnapshotAt(version)
         return DeltaTable(name, jvm, table, Snapshot(jvm, found), pinned=version is not None)
     except java_errors() as error:
@@ -114,36 +114,22 @@ def _v2(jvm: Jvm, path: Any, catalog_table: Any) -> Any:
     return jvm.find(_V2).apply(jvm.spark, path, catalog_table, jvm.none, jvm.none, jvm.map({}))
 
 
-def _version(jvm: Jvm, table: Any, snapshot: int | None, as_of: str | None) -> int | None:
+def _version(jvm: Jvm, name: str, table: Any, snapshot: int | None, as_of: datetime | None) -> int | None:
     """The version to open; None for the newest. Raises UsageError where there is no such one."""
     if snapshot is None and as_of is None:
         return None
     if snapshot is not None and as_of is not None:
-        raise UsageError("a snapshot and a time at once")
+        raise UsageError("a snapshot and a time at once", path=name)
     history = table.deltaLog().history()
     try:
         if snapshot is not None:
             history.checkVersionExists(snapshot, table.catalogTable(), True, False)
             return snapshot
-        at: int = history.getActiveCommitAtTime(
-            jvm.find("java.sql.Timestamp")(_milliseconds(jvm, as_of or "")), table.catalogTable(), True, True, False
-        ).version()
+        at = jvm.find("java.sql.Timestamp")(int((as_of or datetime.now()).timestamp() * 1000))
+        version: int = history.getActiveCommitAtTime(at, table.catalogTable(), True, True, False).version()
     except java_errors() as error:
-        if isinstance(error, UsageError) or not kinds(error):
-            raise
-        raise UsageError(said(error)) from None
-    return at
-
-
-def _milliseconds(jvm: Jvm, time: str) -> int:
-    """A time as Spark reads it, since 1970."""
-    from pyspark.sql.functions import lit, unix_millis
-
-    found = jvm.session.range(1).select(unix_millis(lit(time).try_cast("timestamp"))).head()
-    if found is None or found[0] is None:
-        raise UsageError(f"not a time: {time!r}", hint="'2026-11-01 12:00:00'")
-    milliseconds: int = found[0]
-    return milliseconds
+        raise UsageError(said(error), path=name) from None
+    return version
 
 
 class DeltaTable(Table):
@@ -155,7 +141,7 @@ class DeltaTable(Table):
     def __init__(self, name: str, jvm: Jvm, table: Any, snapshot: Snapshot, *, pinned: bool) -> None:
         """Of Delta's own ``DeltaTableV2``; `pinned` where the user chose the version."""
         self.name = name
-        self.location: str = table.deltaLog().dataPath().toString()
+        self._location: str = table.deltaLog().dataPath().toString()
         """As Hadoop spells it."""
         self._jvm = jvm
         self._table = table
@@ -183,7 +169,7 @@ class DeltaTable(Table):
         columns = schema.partition_columns(self._snapshot.metadata)
         found = []
         for entry in entries:
-            path = full_path(self.location, entry["path"])
+            path = full_path(self._location, entry["path"])
             if chosen is None or path in chosen:
                 partition = partition_of(entry, columns)
                 record = record_of(entry)
@@ -221,13 +207,13 @@ class DeltaTable(Table):
     def new_path(self, file: DataFile) -> str:
         """A path for the file that takes the place of `file`: in its directory, with another UUID in its name."""
         entry_path = new_entry_path(file.record.path)
-        path = full_path(self.location, entry_path)
+        path = full_path(self._location, entry_path)
         self._given[path] = entry_path
         return path
 
     def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
         """Replace data files in one commit that changes no data, and give the new version."""
-        target = commits.Target(self._jvm, self._table, self.name, self.location)
+        target = commits.Target(self._jvm, self._table, self.name, self._location)
         return commits.commit(target, replacements, self._given, info)
 
     def refresh(self) -> None:

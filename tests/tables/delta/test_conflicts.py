@@ -1,0 +1,264 @@
+"""Other commits while data files of a Delta table are replaced: no update is lost, and no row comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.delta_tables import Lake, info, made
+
+from bloomcli.errors import UnsupportedError, WriteError
+from bloomcli.tables.base import Conflict, Replacement, Unknown
+from bloomcli.tables.delta import DeltaTable, commits
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+APPEND = "insert into {t} select 50, 9"
+TOUCHING = {
+    "delete": "delete from {t} where id = 3",
+    "delete of a whole file": "delete from {t} where id < 10",
+    "update": "update {t} set v = -1 where id = 3",
+    "merge": "merge into {t} t using (select 3 as k) s on t.id = s.k when matched then update set v = 5",
+    "overwrite": "insert into {t} replace where id < 10 select id, 1 from range(10)",
+}
+APART = {
+    "append": APPEND,
+    "delete of other files": "delete from {t} where id = 13",
+    "a column added": "alter table {t} add columns (w string)",
+    "a property": "alter table {t} set tblproperties ('delta.checkpointInterval' = '7')",
+    "row tracking": "alter table {t} set tblproperties ('delta.enableRowTracking' = 'true')",
+}
+
+
+def prepared(lake: Lake, *, vectors: bool = True, **properties: str) -> tuple[DeltaTable, list[Replacement]]:
+    """A table of two files, and new files for both."""
+    lake.create("id bigint, v bigint", enableDeletionVectors=str(vectors).lower(), **properties)
+    lake.insert("id, 0 from range(10)").insert("id, 0 from range(10, 20)")
+    table = lake.open()
+    return table, made(table, table.files())
+
+
+def low(lake: Lake) -> str:
+    """The path of the file with the ids below 10."""
+    return str(lake.open().files("id = 3")[0].path)
+
+
+def rows_without(lake: Lake, statement: str) -> list[str]:
+    """The rows after a statement, in a copy of the table in which no file was replaced."""
+    other = Lake(lake.spark, lake.folder.with_name("other"))
+    lake.spark.sql(f"create table {other.name} shallow clone {lake.name}")
+    other.sql(statement)
+    return other.rows()
+
+
+@pytest.mark.parametrize(
+    ("what", "vectors", "during"),
+    [
+        ("delete", True, False),
+        ("delete", True, True),
+        ("delete", False, True),
+        ("delete of a whole file", True, True),
+        ("update", True, False),
+        ("update", False, True),
+        ("merge", False, False),
+        ("overwrite", True, True),
+    ],
+)
+def test_what_touches_a_file_is_a_conflict_that_names_it(
+    lake: Lake, what: str, vectors: bool, during: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, new = prepared(lake, vectors=vectors)
+    touched, expected = low(lake), rows_without(lake, TOUCHING[what])
+    if during:
+        within(monkeypatch, lambda: lake.sql(TOUCHING[what]))
+    else:
+        lake.sql(TOUCHING[what])
+    with pytest.raises(Conflict) as caught:
+        table.commit(new, info())
+    assert caught.value.paths == {touched}
+    assert lake.rows() == expected
+    assert table.remove_files([r.path for r in new]) == []
+    table.refresh()
+    left = {file.path: file for file in table.files()}
+    rest = made(table, [left[r.old.path] for r in new if r.old.path in left])
+    table.commit(rest, info())
+    assert lake.rows() == expected
+
+
+def within(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> None:
+    """Have a commit come between the start of the next transaction and its commit."""
+    prepare, waiting = commits._prepare, [work]
+
+    def prepare_and_work(*arguments: Any) -> tuple[Any, Any, Any]:
+        found = prepare(*arguments)
+        if waiting:
+            waiting.pop()()
+        return found
+
+    monkeypatch.setattr(commits, "_prepare", prepare_and_work)
+
+
+@pytest.mark.parametrize("during", [False, True], ids=["before the transaction", "within the transaction"])
+@pytest.mark.parametrize("what", APART)
+def test_what_touches_no_file_is_no_conflict(
+    lake: Lake, what: str, during: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, new = prepared(lake)
+    new = [r for r in new if r.old.path == low(lake)]
+    expected = rows_without(lake, APART[what])
+    if during:
+        within(monkeypatch, lambda: lake.sql(APART[what]))
+    else:
+        lake.sql(APART[what])
+    version = table.commit(new, info())
+    assert (lake.rows(), lake.version) == (expected, version)
+    assert lake.open().files("id = 3")[0].path == new[0].path
+    if what == "row tracking":
+        ids = ("id", "_metadata.row_id")
+        assert lake.rows(*ids) == lake.rows(*ids, version=version - 1)
+
+
+def test_compaction_takes_all_files(lake: Lake) -> None:
+    table, new = prepared(lake)
+    lake.sql("optimize {t}")
+    with pytest.raises(Conflict) as caught:
+        table.commit(new, info())
+    assert caught.value.paths == {r.old.path for r in new}
+    assert len(lake.rows()) == 20
+
+
+def test_a_compaction_that_began_before_leaves_the_new_files_alone(lake: Lake) -> None:
+    table, new = prepared(lake)
+    jvm = table._jvm
+    with jvm.with_settings({}):
+        other = table._table.startTransaction(jvm.none)
+        entries = list(table._snapshot.entries([r.old.record.path for r in new]).values())
+        other.trackFilesRead(jvm.seq(jvm.actions("addFile", entries)))
+        prepared_by_other = commits._prepare(
+            commits.Target(jvm, table._table, "t", ""), other, new, {r.path: f"x-{i}" for i, r in enumerate(new)},
+            {r.path: 0 for r in new},
+        )  # fmt: skip
+        table.commit(new, info())
+        with pytest.raises(Exception, match=r"(?i)concurrent"):
+            other.commit(*prepared_by_other)
+    assert len(lake.rows()) == 20
+
+
+def test_a_second_replacement_finds_the_first_one_s(lake: Lake) -> None:
+    table, new = prepared(lake)
+    lake.replace(where="id = 3")
+    with pytest.raises(Conflict) as caught:
+        table.commit(new, info())
+    assert len(caught.value.paths) == 1
+    assert len(lake.rows()) == 20
+
+
+def test_deletes_that_came_between_are_carried_over_once_the_table_is_refreshed(lake: Lake) -> None:
+    table, new = prepared(lake)
+    lake.sql("delete from {t} where id = 3")
+    table.refresh()
+    now = {file.path: file for file in table.files()}
+    table.commit([r._replace(old=now[r.old.path]) for r in new], info())
+    assert sorted(json.loads(row)["id"] for row in lake.rows()) == [i for i in range(20) if i != 3]
+
+
+def test_an_entry_s_newer_statistics_are_carried_over(lake: Lake) -> None:
+    table, new = prepared(lake)
+    path = lake.folder / "_delta_log" / f"{lake.version + 1:020}.json"
+    (first, *_) = sorted(lake.open()._snapshot.entries([r.old.record.path for r in new]).values(), key=str)
+    path.write_text(json.dumps({"add": {**first, "tags": {"recomputed": "yes"}, "dataChange": False}}) + "\n")
+    version = table.commit(new, info())
+    assert [e.get("tags") for e in lake.log(version)["add"]].count({"recomputed": "yes"}) == 1
+
+
+def test_a_feature_that_came_between_is_refused(lake: Lake) -> None:
+    table, new = prepared(lake)
+    protocol = {**table._snapshot.protocol, "minWriterVersion": 7, "minReaderVersion": 3}
+    protocol["writerFeatures"] = [*protocol.get("writerFeatures", []), "icebergWriterCompatV9"]
+    protocol.setdefault("readerFeatures", ["deletionVectors"])
+    path = lake.folder / "_delta_log" / f"{lake.version + 1:020}.json"
+    path.write_text(json.dumps({"protocol": protocol}) + "\n")
+    with pytest.raises(UnsupportedError, match="icebergWriterCompatV9"):
+        table.commit(new, info())
+    table.refresh()
+    with pytest.raises(UnsupportedError, match="icebergWriterCompatV9"):
+        table.check_changes()
+
+
+def test_a_commit_whose_answer_is_lost_is_found_in_the_history(lake: Lake) -> None:
+    lake.create("id bigint", compatibility_symlinkFormatManifest_enabled="true").insert("id from range(10)")
+    (lake.folder / "_symlink_format_manifest").rename(lake.folder / "away")
+    (lake.folder / "_symlink_format_manifest").write_text("no directory: Delta's work after the commit fails")
+    table = lake.open()
+    new = made(table, table.files())
+    with pytest.raises(Exception, match=r"(?i)manifest"):
+        lake.insert("id from range(10, 11)")  # committed as well
+    assert table.commit(new, info()) == lake.version
+    assert len(lake.rows()) == 11
+    assert lake.open().files("id = 3")[0].path == new[0].path
+
+
+class Lost:
+    """A transaction whose connection breaks at its commit: before Delta has done it, or after."""
+
+    def __init__(self, transaction: Any, *, late: bool) -> None:
+        self.transaction = transaction
+        self.late = late
+
+    def snapshot(self) -> Any:
+        return self.transaction.snapshot()
+
+    def trackFilesRead(self, files: Any) -> None:  # noqa: N802  Delta's name
+        self.transaction.trackFilesRead(files)
+
+    def commit(self, *what: Any) -> None:
+        from py4j.protocol import Py4JNetworkError
+
+        if self.late:
+            self.transaction.commit(*what)
+        raise Py4JNetworkError("the connection broke")
+
+
+class Losing:
+    """Delta's table, with such transactions."""
+
+    def __init__(self, table: Any, *, late: bool) -> None:
+        self.table = table
+        self.late = late
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.table, name)
+
+    def startTransaction(self, snapshot: Any) -> Lost:  # noqa: N802  Delta's name
+        return Lost(self.table.startTransaction(snapshot), late=self.late)
+
+
+def test_a_broken_connection_is_a_commit_or_isn_t_known(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "_LATE_SECONDS", (0.1,))
+    table, new = prepared(lake)
+    real = table._table
+    table._table = Losing(real, late=False)
+    with pytest.raises(Unknown, match="may still take place: the connection broke"):
+        table.commit(new, info())
+    table._table = Losing(real, late=True)
+    assert table.commit(new, info()) == lake.version == 3
+    assert len(lake.rows()) == 20
+
+
+def test_a_commit_that_fails_leaves_the_table_as_it_was(lake: Lake) -> None:
+    table, new = prepared(lake)
+    log = lake.folder / "_delta_log"
+    kept = log.rename(lake.folder.with_name("log"))
+    log.write_text("no directory")
+    try:
+        with pytest.raises(WriteError):
+            table.commit(new, info())
+    finally:
+        log.unlink()
+        kept.rename(log)
+    assert (lake.version, len(lake.rows())) == (2, 20)
+    assert table.remove_files([r.path for r in new]) == []
+    assert not [r for r in new if Path(r.path.removeprefix("file:")).exists()]
