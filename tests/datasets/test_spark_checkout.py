@@ -13,6 +13,8 @@ import pytest
 from conftest import ROOT
 from support import checkout, datasets
 
+import bloomcli
+
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SCRIPT = "import sys\nfrom bloomcli.__main__ import main\nsys.exit(main())\n"
@@ -65,8 +67,8 @@ def test_in_a_checkout_executors_import_the_installed_package(tmp_path: Path, in
     spark = ["--engine", "spark", "--master", "local[2]", "--conf", "spark.ui.enabled=false", "--format", "json"]
     report = json.loads(start(installed, sources, "bloom", "add", lake, "-c", "id", "--in-place", *spark))
     assert (report["engine"], report["files"], report["done"], report["failed"]) == ("spark", 4, 4, 0)
-    checked = json.loads(start(installed, sources, "bloom", "validate", lake, "--deep", *spark))
-    assert (checked["filters_checked"], checked["exit_code"]) == (8, 0)
+    checked = bloomcli.gate(lake, deep=True)
+    assert (checked.filters_checked, checked.exit_code) == (8, 0)
 
 
 def test_in_a_session_of_the_callers_own_too_which_stays_unchanged(

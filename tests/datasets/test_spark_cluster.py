@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -133,6 +134,7 @@ def test_an_executor_that_is_killed_costs_nothing_but_time(
         assert process.poll() is None
         while process.poll() is None:
             whole(made)
+            time.sleep(0.2)  # the run needs the processor too
         out, err = process.communicate(timeout=ENDED)
     assert process.returncode == 3, err
     report = json.loads(out)

@@ -13,6 +13,7 @@ import pytest
 from support import datasets
 
 import bloomcli
+from bloomcli.datasets import local
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
@@ -32,6 +33,12 @@ filter-fpp = "warning"
 paths = ["lake/part=1/**"]
 require = ["name"]
 """
+
+
+@pytest.fixture(autouse=True)
+def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate looks at files in this process: starting others takes longer."""
+    monkeypatch.setattr(local, "default_jobs", lambda _: 1)
 
 
 @pytest.fixture
