@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from bloomcli.concurrency.signals import deferred
@@ -20,7 +19,6 @@ from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Un
 from bloomcli.tables.iceberg.checks import format_version
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, Replaced, plan_deletes
 from bloomcli.tables.iceberg.java import Java, java_errors, kinds, message, raised_in
-from bloomcli.tables.iceberg.records import Record
 from bloomcli.version import __version__
 
 _TRIES: Final = 5
@@ -52,11 +50,8 @@ class Open(Protocol):
     def refresh(self) -> None:
         """Move on to the newest snapshot."""
 
-    def scan(self) -> list[Any]:
-        """The scan tasks of the data files."""
-
-    def record(self, task: Any) -> Record:
-        """What is kept of a scan task's file."""
+    def files(self) -> list[DataFile]:
+        """The data files of the snapshot."""
 
     def groups(self, files: Sequence[DataFile], snapshot: int | None) -> list[tuple[int, list[DataFile]]]:
         """Data files by what can be rewritten together."""
@@ -133,11 +128,9 @@ def _planned_again(table: Open, replacements: Sequence[Replacement]) -> list[Rep
     table.refresh()
     wanted = {one.old.path: one for one in replacements}
     found: dict[str, Replacement] = {}
-    for task in table.scan():
-        path = str(task.file().location())
-        if path in wanted:
-            one = wanted[path]
-            found[path] = one._replace(old=replace(one.old, record=table.record(task)))
+    for file in table.files():
+        if file.path in wanted:
+            found[file.path] = wanted[file.path]._replace(old=file)
     gone = wanted.keys() - found.keys()
     if gone:
         raise Conflict("another commit has removed data files", path=table.name, paths=gone)

@@ -41,11 +41,15 @@ class Methods:
             returns: the name of its return type.
             *arguments: the names of its arguments' types.
         """
+        return self.unbound(type_name, method, returns, *arguments).bindTo(target)
+
+    def unbound(self, type_name: str, method: str, returns: str, *arguments: str) -> Any:
+        """A handle of a public method, whose first argument is the object. The arguments are those of `bound`."""
         kinds = self._java.type("java.util.ArrayList")()
         for name in arguments:
             kinds.add(self.class_of(name))
         kind = self._java.type(f"{_INVOKE}.MethodType").methodType(self.class_of(returns), kinds)
-        return self._lookup.findVirtual(self.class_of(type_name), method, kind).bindTo(target)
+        return self._lookup.findVirtual(self.class_of(type_name), method, kind)
 
     def as_interface(self, name: str, handle: Any) -> Any:
         """An object of a functional interface, such as ``java.util.function.Function``, that calls a handle."""

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 
-class Record(NamedTuple):
-    """A data file as a scan planned it."""
+@dataclass(frozen=True)
+class Record:
+    """A data file as a scan planned it. Java is called when something is needed of it, and not for every file."""
 
-    file: Any
-    """Iceberg's DataFile, with its metrics."""
-    task: Any
-    """Iceberg's FileScanTask."""
+    tasks: Any
+    """Iceberg's FileScanTasks, in a Java List."""
+    index: int
+    """The file's position in it."""
     partition_spec: Any
     """The PartitionSpec that the file was written with."""
     snapshot: int
     """The id of the snapshot that was planned."""
 
-    @property
+    @cached_property
+    def task(self) -> Any:
+        """Iceberg's FileScanTask."""
+        return self.tasks.get(self.index)
+
+    @cached_property
+    def file(self) -> Any:
+        """Iceberg's DataFile, with its metrics."""
+        return self.task.file()
+
+    @cached_property
     def sequence(self) -> int:
         """The data sequence number: 0 in format version 1."""
         number = self.file.dataSequenceNumber()

@@ -18,6 +18,7 @@ from bloomcli.tables.iceberg import checks, commit, properties
 from bloomcli.tables.iceberg.groups import EqualityNumbers, grouped
 from bloomcli.tables.iceberg.java import Java, java_errors, kinds, message, reading, unlogged
 from bloomcli.tables.iceberg.records import Record
+from bloomcli.tables.iceberg.scans import Tasks
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 
 _MAIN: Final = "main"
@@ -52,7 +53,7 @@ class IcebergTable(Table):
         self._fixed = fixed
         self._version = fixed if fixed is not None else self._head()
         self._new_row_ids = False
-        self._specs: dict[int, Spec] = {}
+        self._specs: dict[int, Any] = {}
         self._locations = table.locationProvider()
         self._equality_numbers = EqualityNumbers(java, table)
 
@@ -82,14 +83,14 @@ class IcebergTable(Table):
             return []
         condition = None if where is None else self._condition(where)
         with reading("the table's manifests can't be read", self.name):
-            found = sorted((self._data_file(task) for task in self.scan(condition)), key=lambda file: file.path)
+            found = sorted(self._scanned(condition), key=lambda file: file.path)
         twice = [path for path, count in Counter(file.path for file in found).items() if count > 1]
         if twice:
             raise CorruptFile("the snapshot lists this data file twice", path=twice[0])
         return found
 
-    def scan(self, condition: Any = None) -> list[Any]:
-        """Iceberg's scan tasks of the snapshot's data files, one a file, in no order."""
+    def _scanned(self, condition: Any) -> Iterator[DataFile]:
+        """Yield the snapshot's data files, in no order."""
         scan = self.table.newScan()
         if self._fixed is not None:
             scan = scan.useSnapshot(self._fixed)
@@ -97,40 +98,30 @@ class IcebergTable(Table):
             scan = scan.useRef(self.branch)
         snapshot = scan.snapshot()
         if snapshot is None:
-            return []
+            return
         self._version = int(snapshot.snapshotId())
         if condition is not None:
             scan = scan.filter(condition)
-        return self.java.items(scan.includeColumnStats().ignoreResiduals().planFiles(), close=True)
+        tasks = Tasks(self.java, scan.includeColumnStats().ignoreResiduals())
+        specs = [self._spec(number) for number in tasks.spec_ids()]
+        partitions = tasks.partitions(specs)
+        facts = zip(tasks.paths(), tasks.sizes(), tasks.formats(), self._lineages(tasks), strict=True)
+        for index, (path, size, kind, lineage) in enumerate(facts):
+            record = Record(tasks.java_list, index, specs[index], self._version)
+            yield DataFile(
+                path=path, size=size, format=kind, partition=partitions[index], lineage=lineage, record=record
+            )
 
-    def record(self, task: Any) -> Record:
-        """What is kept of a scan task's file."""
-        file = task.file()
-        spec = self._spec(int(file.specId()))
-        return Record(file=file, task=task, partition_spec=spec.spec, snapshot=self._version or 0)
-
-    def _data_file(self, task: Any) -> DataFile:
-        record = self.record(task)
-        file = record.file
-        return DataFile(
-            path=str(file.location()),
-            size=int(file.fileSizeInBytes()),
-            format=str(file.format()).lower(),
-            partition=self._spec(int(file.specId())).path(file),
-            lineage=self._lineage(file),
-            record=record,
-        )
-
-    def _lineage(self, file: Any) -> RowLineage | None:
-        """What the rows of a file are numbered by; None where the user accepts new numbers, or they have none yet."""
+    def _lineages(self, tasks: Tasks) -> list[RowLineage | None]:
+        """What the rows of each file are numbered by; None where the user accepts new numbers, or there are none."""
         if self._new_row_ids or checks.format_version(self.table) < checks.WITH_ROW_IDS:
-            return None
-        first, sequence = file.firstRowId(), file.dataSequenceNumber()
-        return None if first is None else RowLineage(int(first), int(sequence))
+            return [None] * tasks.java_list.size()
+        numbers = zip(tasks.first_row_ids(), tasks.sequences(), strict=True)
+        return [None if first is None else RowLineage(first, sequence or 0) for first, sequence in numbers]
 
-    def _spec(self, number: int) -> Spec:
+    def _spec(self, number: int) -> Any:
         if number not in self._specs:
-            self._specs[number] = Spec(self.table.specs().get(number))
+            self._specs[number] = self.table.specs().get(number)
         return self._specs[number]
 
     def _condition(self, where: str) -> Any:
@@ -179,8 +170,10 @@ class IcebergTable(Table):
             stem, dot, suffix = file.path.rpartition("/")[2].rpartition(".")
             stem, suffix = (stem, dot + suffix) if dot else (suffix, "")
             name = f"{_OURS.sub('', stem)[:_STEM_MAX]}-bloom-{uuid4().hex}{suffix}"
-            spec = self._spec(int(file.record.file.specId()))
-            return spec.new_location(self._locations, file.record.file, name)
+            spec = file.record.partition_spec
+            if file.partition:
+                return str(self._locations.newDataLocation(spec, file.record.file.partition(), name))
+            return str(self._locations.newDataLocation(name))
 
     def snapshots(self, files: Sequence[DataFile]) -> int:
         """How many snapshots one commit adds: more than one where equality deletes lie between the files' numbers."""
@@ -220,21 +213,3 @@ class IcebergTable(Table):
                 if not kinds(error) & _GONE:
                     left.append(path)
         return left
-
-
-class Spec:
-    """A partition spec, and the paths of the partitions."""
-
-    def __init__(self, spec: Any) -> None:
-        self.spec = spec
-        self._partitioned = bool(spec.isPartitioned())
-
-    def path(self, file: Any) -> str:
-        """A data file's partition, such as ``day=2026-11-01/region=eu``; empty in an unpartitioned spec."""
-        return str(self.spec.partitionToPath(file.partition())) if self._partitioned else ""
-
-    def new_location(self, locations: Any, file: Any, name: str) -> str:
-        """The path of a new file in the same partition."""
-        if self._partitioned:
-            return str(locations.newDataLocation(self.spec, file.partition(), name))
-        return str(locations.newDataLocation(name))

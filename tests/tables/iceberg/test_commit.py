@@ -159,8 +159,9 @@ def test_conditions_that_the_table_cannot_resolve_are_refused(spark: SparkSessio
     assert len(table.files("parts.a = 3")) == 1
 
 
-def test_evolved_schemas_and_specs_are_kept_with_the_files(spark: SparkSession) -> None:
-    name = make(spark, "evolved", partitioned="day", appends=1)
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_evolved_schemas_and_specs_are_kept_with_the_files(spark: SparkSession, version: str) -> None:
+    name = make(spark, f"evolved_{version}", version=version, partitioned="day", appends=1)
     spark.sql(f"alter table {name} rename column name to title")
     spark.sql(f"alter table {name} drop column parts")
     spark.sql(f"alter table {name} add column parts string")
