@@ -220,3 +220,31 @@ def test_a_new_file_that_is_missing_or_cut_off_is_not_committed(spark: SparkSess
         table.commit([one], info())
     assert ids(spark, name) == list(range(100))
     assert len(summaries(spark, name)) == 1
+
+
+@pytest.mark.parametrize("times", [2, 99])
+def test_deletes_that_come_between_each_try_are_never_lost(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    name = make(spark, f"raced_{times}", appends=1)
+    table, replacements = prepared(spark, name)
+    files, deleted = files_below(table), iter(range(times))
+    commit = commits._Attempt._commit
+
+    def raced(self: commits._Attempt) -> None:
+        if (number := next(deleted, None)) is not None:
+            spark.sql(f"delete from {name} where id = {number}")
+        commit(self)
+
+    monkeypatch.setattr(commits._Attempt, "_commit", raced)
+    if times == 2:
+        table.commit(replacements, info())
+        assert ids(spark, name) == list(range(2, 100))
+        assert {file.path for file in opened(spark, name).files()} == {one.path for one in replacements}
+        return
+    with pytest.raises(Conflict, match="other commits came between 5 times") as caught:
+        table.commit(replacements, info())
+    assert caught.value.paths == {one.old.path for one in replacements}
+    assert ids(spark, name) == list(range(5, 100))
+    table.remove_files([one.path for one in replacements])
+    assert len(files_below(table) - files) == 5  # Spark's own delete files
