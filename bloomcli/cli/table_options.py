@@ -40,7 +40,7 @@ _OPTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "new_row_ids": click.option(
         "--new-row-ids",
         is_flag=True,
-        help="With --table: accept that rows of an Iceberg v3 table get new row ids.",
+        help="With --table: let rows of an Iceberg v3 table get new row ids, and write no columns that keep them.",
     ),
     "snapshot": click.option(
         "--snapshot",

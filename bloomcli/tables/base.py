@@ -134,7 +134,7 @@ class Table(ABC):
         """Raise UnsupportedError if files of this table can't be replaced without loss, and name the feature.
 
         Args:
-            new_row_ids: the user accepts that rows get new ids (Iceberg v3).
+            new_row_ids: the user accepts that rows get new ids (Iceberg v3); `files` have no lineage then.
         """
 
     @abstractmethod

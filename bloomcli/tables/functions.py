@@ -62,7 +62,7 @@ def add_to_table(
             tell.
         from_properties: add the filters that the table's properties ask for.
         commit_every: files that one commit replaces; up to 1,000 files or 64 GiB if None.
-        new_row_ids: accept that rows of an Iceberg v3 table get new row ids.
+        new_row_ids: let rows of an Iceberg v3 table get new row ids, and write no columns that keep them.
 
     The other arguments mean what they mean to `bloomcli.add`.
 

@@ -25,6 +25,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.plan_base import refuse_signed
+from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_TRUE, I32, I64, LIST, STRUCT, Struct, varint, zigzag
 from bloomcli.formats.parquet.splice import Edit, apply_edits
 from bloomcli.model.lineage import RowLineage
@@ -53,18 +54,37 @@ def with_lineage(
         appends: keep the whole file, with its footer, and lay chunks and footer behind it.
 
     Raises:
-        UnsupportedError: only one of them is there, the footer is signed, or its Arrow schema can't be read.
+        UnsupportedError: only one of them is there, or some rows have no id of their own there; the footer is
+            signed, or its Arrow schema can't be read.
         CorruptFile: the footer is damaged.
     """
-    present = {column.path for column in footer.columns} & _FIELD_IDS.keys()
+    columns = {column.path: column.index for column in leaf_columns(footer.top)}  # by the file's own names
+    present = [name for name in _FIELD_IDS if name in columns]
     if len(present) == len(_FIELD_IDS):
+        _refuse_missing_ids(footer, columns[ROW_ID])
         return None
     if present:
-        raise UnsupportedError(f"the file has {present.pop()} and not the other row lineage column", path=footer.path)
+        raise UnsupportedError(f"the file has {present[0]} and not the other row lineage column", path=footer.path)
     refuse_signed(footer)
     start = footer.file_bytes if appends else footer.start
     chunks, new = _Columns(footer, lineage, start).build()
     return ExtendedSource(source, start, chunks + new + len(new).to_bytes(4, "little") + spec.MAGIC)
+
+
+def _refuse_missing_ids(footer: Footer, ordinal: int) -> None:
+    """Raise UnsupportedError where rows without an id of their own get one by the file's number and their position.
+
+    Iceberg writes such files where a MERGE both copies rows and inserts others. A missing number of the last change
+    does no harm: it is that of the file, which the commit keeps.
+    """
+    for key in footer.chunk_keys({ordinal}):
+        chunk = footer.chunk(key)
+        if chunk.num_values and chunk.null_count != 0:
+            raise UnsupportedError(
+                f"some rows of row group {key.row_group} have no {ROW_ID} of their own, and would get new ones",
+                path=footer.path,
+                hint="rewrite_data_files writes row ids for all rows; --new-row-ids accepts new ones",
+            )
 
 
 class _Chunk(NamedTuple):

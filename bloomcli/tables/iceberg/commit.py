@@ -56,6 +56,13 @@ class Open(Protocol):
     def groups(self, files: Sequence[DataFile], snapshot: int | None) -> list[tuple[int, list[DataFile]]]:
         """Data files by what can be rewritten together."""
 
+    @property
+    def keeps_row_ids(self) -> bool:
+        """Whether the table numbers its rows, and new files have to keep the numbers."""
+
+    def lineage_changed(self, file: DataFile) -> bool:
+        """Whether a file's rows have got numbers since it was listed."""
+
     def remove_files(self, paths: Collection[str]) -> list[str]:
         """Remove files."""
 
@@ -98,6 +105,10 @@ def commit(table: Open, replacements: Sequence[Replacement], info: CommitInfo) -
     _check_sizes(table, replacements)
     for _ in range(_TRIES):
         table.check_again()
+        if table.keeps_row_ids and any(_is_unnumbered(one, table.version) for one in replacements):
+            replacements = _planned_again(table, replacements)
+        if numbered := [one.old.path for one in replacements if table.lineage_changed(one.old)]:
+            raise Conflict("rows have got row ids since their files were copied", path=table.name, paths=numbered)
         try:
             return _Attempt(table, replacements, info).run()
         except _Stale:
@@ -105,6 +116,11 @@ def commit(table: Open, replacements: Sequence[Replacement], info: CommitInfo) -
     raise Conflict(
         f"other commits came between {_TRIES} times", path=table.name, paths=[one.old.path for one in replacements]
     )
+
+
+def _is_unnumbered(one: Replacement, version: int | None) -> bool:
+    """Whether a file's rows had no numbers in the snapshot that it was listed in, which isn't the newest."""
+    return one.old.lineage is None and one.old.record.snapshot != version
 
 
 def _check_sizes(table: Open, replacements: Sequence[Replacement]) -> None:

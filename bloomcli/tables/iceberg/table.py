@@ -112,12 +112,24 @@ class IcebergTable(Table):
                 path=path, size=size, format=kind, partition=partitions[index], lineage=lineage, record=record
             )
 
+    @property
+    def keeps_row_ids(self) -> bool:
+        """Whether the table numbers its rows, and the user hasn't accepted new numbers."""
+        return not self._new_row_ids and checks.format_version(self.table) >= checks.WITH_ROW_IDS
+
     def _lineages(self, tasks: Tasks) -> list[RowLineage | None]:
         """What the rows of each file are numbered by; None where the user accepts new numbers, or there are none."""
-        if self._new_row_ids or checks.format_version(self.table) < checks.WITH_ROW_IDS:
+        if not self.keeps_row_ids:
             return [None] * tasks.java_list.size()
         numbers = zip(tasks.first_row_ids(), tasks.sequences(), strict=True)
         return [None if first is None else RowLineage(first, sequence or 0) for first, sequence in numbers]
+
+    def lineage_changed(self, file: DataFile) -> bool:
+        """Whether a file's rows have got numbers since it was listed: a copy of it lacks them."""
+        now = None
+        if self.keeps_row_ids and (first := file.record.file.firstRowId()) is not None:
+            now = RowLineage(int(first), int(file.record.file.dataSequenceNumber()))
+        return now != file.lineage
 
     def _spec(self, number: int) -> Any:
         if number not in self._specs:
@@ -182,6 +194,10 @@ class IcebergTable(Table):
     def groups(self, files: Sequence[DataFile], snapshot: int | None) -> list[tuple[int, list[DataFile]]]:
         """Data files by what can be rewritten together, with the data sequence number of each group."""
         numbered = [(file.record.sequence, file) for file in files]
+        if any(
+            file.lineage is not None for file in files
+        ):  # rows may have their file's number as that of their change
+            return grouped(numbered, sorted({number for number, _ in numbered}))
         if snapshot is None or len({number for number, _ in numbered}) == 1:
             return grouped(numbered, ())
         return grouped(numbered, self._equality_numbers.of(snapshot))

@@ -335,7 +335,6 @@ def test_names_of_other_things_are_refused_or_not_ours(spark: SparkSession) -> N
 @pytest.mark.parametrize(
     ("properties", "reason"),
     [
-        ({"format-version": "3"}, "format version 3 tracks rows"),
         ({"format-version": "3", "encryption.key-id": "k"}, "encrypted"),
     ],
 )

@@ -24,7 +24,7 @@ from support.iceberg_runs import (
 )
 
 import bloomcli
-from bloomcli.errors import BloomError, UnsupportedError, WriteError
+from bloomcli.errors import BloomError, WriteError
 from bloomcli.tables.base import Conflict, Unknown
 from bloomcli.tables.iceberg import commit as commits
 
@@ -129,13 +129,16 @@ def test_the_other_files_of_a_batch_can_be_committed_after_a_conflict(spark: Spa
     assert sorted(bool(bloomcli.inspect(file.path).filters) for file in table.files()) == [False, True, True]
 
 
-def test_a_table_that_becomes_version_3_meanwhile_is_refused(spark: SparkSession) -> None:
+def test_files_whose_rows_have_got_row_ids_meanwhile_have_to_be_copied_again(spark: SparkSession) -> None:
     name = make(spark, "upgraded", appends=1)
     table, replacements = prepared(spark, name)
     spark.sql(f"alter table {name} set tblproperties ('format-version' = '3')")
-    with pytest.raises(UnsupportedError, match="version 3 tracks rows"):
+    append(spark, name, 100)
+    before = rows(spark, name, "*", "_row_id")
+    with pytest.raises(Conflict, match="have got row ids") as caught:
         table.commit(replacements, info())
-    assert len(summaries(spark, name)) == 1
+    assert caught.value.paths == {one.old.path for one in replacements}
+    assert rows(spark, name, "*", "_row_id") == before
 
 
 def test_a_table_that_was_dropped_and_made_anew_is_left_alone(spark: SparkSession) -> None:

@@ -1,0 +1,113 @@
+"""Row ids of Iceberg v3 tables are kept: `bloom add --table` gives each new Parquet file the row lineage columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support import iceberg_swap as swaps
+from support.iceberg_runs import make, opened, retrofitted
+
+from bloomcli.commands.options import AddOptions, TableOptions
+from bloomcli.datasets.spark import SparkEngine
+from bloomcli.model.dataset import DatasetReport
+from bloomcli.tables.change import change_table
+from bloomcli.tables.iceberg.java import Java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+LINEAGE = ("id", "name", "_row_id", "_last_updated_sequence_number")
+
+
+def add(spark: SparkSession, name: str, *, column: str = "id", new_row_ids: bool = False) -> DatasetReport:
+    """`bloom add --table`, with its run loop and the tasks on executors."""
+    which = TableOptions(table=name, new_row_ids=new_row_ids)
+    return change_table(opened(spark, name), SparkEngine(spark), AddOptions(columns=[column]), which)
+
+
+def statuses(report: DatasetReport) -> list[str]:
+    assert not [row.error for row in report.rows if row.error]
+    return [row.status.value for row in report.rows]
+
+
+def lineage(spark: SparkSession, name: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in spark.table(name).select(*LINEAGE).collect())
+
+
+def changed(spark: SparkSession, label: str) -> str:
+    """A v3 table with deleted rows, and with files that Iceberg has given the columns, partly without values."""
+    name = make(spark, label, version="3", appends=3, **{"write.parquet.page-row-limit": "20"})
+    spark.sql(f"delete from {name} where id % 10 = 3")
+    spark.sql(f"update {name} set name = 'updated' where id % 50 = 4")
+    return name
+
+
+def test_row_ids_and_numbers_of_changes_are_equal_before_and_after(spark: SparkSession) -> None:
+    name = changed(spark, "lineage")
+    before = lineage(spark, name)
+    assert len({row[3] for row in before}) == 4
+    assert set(statuses(add(spark, name))) == {"done"}
+    assert lineage(spark, name) == before
+    spark.sql(f"alter table {name} set tblproperties ('read.parquet.vectorization.enabled' = 'false')")
+    assert lineage(spark, name) == before, "by the reader of single rows"
+    table = swaps.load(spark, name)
+    assert swaps.pyiceberg_rows(table, Java(spark), "id") == [row[0] for row in before]
+
+
+def test_without_the_columns_rows_get_new_ids(spark: SparkSession) -> None:
+    name = changed(spark, "renumbered")
+    before = lineage(spark, name)
+    assert set(statuses(add(spark, name, new_row_ids=True))) == {"done"}
+    after = lineage(spark, name)
+    assert [row[:2] for row in after] == [row[:2] for row in before]
+    assert [row[2] for row in after] != [row[2] for row in before]
+
+
+def test_later_changes_and_compactions_keep_them(spark: SparkSession) -> None:
+    name = changed(spark, "later")
+    numbers = {row[0]: row[2] for row in lineage(spark, name)}
+    add(spark, name)
+    spark.sql(f"update {name} set name = 'again' where id % 50 = 6")
+    spark.sql(f"merge into {name} t using (select 7 id) u on t.id = u.id when matched then delete")
+    del numbers[7]
+    add(spark, name, column="name")
+    assert {row[0]: row[2] for row in lineage(spark, name)} == numbers
+    spark.sql(f"call ice.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
+    assert {row[0]: row[2] for row in lineage(spark, name)} == numbers
+    before = lineage(spark, name)
+    assert set(statuses(add(spark, name, column="name"))) == {"done"}
+    assert lineage(spark, name) == before
+
+
+def test_files_whose_rows_would_get_new_ids_are_refused_by_name(spark: SparkSession) -> None:
+    orc = make(spark, "in_orc", version="3", appends=1, **{"write.format.default": "orc"})
+    mixed = make(spark, "mixed", version="3", appends=1, **{"write.merge.mode": "copy-on-write"})
+    spark.sql(
+        f"merge into {mixed} t using (select 7 id union select 700) u on t.id = u.id when matched then delete "
+        "when not matched then insert (id) values (u.id)"
+    )
+    for name, reason in ((orc, "can't keep the row ids"), (mixed, "have no _row_id of their own")):
+        before = lineage(spark, name)
+        errors = [row.error for row in add(spark, name).rows]
+        assert any(error is not None and reason in error for error in errors)
+        assert lineage(spark, name) == before
+        assert set(statuses(add(spark, name, new_row_ids=True))) == {"done"}
+
+
+@pytest.mark.parametrize("changes", [add, retrofitted])
+def test_rows_of_a_table_that_was_version_2_before_get_ids_by_the_next_commit(
+    spark: SparkSession, changes: Callable[[SparkSession, str], object]
+) -> None:
+    name = make(spark, f"was_2_{changes.__name__}", version="2")
+    spark.sql(f"alter table {name} set tblproperties ('format-version' = '3')")
+    assert {row[2] for row in lineage(spark, name)} == {None}
+    changes(spark, name)
+    assert sorted(row[2] for row in lineage(spark, name)) == list(range(200))
