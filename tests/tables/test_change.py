@@ -19,10 +19,10 @@ import bloomcli
 from bloomcli.commands.options import AddOptions, FoldOptions, RemoveOptions, TableOptions, WriteOptions
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import run as run_task
-from bloomcli.errors import UnknownColumn, UnsupportedError, UsageError, WriteError
+from bloomcli.errors import UnknownColumn, UnreadableError, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, Status
 from bloomcli.tables import change as loop
-from bloomcli.tables.base import CommitInfo, Conflict, Replacement, Unknown
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Unknown
 from bloomcli.tables.change import change_table
 from bloomcli.tables.tasks import task_of
 
@@ -414,25 +414,58 @@ def test_new_files_stay_where_it_is_not_known_whether_a_commit_took_place(
     assert filters(table) == 6
 
 
-def test_a_stop_keeps_what_is_committed_and_removes_the_running_batch_s_files(
-    spark: SparkSession, table: DirectoryTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def raising(monkeypatch: pytest.MonkeyPatch, table: DirectoryTable, error: BaseException) -> None:
+    """Have the second batch's job raise an error when its files are made."""
     engine_run = SparkEngine.run
 
-    def stopping(self: SparkEngine, tasks: Sequence[object], **rest: object) -> DatasetReport:
+    def run_and_raise(self: SparkEngine, tasks: Sequence[object], **rest: object) -> DatasetReport:
         report = engine_run(self, tasks, **rest)  # type: ignore[arg-type]
         if table.newest() == 1:
-            raise KeyboardInterrupt
+            raise error
         return report
 
-    monkeypatch.setattr(SparkEngine, "run", stopping)
-    with pytest.raises(KeyboardInterrupt) as caught:
+    monkeypatch.setattr(SparkEngine, "run", run_and_raise)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(143)], ids=["Ctrl-C", "SIGTERM"])
+def test_a_stop_keeps_what_is_committed_and_removes_the_running_batch_s_files(
+    spark: SparkSession, table: DirectoryTable, monkeypatch: pytest.MonkeyPatch, stop: BaseException
+) -> None:
+    raising(monkeypatch, table, stop)
+    with pytest.raises(type(stop)) as caught:
         run(spark, table, commit_every=2)
-    assert "2 of 6 files replaced in 1 commit" in str(caught.value)
+    if isinstance(stop, KeyboardInterrupt):
+        assert "2 of 6 files replaced in 1 commit" in str(caught.value)
     assert len(data_files(table)) == 8
     assert filters(table) == 2
     monkeypatch.undo()
-    assert statuses(run(spark, DirectoryTable(table.root))).count("done") == 4
+    assert statuses(run(spark, table)).count("done") == 4
+
+
+def test_a_job_that_fails_ends_the_run_and_leaves_no_new_files(
+    spark: SparkSession, table: DirectoryTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raising(monkeypatch, table, UnreadableError("the Spark job failed: no executors"))
+    report = run(spark, table, commit_every=2)
+    assert statuses(report) == ["done"] * 2 + ["failed"] * 2
+    assert (report.not_started, report.exit_code) == (2, 3)
+    assert "no executors" in (report.rows[2].error or "")
+    assert len(data_files(table)) == 8
+
+
+class Choosy(DirectoryTable):
+    """A table that has no place for one of its files."""
+
+    def new_path(self, file: DataFile) -> str:
+        if "part-3" in file.path:
+            raise UnsupportedError("the data file is encrypted", path=file.path)
+        return super().new_path(file)
+
+
+def test_a_file_that_can_have_no_new_one_is_a_row(spark: SparkSession, table: DirectoryTable) -> None:
+    report = run(spark, Choosy(table.root), commit_every=1)
+    assert sorted(statuses(report)) == ["done"] * 5 + ["failed"]
+    assert (len(report.commits), report.exit_code) == (5, 4)
 
 
 KILLED: Final = """
