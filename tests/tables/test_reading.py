@@ -129,6 +129,18 @@ def test_a_condition_and_the_properties_choose_files_and_columns(
     assert output("inspect", "--table", iceberg, *where)[1]["files"] == 1
 
 
+def test_policies_and_baselines_work_on_tables(delta: str, output: Json, tmp_path: Path) -> None:
+    policy, known = tmp_path / "bloom.toml", tmp_path / "known.json"
+    assert cli(["validate", "--table", delta, "--init", "--policy", str(policy)]) == 0
+    policy.write_text("require = ['id']\nexclude = ['**/day=2026-11-01/*']\n")
+    given = ["validate", "--table", delta, "--policy", str(policy), "--baseline", str(known)]
+    code, first = output(*given, "--update-baseline")
+    assert (code, first["files_found"], first["excluded"]) == (0, 1, 1)
+    code, again = output(*given)
+    assert (code, again["known"], again["errors"]) == (0, 1, 0)
+    assert output("validate", "--table", delta, "--sample", "1", "--require", "id")[1]["files"] == 1
+
+
 def test_reading_and_folding_from_python(spark: SparkSession, delta: str) -> None:
     assert [row.status for row in bloom_spark.inspect_table(spark, delta, snapshot=1).collect()] == ["done"]
     assert [row.status for row in bloom_spark.fold_table(spark, delta).collect()] == ["skipped"] * 2
