@@ -10,9 +10,9 @@ them then, such as new deletes. A file that is gone is dropped, and its rows are
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from bloomcli.commands.options import TableOptions, WriteOptions
@@ -24,23 +24,16 @@ from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.table import TableCommit
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table
+from bloomcli.tables.batches import batches, unsure
 from bloomcli.tables.columns import by_properties, check_columns
 from bloomcli.tables.reading import facts_of, session_of
 from bloomcli.tables.tasks import task_of, with_names
 from bloomcli.words import plural
 
-T = TypeVar("T")
-
-BATCH_BYTES: Final = 64 << 30
-BATCH_FILES: Final = 1_000
-"""A commit replaces at most so many bytes and files, unless the options say how many files."""
 _COMMIT_TRIES: Final = 5
 """How often a batch is committed where other commits conflict with it."""
 _PLANS: Final = 4
 """How often the table is planned: again where other commits have replaced files of a batch."""
-
-_NAMED: Final = 20
-"""New files that a remark names."""
 
 _GONE: Final = "another commit has replaced or removed the file"
 _AGAIN: Final = "start it again: files that have the filters are skipped"
@@ -131,28 +124,6 @@ def change_named(
 
     table = open_table(session_of(engine), which.table)
     return change_table(table, engine, options, which, fail_fast=fail_fast, progress=progress)
-
-
-def batches(items: Iterable[T], size: Callable[[T], int], every: int | None) -> Iterator[list[T]]:
-    """Yield the items of each commit: `every` of them, or as many as `BATCH_FILES` and `BATCH_BYTES` allow."""
-    batch: list[T] = []
-    total = 0
-    for item in items:
-        full = len(batch) >= (every or BATCH_FILES) or (every is None and total + size(item) > BATCH_BYTES)
-        if batch and full:
-            yield batch
-            batch, total = [], 0
-        batch.append(item)
-        total += size(item)
-    if batch:
-        yield batch
-
-
-def _unsure(new: Sequence[str]) -> str:
-    """The remark on new files that may be part of the table."""
-    more = len(new) - _NAMED
-    names = ", ".join(new[:_NAMED]) + (f" and {more:,} more, which are the output of their rows" if more > 0 else "")
-    return f"it isn't known whether a commit has taken place, so that new files stay: {names}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -377,7 +348,7 @@ class _Run:
             except BaseException as error:
                 self.loose -= new
                 self.stopped = True
-                self.remarks.append(_unsure(sorted(new)))
+                self.remarks.append(unsure(sorted(new)))
                 if isinstance(error, BloomError):
                     return error
                 raise

@@ -102,7 +102,7 @@ def _provider(session: Any, name: str, quoted: str) -> str:
             rows = session.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
     except (PySparkException, Py4JError) as error:
         reason = first_line(error)
-        if "TABLE_OR_VIEW_NOT_FOUND" in reason or "NOT_FOUND" in reason:
+        if "NOT_FOUND" in reason or "REQUIRES_SINGLE_PART_NAMESPACE" in reason:
             raise UsageError(
                 "the Spark session has no such table",
                 path=name,

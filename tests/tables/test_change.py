@@ -21,7 +21,7 @@ from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import run as run_task
 from bloomcli.errors import UnknownColumn, UnreadableError, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, Status
-from bloomcli.tables import change as loop
+from bloomcli.tables import batches as of_bytes
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Unknown
 from bloomcli.tables.change import change_table
 from bloomcli.tables.tasks import task_of
@@ -523,11 +523,11 @@ def test_a_second_attempt_of_a_task_finds_the_new_file_made(table: DirectoryTabl
 
 def test_batches_end_at_their_bytes_and_files(table: DirectoryTable, monkeypatch: pytest.MonkeyPatch) -> None:
     del table
-    monkeypatch.setattr(loop, "BATCH_FILES", 3)
-    monkeypatch.setattr(loop, "BATCH_BYTES", 100)
+    monkeypatch.setattr(of_bytes, "BATCH_FILES", 3)
+    monkeypatch.setattr(of_bytes, "BATCH_BYTES", 100)
     sizes = [60, 30, 20, 5, 5, 5, 5, 200, 1]
-    assert [len(b) for b in loop.batches(sizes, int, None)] == [2, 3, 2, 1, 1]
-    assert [len(b) for b in loop.batches(sizes, int, 4)] == [4, 4, 1]
+    assert [len(b) for b in of_bytes.batches(sizes, int, None)] == [2, 3, 2, 1, 1]
+    assert [len(b) for b in of_bytes.batches(sizes, int, 4)] == [4, 4, 1]
 
 
 def test_conflicts_name_files() -> None:

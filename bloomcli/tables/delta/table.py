@@ -22,6 +22,8 @@ _V2: Final = f"{DELTA}.catalog.DeltaTableV2"
 _BY_PATH: Final = "delta"
 """The first part of names such as ``delta.`/path```."""
 
+_NO_CATALOG: Final = "REQUIRES_SINGLE_PART_NAMESPACE"
+"""What Spark says of a name whose first part is no catalog's."""
 _ABSENT: Final = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuchDatabaseException")
 _NOT_IN_IT: Final = ("AnalysisException", "ParseException")
 """Errors of a condition that names what the table hasn't, or that isn't SQL."""
@@ -61,19 +63,19 @@ def open_table(
 
 def _find(jvm: Jvm, name: str) -> Any:
     """Delta's ``DeltaTableV2`` of a name; None if there is none."""
-    try:
-        parts = jvm.python(jvm.spark.sessionState().sqlParser().parseMultipartIdentifier(name))
-    except java_errors() as error:
-        raise UsageError(f"not a table's name: {said(error)}", path=name) from None
-    by_path = len(parts) == 2 and parts[0].lower() == _BY_PATH
     if not jvm.has(_V2):
-        if by_path:
+        if name.lower().startswith((f"{_BY_PATH}.", f"`{_BY_PATH}`.")):
             raise UnsupportedError(
                 "the Spark session has no Delta",
                 path=name,
                 hint="--conf spark.jars.packages=io.delta:delta-spark_...",
             )
         return None
+    try:
+        parts = jvm.python(jvm.spark.sessionState().sqlParser().parseMultipartIdentifier(name))
+    except java_errors() as error:
+        raise UsageError(f"not a table's name: {said(error)}", path=name) from None
+    by_path = len(parts) == 2 and parts[0].lower() == _BY_PATH
     table = _in_catalog(jvm, parts)
     if table is None and by_path:
         table = _by_path(jvm, parts[1])
@@ -92,7 +94,7 @@ def _in_catalog(jvm: Jvm, parts: Sequence[str]) -> Any:
     try:
         table = catalog.loadTable(identifier.of(jvm.strings(namespace), parts[-1]))
     except java_errors() as error:
-        if any(kind.endswith(_ABSENT) for kind in kinds(error)):
+        if any(kind.endswith(_ABSENT) for kind in kinds(error)) or _NO_CATALOG in said(error):
             return None
         raise
     kind = table.getClass().getName()

@@ -1,0 +1,36 @@
+"""Which files a commit replaces, and what to say of new files that may be part of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+BATCH_BYTES: Final = 64 << 30
+BATCH_FILES: Final = 1_000
+"""A commit replaces at most so many bytes and files, unless the options say how many files."""
+_NAMED: Final = 20
+"""New files that a remark names."""
+
+
+def batches(items: Iterable[T], size: Callable[[T], int], every: int | None) -> Iterator[list[T]]:
+    """Yield the items of each commit: `every` of them, or as many as `BATCH_FILES` and `BATCH_BYTES` allow."""
+    batch: list[T] = []
+    total = 0
+    for item in items:
+        full = len(batch) >= (every or BATCH_FILES) or (every is None and total + size(item) > BATCH_BYTES)
+        if batch and full:
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += size(item)
+    if batch:
+        yield batch
+
+
+def unsure(new: Sequence[str]) -> str:
+    """The remark on new files that may be part of the table."""
+    more = len(new) - _NAMED
+    names = ", ".join(new[:_NAMED]) + (f" and {more:,} more, which are the output of their rows" if more > 0 else "")
+    return f"it isn't known whether a commit has taken place, so that new files stay: {names}"
