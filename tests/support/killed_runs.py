@@ -1,0 +1,148 @@
+"""``python -m support.killed_runs PLAN``: runs ``bloom add --table`` on tables, and ends them as the plan says.
+
+The plan is JSON: `conf`, the ``--conf`` pairs; `runs`, each with `table` and `stage` (of `support.table_stages`, or
+`worker`: while an executor writes), and `how`:
+
+- ``kill``: each run but the last is left at its stage while the next one runs, all of them in this process; at the
+  last one's stage Java, this process and its executor are killed at once.
+- ``signals``: each run gets its `signal` at its stage; the exit codes and the messages are written to `answers`.
+- ``java``: Java is killed at the stage, and this process goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from support.processes import wait_until
+from support.table_stages import Run, stages
+
+
+def arguments(plan: dict[str, Any], table: str) -> list[str]:
+    """The command line."""
+    settings = [part for pair in plan["conf"] for part in ("--conf", pair)]
+    return ["add", "--table", table, "-c", "id", "--commit-every", "2", "--master", "local[2]", *settings]
+
+
+def java() -> int:
+    """The process id of Java."""
+    from pyspark import SparkContext
+
+    context: Any = SparkContext._active_spark_context
+    return int(context._gateway.proc.pid)
+
+
+def kill() -> NoReturn:
+    """Kill Java and this process: a machine that fails."""
+    os.kill(java(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def hold_rename(run: Run, table: str) -> None:
+    """Have Iceberg's commit write all its files and wait before the last step, the rename of the metadata file."""
+    from bloomcli.datasets.spark_session import session
+
+    spark: Any = session()
+    loaded = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
+    folder = Path(loaded.location().removeprefix("file:")) / "metadata"
+    newest = max(int(path.name.split(".")[0][1:]) for path in folder.glob("v*.metadata.json"))
+    target = f"{loaded.location()}/metadata/v{newest + 1}.metadata.json"
+    manager = spark._jvm.org.apache.iceberg.util.LockManagers.defaultLockManager()
+    assert manager.acquire(target, "a test")
+    assert run.pending is not None
+    threading.Thread(target=run.pending, daemon=True).start()
+
+    def written() -> bool:
+        return any(not path.name.startswith("v") for path in folder.glob("*.metadata.json"))
+
+    assert wait_until(written), "no new metadata file"
+
+
+def leave(plan: dict[str, Any], runs: list[dict[str, Any]]) -> None:
+    """Begin each run, leave it at its stage for the next, and kill everything at the last one's."""
+    if not runs:
+        kill()
+    first, *rest = runs
+    if first["stage"] == "worker":
+        in_worker((java(), os.getpid()), signal.SIGKILL)
+
+    def at(stage: str, count: int, paths: Any) -> None:
+        del paths
+        if stage == "committing" and first["stage"] == "renaming":
+            hold_rename(run, first["table"])
+            leave(plan, rest)
+        if (stage, count) == (first["stage"], first.get("count", 1)):
+            leave(plan, rest)
+
+    from bloomcli.cli import run as command
+
+    with stages(at) as run:
+        code = command(arguments(plan, first["table"]))
+    sys.exit(f"{first} wasn't reached: the exit code is {code}")
+
+
+def in_worker(victims: Sequence[int], number: int, seconds: float = 0.0) -> None:
+    """Have an executor's Python that has written a new file send a signal, once per process that runs here."""
+    from bloomcli.datasets import spark as engine
+
+    real, mark = engine.work_through, tempfile.mkdtemp()
+
+    def work(pack: Any) -> Any:
+        for row in real(pack):
+            yield row
+            if pack.tasks[0][1].output is not None and os.path.exists(mark):  # noqa: PTH110
+                os.rmdir(mark)  # noqa: PTH106
+                for victim in victims:
+                    os.kill(victim, number)
+                if number == signal.SIGKILL:
+                    os.kill(os.getpid(), number)
+                time.sleep(seconds)
+
+    engine.work_through = work
+
+
+def interrupted(plan: dict[str, Any]) -> None:
+    """Send each run its signal."""
+    from bloomcli.cli import run as command
+
+    answers = []
+    for one in plan["runs"]:
+        if one["stage"] == "worker":
+            in_worker((os.getpid(),), getattr(signal, one["signal"]), 2.0)
+
+        def at(stage: str, count: int, paths: Any, one: dict[str, Any] = one) -> None:
+            del paths
+            if (stage, count) == (one["stage"], one.get("count", 1)):
+                if one["signal"] == "java":
+                    os.kill(java(), signal.SIGKILL)
+                else:
+                    os.kill(os.getpid(), getattr(signal, one["signal"]))
+
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), stages(at):
+            try:
+                code: Any = command([*arguments(plan, one["table"]), "-f", "json"])
+            except SystemExit as error:
+                code = error.code
+        answers.append({"code": code, "out": out.getvalue(), "err": err.getvalue()})
+        Path(plan["answers"]).write_text(json.dumps(answers))
+    os._exit(0)  # Java may be gone
+
+
+if __name__ == "__main__":
+    given = json.loads(Path(sys.argv[1]).read_text())
+    if given["how"] == "kill":
+        leave(given, given["runs"])
+    else:
+        interrupted(given)

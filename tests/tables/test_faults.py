@@ -1,0 +1,269 @@
+"""What becomes of a table when a run on it is killed or stopped, and when a commit fails or its answer is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+from support import spark_tables
+from support.lake_tables import FILES, Delta, Iceberg, LakeTable, Rows
+from support.table_stages import stages
+
+from bloomcli import spark as bloom_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+Make = Callable[[], LakeTable]
+TESTS = Path(__file__).parents[1]
+_SETTINGS = ("spark.jars", "spark.sql.extensions", "spark.sql.catalog.spark_catalog", "spark.sql.catalog.ice")
+_MORE = ("type", "warehouse", "cache-enabled")
+
+
+@pytest.fixture(params=["iceberg", "delta"])
+def make(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Make:
+    """Makes tables of a format."""
+    return maker(spark, tmp_path, request.param)
+
+
+def maker(spark: SparkSession, folder: Path, kind: str) -> Make:
+    if kind == "iceberg":
+        return lambda: Iceberg(spark)
+    return lambda: Delta(spark, folder / f"delta-{time.monotonic_ns()}")
+
+
+def add(table: LakeTable, **options: Any) -> list[Row]:
+    """Run add on the column id, two files to a commit; gives the rows of the report."""
+    options = {"columns": ["id"], "commit_every": 2, **options}
+    return bloom_spark.add_to_table(table.spark, table.name, **options).collect()
+
+
+def sound(table: LakeTable, rows: Rows, version: int) -> None:
+    """The rows are those given, and those of the version before the run too."""
+    assert table.rows() == rows
+    assert table.rows(version) == rows
+    assert all(path.exists() for path in table.live())
+
+
+def finished(table: LakeTable, rows: Rows, version: int) -> list[str]:
+    """A run that is started again does the rest; gives the statuses of the files."""
+    found = [row.status for row in add(table)]
+    assert set(found) <= {"done", "skipped"}
+    assert len(found) == FILES
+    assert not table.lacking()
+    sound(table, rows, version)
+    key = min(rows)
+    assert table.point(key) == [rows[key][1]]
+    return found
+
+
+def settings(spark: SparkSession, folder: Path) -> list[str]:
+    """The session's catalogs, as ``--conf`` takes them."""
+    names = [*_SETTINGS, *(f"spark.sql.catalog.ice.{name}" for name in _MORE)]
+    return [
+        *(f"{name}={spark.conf.get(name)}" for name in names),
+        "spark.ui.enabled=false",
+        "spark.sql.shuffle.partitions=2",
+        "spark.databricks.delta.snapshotPartitions=2",
+        f"spark.local.dir={folder}",
+        "spark.driver.bindAddress=127.0.0.1",
+        "spark.driver.memory=1g",
+    ]
+
+
+def in_process(spark: SparkSession, folder: Path, how: str, runs: list[dict[str, Any]]) -> tuple[int, str, Any]:
+    """Run a plan of `support.killed_runs`; gives the process's exit code, its errors and the answers."""
+    plan, answers = folder / "plan.json", folder / "answers.json"
+    plan.write_text(
+        json.dumps({"how": how, "runs": runs, "conf": settings(spark, folder), "answers": os.fspath(answers)})
+    )
+    path = os.pathsep.join(map(str, (spark_tables.home() / "site", TESTS.parent, TESTS)))
+    done = subprocess.run(
+        [sys.executable, "-m", "support.killed_runs", plan],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+    return done.returncode, done.stderr, json.loads(answers.read_text()) if answers.exists() else []
+
+
+_KILLED = {
+    "planned": (0, 0),
+    "writing": (0, 0),
+    "made": (0, 2),
+    "renaming": (0, 2),
+    "committing": (0, 2),
+    "landed": (2, 0),
+    "committed": (2, 0),
+    "worker": (0, 2),
+}
+"""How many files have their filters, and how many new files at most no version has, when all is killed there."""
+
+
+def test_a_run_that_is_killed_leaves_the_table_sound_and_can_be_started_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    places = [
+        (kind, stage)
+        for stage in _KILLED
+        for kind in ("iceberg", "delta")
+        if kind == "iceberg" or stage not in ("renaming", "worker")
+    ]
+    tables = [maker(spark, tmp_path, kind)() for kind, _ in places]
+    before = [(table.rows(), table.version()) for table in tables]
+    runs = [{"table": table.name, "stage": stage} for table, (_, stage) in zip(tables, places, strict=True)]
+    code, errors, _ = in_process(spark, tmp_path, "kill", runs)
+    assert code == -signal.SIGKILL, errors
+    time.sleep(3)  # for workers that outlive Java
+    for table, (rows, version), (kind, stage) in zip(tables, before, places, strict=True):
+        done, loose = _KILLED[stage]
+        where = f"{kind}, {stage}"
+        sound(table, rows, version)
+        assert len(table.lacking()) == FILES - done, where
+        assert len(table.orphans()) <= loose, where
+        if stage in ("made", "committing"):
+            assert len(table.orphans()) == loose, where
+        statuses = finished(table, rows, version)
+        assert statuses.count("skipped") == done, where
+        assert not any(path.suffix == ".tmp" for path in table.orphans()), where
+
+
+def test_a_killed_worker_s_files_are_written_by_another(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from bloomcli.datasets import spark as engine
+
+    real, mark = engine.work_through, os.fspath(tmp_path / "died")
+
+    def work(pack: Any) -> Iterator[Any]:
+        for row in real(pack):
+            if pack.tasks[0][1].output is not None and not os.path.exists(mark):  # noqa: PTH110
+                open(mark, "x").close()  # noqa: PTH123
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield row
+
+    table = make()
+    rows, version = table.rows(), table.version()
+    monkeypatch.setattr(engine, "work_through", work)
+    found = add(table)
+    assert Path(mark).exists()
+    assert [row.status for row in found] == ["done"] * FILES
+    sound(table, rows, version)
+    assert not table.lacking()
+    assert not table.orphans()
+
+
+@contextmanager
+def java_may_not_write(spark: SparkSession) -> Iterator[None]:
+    """No file that Java writes can have more bytes than none, as on a full disk."""
+    context: Any = spark.sparkContext
+    java = context._gateway.proc.pid
+    before = resource.prlimit(java, resource.RLIMIT_FSIZE)
+    resource.prlimit(java, resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(java, resource.RLIMIT_FSIZE, before)
+
+
+def test_a_commit_that_can_t_be_written_leaves_the_table_as_it_was(make: Make, spark: SparkSession) -> None:
+    table = make()
+    rows, version = table.rows(), table.version()
+
+    def at(stage: str, count: int, paths: Any) -> None:
+        del paths
+        if (stage, count) == ("committing", 2):
+            assert run.pending is not None
+            with java_may_not_write(spark):
+                run.pending()
+
+    with stages(at) as run:
+        found = add(table)
+    assert [row.status for row in found].count("done") == 2, "what is committed stays"
+    failed = [row for row in found if row.status == "failed"]
+    assert len(failed) == 2
+    assert all(row.error and "Traceback" not in row.error and row.hint for row in failed)
+    sound(table, rows, version)
+    assert not table.orphans()
+    assert finished(table, rows, version).count("skipped") == 2
+
+
+def test_a_commit_whose_answer_is_lost_is_found_and_the_run_goes_on(make: Make) -> None:
+    table = make()
+    rows, version = table.rows(), table.version()
+
+    def at(stage: str, count: int, paths: Any) -> None:
+        del paths
+        if (stage, count) == ("landed", 2):
+            raise Py4JNetworkError("Answer from Java side is empty")
+
+    with stages(at):
+        found = add(table)
+    assert [row.status for row in found] == ["done"] * FILES
+    sound(table, rows, version)
+    assert not table.lacking()
+    assert not table.orphans()
+
+
+def test_a_request_that_is_lost_before_the_commit_leaves_the_table_as_it_was(make: Make) -> None:
+    table = make()
+    rows, version = table.rows(), table.version()
+
+    def at(stage: str, count: int, paths: Any) -> None:
+        del paths
+        if (stage, count) == ("committing", 1):
+            raise Py4JNetworkError("Error while sending")
+
+    with stages(at):
+        found = add(table)
+    failed = [row for row in found if row.status == "failed"]
+    assert len(failed) == 2
+    sound(table, rows, version)
+    assert len(table.orphans()) == 2, "the request may still arrive: the files it names stay"
+    assert finished(table, rows, version) == ["done"] * FILES
+
+
+_SIGNALS = [("made", 2, 2), ("worker", 1, 0), ("committing", 2, 4), ("committed", 1, 2)]
+"""Stage, how often the run has come to it, and files that are committed then."""
+
+
+def test_a_run_that_is_stopped_removes_its_batch_and_says_how_far_it_came(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    runs, expected = [], []
+    for n, (stage, count, files) in enumerate(_SIGNALS):
+        kind = ("iceberg", "delta")[n % 2]
+        for name, code in (("SIGINT", 130), ("SIGTERM", 143)):
+            table = maker(spark, tmp_path, kind)()
+            runs.append({"table": table.name, "stage": stage, "count": count, "signal": name})
+            expected.append((table, table.rows(), table.version(), code, files))
+    table = maker(spark, tmp_path, "iceberg")()
+    runs.append({"table": table.name, "stage": "landed", "count": 2, "signal": "java"})
+    expected.append((table, table.rows(), table.version(), 3, 4))
+    exit_code, errors, answers = in_process(spark, tmp_path, "signals", runs)
+    assert exit_code == 0, errors
+    for run, answer, (table, rows, version, code, files) in zip(runs, answers, expected, strict=True):
+        assert answer["code"] == code, (run, answer)
+        assert "Traceback" not in answer["err"], run
+        sound(table, rows, version)
+        assert FILES - len(table.lacking()) == files, run
+        if code == 130:
+            assert f"{files} of {FILES} files replaced" in answer["err"], (run, answer)
+        assert not table.orphans(), run
+        assert finished(table, rows, version).count("skipped") == files

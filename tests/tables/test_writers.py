@@ -1,0 +1,140 @@
+"""What others write to a table at each stage of a run on it: nothing of it is lost, undone or brought back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.lake_tables import Delta, Iceberg, LakeTable, Rows
+from support.table_stages import stages
+
+from bloomcli import spark as bloom_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+STAGES = {
+    ("planned", 1),
+    ("writing", 1),
+    ("made", 2),
+    ("refreshed", 2),
+    ("committing", 3),
+    ("committed", 3),
+}
+"""Two in each of the three batches that a run on the table has."""
+
+
+class Writer:
+    """Writes to a partition, and keeps what rows the table has to have then."""
+
+    def __init__(self, table: LakeTable) -> None:
+        self.table = table
+        self.rows: Rows = table.rows()
+        self.first: Rows = dict(self.rows)
+        self.next = 1000
+
+    def _ids(self, partition: int) -> list[int]:
+        return sorted(key for key, row in self.rows.items() if row[0] == partition)
+
+    def append(self, partition: int) -> None:
+        """Append a row."""
+        self.next += 1
+        self.table.sql(f"insert into {{t}} ({{id}}, p, {{name}}) values ({self.next}, {partition}, 'new')")
+        self.rows[self.next] = (partition, "new")
+
+    def delete(self, partition: int) -> None:
+        """Delete a row of each of a partition's files."""
+        ids = self._ids(partition)
+        for key in (ids[0], ids[-1]):
+            del self.rows[key]
+        self.table.sql(f"delete from {{t}} where {{id}} in ({ids[0]}, {ids[-1]})")
+
+    def update(self, partition: int) -> None:
+        """Update a row."""
+        key = self._ids(partition)[1]
+        self.rows[key] = (partition, f"updated {key}")
+        self.table.sql(f"update {{t}} set {{name}} = 'updated {key}' where {{id}} = {key}")
+
+    def merge(self, partition: int) -> None:
+        """Delete a row, update one and insert one."""
+        gone, changed = self._ids(partition)[2:4]
+        self.next += 1
+        del self.rows[gone]
+        self.rows |= {changed: (partition, "merged"), self.next: (partition, "merged")}
+        self.table.sql(
+            f"merge into {{t}} t using (select explode(array({gone}, {changed}, {self.next})) k) s on t.{{id}} = s.k"
+            f" when matched and s.k = {gone} then delete when matched then update set {{name}} = 'merged'"
+            f" when not matched then insert ({{id}}, p, {{name}}) values (s.k, {partition}, 'merged')"
+        )
+
+    def compact(self, partition: int) -> None:
+        """Rewrite a partition's files into one."""
+        self.table.compact(partition)
+
+    def schema(self, partition: int) -> None:
+        """Add a column; rename one."""
+        del partition
+        self.next += 1
+        if self.next % 2:
+            self.table.sql(f"alter table {{t}} add column c{self.next} int")
+        else:
+            which = ("id", "name")[self.next // 2 % 2]
+            self.table.sql(f"alter table {{t}} rename column {{{which}}} to {which}{self.next}")
+            self.table.columns[which] = f"{which}{self.next}"
+
+    def bloom(self, partition: int) -> None:
+        """Another run of bloom, on another column of a partition's files."""
+        name = self.table.columns["name"]
+        found = bloom_spark.add_to_table(self.table.spark, self.table.name, [name], where=f"p = {partition}")
+        assert {row.status for row in found.collect()} <= {"done", "skipped"}
+
+    def rows_at_once(self, partition: int) -> None:
+        """Append, delete, update and merge."""
+        for write in (self.append, self.delete, self.update, self.merge):
+            write(partition)
+
+
+WRITERS: dict[str, Callable[[Writer, int], None]] = {
+    "rows": Writer.rows_at_once,
+    "compaction": Writer.compact,
+    "schema": Writer.schema,
+    "bloom": Writer.bloom,
+}
+
+
+@pytest.mark.parametrize("writes", WRITERS)
+@pytest.mark.parametrize("kind", ["iceberg", "delta"])
+def test_what_others_write_at_each_stage_of_a_run_stays(
+    spark: SparkSession, tmp_path: Path, kind: str, writes: str
+) -> None:
+    table: LakeTable = Iceberg(spark) if kind == "iceberg" else Delta(spark, tmp_path / "lake")
+    writer, version = Writer(table), table.version()
+    come = set()
+
+    def at(stage: str, count: int, paths: Sequence[str]) -> None:
+        if (stage, count) in STAGES - come:
+            come.add((stage, count))
+            partition = re.search(r"=(\d)/", paths[0])
+            assert partition is not None
+            WRITERS[writes](writer, int(partition[1]))
+
+    with stages(at):
+        found = bloom_spark.add_to_table(spark, table.name, ["id"], commit_every=2).collect()
+    assert come == STAGES
+    problems = [(row.path, row.error) for row in found if row.status == "failed"]
+    assert not problems
+    assert table.rows() == writer.rows
+    assert not table.orphans()
+    again = bloom_spark.add_to_table(spark, table.name, [table.columns["id"]]).collect()
+    assert {row.status for row in again} <= {"done", "skipped"}
+    assert not table.lacking()
+    assert table.rows() == writer.rows
+    if writes != "schema":
+        assert table.rows(version) == writer.first
+    key = max(writer.rows)
+    assert table.point(key) == [writer.rows[key][1]]
