@@ -88,8 +88,6 @@ def refusal(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> str | N
         return f"{_SUSPENDED} is true: rows would lose their ids"
     if _BLOOM_INDEX in metadata["schemaString"]:
         return "Databricks' Bloom filter indexes belong to the names of data files, and would be lost"
-    if (provider := metadata["format"]["provider"]) != "parquet":
-        return f"its data files are {provider} files"
     return None
 
 

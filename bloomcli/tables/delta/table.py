@@ -169,6 +169,7 @@ class DeltaTable(Table):
         except java_errors() as error:
             raise UnreadableError(f"the table's files can't be listed: {said(error)}", path=self.name) from None
         columns = schema.partition_columns(self._snapshot.metadata)
+        provider = self._snapshot.metadata["format"]["provider"]
         found = []
         for entry in entries:
             path = full_path(self._location, entry["path"])
@@ -176,7 +177,7 @@ class DeltaTable(Table):
                 partition = partition_of(entry, columns)
                 record = record_of(entry)
                 found.append(
-                    DataFile(path=path, size=entry["size"], format="parquet", partition=partition, record=record)
+                    DataFile(path=path, size=entry["size"], format=provider, partition=partition, record=record)
                 )
         return found
 

@@ -73,11 +73,10 @@ def test_a_partition_is_shown_as_in_the_names_of_directories() -> None:
     assert partition_of(entry, columns) == "day=2026-11-01 00%3A00/a%2Fb=50%25/n=__HIVE_DEFAULT_PARTITION__"
 
 
-def metadata(schema: str = "{}", provider: str = "parquet", **configuration: str) -> dict[str, Any]:
+def metadata(schema: str = "{}", **configuration: str) -> dict[str, Any]:
     """A log's ``metaData``."""
     return {
         "schemaString": schema,
-        "format": {"provider": provider},
         "configuration": {f"delta.{k.replace('_', '.')}": v for k, v in configuration.items()},
     }
 
@@ -111,7 +110,6 @@ def test_other_features_are_refused_by_name(feature: str) -> None:
         (metadata(universalFormat_enabledFormats="iceberg"), "universalFormat.enabledFormats is iceberg"),
         (metadata(rowTrackingSuspended="true"), "rows would lose their ids"),
         (metadata('{"metadata":{"delta.bloomFilter.enabled":true}}'), "Databricks' Bloom filter indexes"),
-        (metadata(provider="orc"), "its data files are orc files"),
     ],
 )
 def test_tables_that_would_lose_something_are_refused(found: dict[str, Any], why: str) -> None:

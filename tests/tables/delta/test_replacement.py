@@ -24,7 +24,7 @@ ODD = ("'a b'", "'x/y'", "'50%'", "'%25'", "'ü=1'", "'c:d'", "'[e]*?'", "'{f}#'
 
 
 def ids_by_delta_rs(lake: Lake) -> list[int]:
-    """The ids that delta-rs reads. It decodes percent signs in a table's path: it gets a copy elsewhere."""
+    """The ids that delta-rs reads, in a copy: it takes a percent sign in a table's path for an escape."""
     copy = shutil.copytree(lake.folder, lake.folder.with_name("copy"), dirs_exist_ok=True)
     query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(copy)))
     return sorted(pa.table(query.execute("select id from t"))["id"].to_pylist())
