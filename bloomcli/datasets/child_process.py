@@ -26,7 +26,7 @@ from typing import IO, Final, cast
 from bloomcli.commands.options import Options
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets.planned import Received
-from bloomcli.datasets.pool import OnFewer, Rows, run_in_pool
+from bloomcli.datasets.pool import OnFewer, Rows, Shares, run_in_pool
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import FileRow
 
@@ -43,7 +43,7 @@ class NotStarted(Exception):
     """The system starts no child process; the message says why."""
 
 
-def rows(tasks: Mapping[int, Task], workers: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool) -> Rows:
+def rows(tasks: Mapping[int, Task], shares: Shares, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool) -> Rows:
     """Yield the tasks' rows; fewer rows than tasks where the child is killed. Closing ends the child and its workers.
 
     Raises:
@@ -63,7 +63,7 @@ def rows(tasks: Mapping[int, Task], workers: int, fail_fast: bool, on_fewer: OnF
         try:
             try:
                 with to_child:
-                    pickle.dump((os.getpid(), workers, fail_fast, run_here), to_child)
+                    pickle.dump((os.getpid(), shares, fail_fast, run_here), to_child)
                     _send_tasks(tasks, to_child)
             except BrokenPipeError:  # the child was killed
                 return
@@ -136,7 +136,7 @@ def serve() -> None:
     """The child's main function: reads tasks from standard input and writes rows to standard output."""
     pipe = os.dup(1)
     os.dup2(2, 1)  # anything else that is printed must not mix with the rows
-    parent, workers, fail_fast, run_here = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
+    parent, shares, fail_fast, run_here = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
     tasks = _received(sys.stdin.buffer)
 
     def watch(number: int, frame: FrameType | None) -> None:
@@ -147,7 +147,7 @@ def serve() -> None:
     def on_fewer(count: int, reason: str) -> None:
         _send(pipe, (count, reason))
 
-    found = run_in_pool(tasks, workers, fail_fast, on_fewer, run_here=run_here)
+    found = run_in_pool(tasks, shares, fail_fast, on_fewer, run_here=run_here)
     with terminable():
         signal.signal(signal.SIGALRM, watch)
         signal.setitimer(signal.ITIMER_REAL, _PARENT_CHECK_SECONDS, _PARENT_CHECK_SECONDS)

@@ -12,8 +12,8 @@ from bloomcli.compact import Placed
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets import child_process, pool, workers
 from bloomcli.datasets import task as work
-from bloomcli.datasets.planned import Planned, overview
-from bloomcli.datasets.pool import OnFewer, Rows
+from bloomcli.datasets.planned import Overview, Planned, overview
+from bloomcli.datasets.pool import OnFewer, Rows, Shares
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.os_errors import refused
@@ -44,25 +44,26 @@ def run(
     seen = overview(tasks)
     if fail_fast and seen.failed:
         seen = seen._replace(first=(), others=b"", open=0)
-    processes = max(min(jobs or default_jobs(remote=seen.remote), seen.open), 1)
-    planned = Planned(tasks, seen, partial(_threads, seen.bytes, jobs or cores(), processes))
+    at_once = max(min(jobs or default_jobs(remote=seen.remote), seen.open), 1)
+    shares = _shares(seen, at_once)
+    planned = Planned(tasks, seen, partial(_threads, seen.bytes, jobs or cores(), at_once))
     written = Targets(tasks)
     rows = Placed[FileRow](len(tasks))
     remarks = [*sweep_for(written).remarks]
-    jobs_done = processes
+    jobs_done = min(at_once, shares.workers * shares.files)
 
     def on_fewer(count: int, reason: str) -> None:
         nonlocal jobs_done
-        jobs_done = min(jobs_done, max(count, 1))
+        jobs_done = min(jobs_done, max(count, 1) * shares.files)
         remarks.append(
-            f"{count} of {processes} worker processes could be started ({reason.lower()}): `ulimit -u`, or the "
+            f"{count} of {shares.workers} worker processes could be started ({reason.lower()}): `ulimit -u`, or the "
             "container's pids.max, says how many there may be"
         )
 
-    if processes == 1:
+    if at_once == 1:
         found = _in_turn(planned, fail_fast)
     else:
-        found = _in_processes(planned, processes, fail_fast, on_fewer, run_here=True)
+        found = _in_processes(planned, shares, fail_fast, on_fewer, run_here=True)
     found = _with_system_errors(_after_known(tasks, found))
     with terminable():
         try:
@@ -89,6 +90,16 @@ def default_jobs(*, remote: bool) -> int:
     """Files at a time where the options don't say: as many as cores; where a file lies in a store whose answers take
     time, four times as many, from 8 to 32."""
     return min(max(_JOBS_FOR_CORE * cores(), _REMOTE_JOBS[0]), _REMOTE_JOBS[1]) if remote else cores()
+
+
+def _shares(seen: Overview, at_once: int) -> Shares:
+    """A process for each file; but a process for each core, and threads in it, where files in stores are only looked
+    at: most of the time goes by waiting, and a process that is woken for each answer takes twice the processor's time
+    for it."""
+    if not seen.light:
+        return Shares(at_once)
+    workers = min(at_once, cores())
+    return Shares(workers, -(-at_once // workers) if at_once == seen.open else at_once // workers)
 
 
 def _after_known(tasks: Sequence[Task], found: Rows) -> Rows:
@@ -135,7 +146,7 @@ def run_isolated(tasks: Mapping[int, Task]) -> Rows:
     def on_fewer(count: int, reason: str) -> None:
         del count, reason  # the task's row says so
 
-    yield from _in_processes(tasks, 1, False, on_fewer, run_here=False)
+    yield from _in_processes(tasks, Shares(1), False, on_fewer, run_here=False)
 
 
 def _in_turn(tasks: Mapping[int, Task], fail_fast: bool) -> Rows:
@@ -147,18 +158,18 @@ def _in_turn(tasks: Mapping[int, Task], fail_fast: bool) -> Rows:
 
 
 def _in_processes(
-    tasks: Mapping[int, Task], processes: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool
+    tasks: Mapping[int, Task], shares: Shares, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool
 ) -> Rows:
     """Run tasks in a pool of this process where it can fork, else in the pool of a child Python."""
     if workers.can_fork():
-        yield from pool.run_in_pool(tasks, processes, fail_fast, on_fewer, run_here=run_here)
+        yield from pool.run_in_pool(tasks, shares, fail_fast, on_fewer, run_here=run_here)
         return
     missing = bytearray(max(tasks, default=-1) + 1)  # a 1 at the position of each task that has no row yet
     for index in tasks:
         missing[index] = 1
     failed = False
     try:
-        for index, row in child_process.rows(tasks, processes, fail_fast, on_fewer, run_here=run_here):
+        for index, row in child_process.rows(tasks, shares, fail_fast, on_fewer, run_here=run_here):
             missing[index] = 0
             failed = failed or row.status is Status.FAILED
             yield index, row

@@ -35,6 +35,8 @@ class Overview(NamedTuple):
     dry_run: bool
     remote: bool
     """A file lies in a store whose answers take time, or is to be written there."""
+    light: bool
+    """All files lie in such stores, and are only looked at: `Task.is_light`."""
     bytes: int
     """Bytes of the files of tasks without a row."""
 
@@ -43,10 +45,11 @@ def overview(tasks: Sequence[Task]) -> Overview:
     """Look at all tasks."""
     state = bytearray(len(tasks))
     failed = dry_run = remote = False
+    light = True
     total = 0
 
     def sizes() -> Iterator[tuple[int, int]]:
-        nonlocal failed, dry_run, remote, total
+        nonlocal failed, dry_run, remote, light, total
         for i, task in enumerate(tasks):
             dry_run = dry_run or task.dry_run
             remote = remote or any(store_of(path).remote for path in (task.path, task.output) if path is not None)
@@ -54,6 +57,7 @@ def overview(tasks: Sequence[Task]) -> Overview:
                 failed = failed or task.row.status is Status.FAILED
                 continue
             state[i] = 1
+            light = light and task.is_light and store_of(task.path).remote
             total += max(task.size, 0)
             yield -task.size, i
 
@@ -61,7 +65,7 @@ def overview(tasks: Sequence[Task]) -> Overview:
     for _, i in first:
         state[i] = 0
     open_ = len(first) + state.count(1)
-    return Overview([i for _, i in first], bytes(state), open_, failed, dry_run, remote, total)
+    return Overview([i for _, i in first], bytes(state), open_, failed, dry_run, remote, light, total)
 
 
 class Planned(Mapping[int, Task]):

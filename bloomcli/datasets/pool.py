@@ -7,7 +7,7 @@ their tasks here.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.commands.options import WriteOptions
 from bloomcli.datasets import task as work
@@ -26,6 +26,15 @@ _LOOK_AHEAD: Final = 4
 _BATCH_MOST: Final = 32
 _BATCH_BYTES: Final = 1 << 20
 """The files of a batch of several have no more bytes in all."""
+
+
+class Shares(NamedTuple):
+    """How files that are worked on at a time are shared out."""
+
+    workers: int
+    """Processes."""
+    files: int = 1
+    """Files at a time in each of them, in threads."""
 
 
 class Waiting:
@@ -57,7 +66,7 @@ class Waiting:
 
 
 def run_in_pool(
-    tasks: Mapping[int, Task], workers: int, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool
+    tasks: Mapping[int, Task], shares: Shares, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool
 ) -> Rows:
     """Run tasks in workers of this process, and yield rows as files are done.
 
@@ -68,7 +77,7 @@ def run_in_pool(
     A task whose worker is killed runs once more, alone: a file that kills its worker every time (out of memory)
     fails, and files that happened to run at the same time don't.
     """
-    pool = Workers(workers)
+    pool = Workers(shares.workers, shares.files)
     if pool.forks:
         _import_before_forking(tasks)
     waiting = Waiting(tasks)
@@ -76,7 +85,7 @@ def run_in_pool(
     lost: set[int] = set()
     try:
         while waiting or alone or pool.busy:
-            _hand_out(pool, tasks, waiting, alone, workers)
+            _hand_out(pool, tasks, waiting, alone, shares)
             if pool.refused is not None:
                 on_fewer(pool.count, pool.refused)
                 pool.refused = None
@@ -121,14 +130,14 @@ def _import_before_forking(tasks: Mapping[int, Task]) -> None:
         module_of(command)
 
 
-def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: Waiting, alone: list[int], workers: int) -> None:
+def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: Waiting, alone: list[int], shares: Shares) -> None:
     """Give tasks to idle workers. Tasks of `alone` run one at a time, and before all others."""
     while (alone and not pool.busy) or (waiting and not alone):
         worker = pool.idle()
         if worker is None:
             return
         from_alone = bool(alone)
-        taken = [alone.pop()] if alone else _batch(waiting, tasks, workers)
+        taken = [alone.pop()] if alone else _batch(waiting, tasks, shares)
         try:
             pool.give(worker, taken, [tasks[i] for i in taken])
         except Killed:  # it has begun none of them
@@ -138,16 +147,18 @@ def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: Waiting, alone:
                 waiting.put_back(taken)
 
 
-def _batch(waiting: Waiting, tasks: Mapping[int, Task], workers: int) -> list[int]:
-    """Take a waiting task, and more where files are small and many: handing out a batch costs as much as a small
-    file."""
-    most = max(min(len(waiting) // (workers * _LOOK_AHEAD * 2), _BATCH_MOST), 1)
+def _batch(waiting: Waiting, tasks: Mapping[int, Task], shares: Shares) -> list[int]:
+    """Take as many waiting tasks as a worker works on at a time, and more where files are small and many: handing out
+    a batch costs as much as a small file."""
+    workers, files = shares
+    least = min(files, max(-(-len(waiting) // workers), 1))
+    most = max(min(len(waiting) // (workers * _LOOK_AHEAD * 2), _BATCH_MOST), least)
     taken: list[int] = []
     room = _BATCH_BYTES
     while waiting and len(taken) < most:
         position = waiting.pop()
         size = tasks[position].size
-        if taken and size > room:
+        if len(taken) >= least and size > room:
             waiting.put_back([position])
             break
         room -= size

@@ -102,6 +102,14 @@ class Task:
         return isinstance(self.options, WriteOptions) and self.options.dry_run
 
     @property
+    def is_light(self) -> bool:
+        """The command reads metadata and filters, and writes nothing: files can be worked on in threads."""
+        options = self.options
+        if isinstance(options, ValidateOptions):
+            return not options.deep
+        return isinstance(options, InspectOptions | ProbeOptions | SurveyOptions)
+
+    @property
     def in_place(self) -> bool:
         """The command replaces the file itself."""
         return isinstance(self.options, WriteOptions) and self.options.in_place

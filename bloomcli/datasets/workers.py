@@ -19,12 +19,15 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from typing import Any, Final
 
 from bloomcli.concurrency.signals import stop_by_default
+from bloomcli.concurrency.threads import Threads
 from bloomcli.datasets import task as work
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import FileRow
@@ -56,13 +59,14 @@ class Worker:
 class Workers:
     """At most so many worker processes, which start when there is work for them. Has to be closed."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, files: int = 1) -> None:
+        """`files`: how many files each worker works on at a time, in threads."""
         self._context: BaseContext = multiprocessing.get_context("fork" if can_fork() else "spawn")
         self.forks = self._context.get_start_method() == "fork"
         """Workers are forked, and have the modules that this process has imported."""
         self._stop = self._context.Event()
         self._all: list[Worker] = []
-        self.most = most
+        self.most, self._files = most, files
         self.refused: str | None = None
         """Why the system starts no more workers."""
         self._short_lived = 0
@@ -100,7 +104,7 @@ class Workers:
         inherited = [mine, *(w.pipe for w in self._all)] if self.forks else []
         try:
             process: Any = self._context.Process(  # type: ignore[attr-defined]  # a context of one method has it
-                target=_serve, args=(theirs, inherited, self._stop, os.getpid()), name="bloom-worker"
+                target=_serve, args=(theirs, inherited, self._stop, os.getpid(), self._files), name="bloom-worker"
             )
             process.start()
         except BaseException:
@@ -176,7 +180,7 @@ _parent: int | None = None
 """The parent's process id, where no thread of the worker could be started to watch the parent."""
 
 
-def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int) -> None:
+def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int, files: int) -> None:
     """A worker's main function. Ctrl-C goes to the parent, which sets `stop`; a killed parent ends the worker."""
     import signal
 
@@ -199,7 +203,7 @@ def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int
         except RuntimeError:  # the system starts no thread
             _parent = parent
         while True:
-            pipe.send(_run_batch(tasks))
+            pipe.send(_run_batch(tasks, files))
             tasks = pipe.recv()
 
 
@@ -211,14 +215,28 @@ def _stoppable(phase: str, done: int, total: int) -> None:
         raise KeyboardInterrupt
 
 
-def _run_batch(tasks: list[Task]) -> list[FileRow]:
+def _run_one(task: Task) -> FileRow:
+    if _stop is not None and _stop.is_set():
+        raise KeyboardInterrupt
+    return work.run(task, _stoppable)
+
+
+def _rows(tasks: list[Task], files: int) -> Iterator[FileRow]:
+    """The rows of a batch, made in this thread, or in several."""
+    if files == 1:
+        yield from map(_run_one, tasks)
+        return
+    with Threads(files, "bloom-file") as threads:
+        futures = [threads.submit(partial(_run_one, task)) for task in tasks]
+        yield from map(threads.result, futures)
+
+
+def _run_batch(tasks: list[Task], files: int) -> list[FileRow]:
     """Run a batch; gives the rows of the tasks that were done before a stop."""
     rows: list[FileRow] = []
     try:
-        for task in tasks:
-            if _stop is not None and _stop.is_set():
-                break
-            rows.append(work.run(task, _stoppable))
+        for row in _rows(tasks, files):
+            rows.append(row)  # noqa: PERF402  a stop keeps those that are there
     except KeyboardInterrupt:
         pass
     except SystemExit as end:  # by a signal: the file is whole, and the parent has to see that the worker ended

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,10 @@ from support.tasks import options_of, plan_tasks
 import bloomcli
 from bloomcli.cli import run as cli
 from bloomcli.commands.progress import cores
-from bloomcli.datasets import local, spark, task
+from bloomcli.datasets import local, spark, task, workers
 from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
 from bloomcli.datasets.planned import overview
+from bloomcli.datasets.pool import Shares
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage import registry
@@ -283,6 +286,48 @@ def test_files_in_stores_get_more_jobs_than_cores(memory: MemoryPlace, tmp_path:
     assert [overview(tasks).remote for tasks in (here, there, output)] == [False, True, True]
     assert local.default_jobs(remote=False) == cores()
     assert local.default_jobs(remote=True) == min(max(4 * cores(), 8), 32)
+
+
+def test_files_in_stores_are_looked_at_by_threads_of_a_process_for_each_core(
+    memory: MemoryPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets.plain(tmp_path / "lake", 24)
+    fill(memory, tmp_path / "lake")
+    log, opened = tmp_path / "log", memory.memory.open
+    together = threading.Barrier(2)
+
+    def opening(path: str) -> Any:
+        with suppress(threading.BrokenBarrierError):
+            together.wait(0.2)  # of two threads of a process
+            with log.open("a") as file:
+                file.write(f"{os.getpid()}\n")
+        return opened(path)
+
+    monkeypatch.setattr(memory.memory, "open", opening)
+    monkeypatch.setattr(workers, "can_fork", lambda: True)  # the contents are in this process
+    monkeypatch.setattr(local, "cores", lambda: 2)
+    tasks = plan_tasks("inspect", expand([memory.path()]), {})
+    report = local.run(tasks, jobs=8)
+    assert [row.status for row in report.rows] == [Status.DONE] * 24
+    assert report.jobs == 8
+    processes = set(log.read_text().split())
+    assert len(processes) == 2
+    assert str(os.getpid()) not in processes
+
+
+def test_light_tasks_in_stores_share_processes_and_others_do_not(memory: MemoryPlace, tmp_path: Path) -> None:
+    datasets.plain(tmp_path / "lake", 9)
+    fill(memory, tmp_path / "lake")
+
+    def shares(command: str, place: str, at_once: int, **options: Any) -> Shares:
+        return local._shares(overview(plan_tasks(command, expand([place]), options)), at_once)
+
+    there, each = memory.path(), cores()
+    assert shares("inspect", there, 4 * each) == shares("validate", there, 4 * each) == Shares(each, 4)
+    assert shares("inspect", there, 1) == Shares(1, 1)
+    assert shares("validate", there, 8, deep=True) == shares("inspect", str(tmp_path / "lake"), 8) == Shares(8)
+    few = shares("inspect", there, 9)
+    assert 9 <= few.workers * few.files < 9 + each, "there are no more files"
 
 
 def test_small_files_of_options_may_lie_in_a_store(

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -45,6 +46,7 @@ class S3Client(Client):
     """Requests to S3. The configuration is read when the first one is made."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._made: dict[object, Any] = {}
         self._settings: dict[object, session.Settings] = {}
         self.is_minio = False
@@ -55,15 +57,20 @@ class S3Client(Client):
         environment = frozenset(item for item in os.environ.items() if item[0].startswith("AWS_"))
         made = self._made.get((os.getpid(), environment))
         if made is None:
-            try:
-                found = self._settings.get(environment) or session.settings()
-                made = session.client_of(found)
-            except BloomError as error:
-                error.path = at.uri
-                raise
-            except broken_settings() as error:
-                raise translated(error, "", at, writes=False) from None
-            self._made, self._settings = {(os.getpid(), environment): made}, {environment: found}
+            with self._lock:  # a session of boto3 makes one client at a time
+                made = self._made.get((os.getpid(), environment)) or self._new(environment, at)
+        return made
+
+    def _new(self, environment: frozenset[tuple[str, str]], at: Location) -> Any:
+        try:
+            found = self._settings.get(environment) or session.settings()
+            made = session.client_of(found)
+        except BloomError as error:
+            error.path = at.uri
+            raise
+        except broken_settings() as error:
+            raise translated(error, "", at, writes=False) from None
+        self._made, self._settings = {(os.getpid(), environment): made}, {environment: found}
         return made
 
     def locate(self, uri: str) -> Location:
