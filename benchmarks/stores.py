@@ -52,6 +52,8 @@ class Run(NamedTuple):
     """One command, as the proxy saw it."""
 
     seconds: float
+    processor: float
+    """Seconds of the processors, of all its processes."""
     peak: int
     requests: int
     downloaded: int
@@ -87,7 +89,7 @@ class Lake:
             text=True,
         )
         seconds = time.perf_counter() - started
-        code, peak, _ = done.stdout.split()
+        code, peak, processor = done.stdout.split()
         text = report.read_text()
         report.unlink()
         if code not in {"0", "1"}:
@@ -96,6 +98,7 @@ class Lake:
         bodies = {"GetObject", "UploadPart", "PutObject"}
         return Run(
             seconds,
+            float(processor),
             int(peak),
             len(seen),
             sum(each.received for each in seen if each.kind in bodies and each.status < 300),
@@ -139,14 +142,21 @@ def large(lake: Lake, folder: Path, gib: float) -> Iterator[Figure]:
     yield Figure("add: peak memory (MB)", run.peak / 1e6, 300)
     yield Figure("add: requests that the report has too little", abs(run.requests - _reported(run)), 0)
     # By turns, and the best of each: what else the machine does hits all alike.
-    hand, copy, seconds = by_hand(lake, folder, path), by_copy(lake, path), run.seconds
+    hand, copy, seconds, bare = by_hand(lake, folder, path), by_copy(lake, path), run.seconds, by_boto(lake, path)
     for _ in range(_ROUNDS - 1):
         lake.direct.upload_file(str(path), BUCKET, path.name)
         seconds = min(seconds, lake.bloom("add", uri, "-c", "c0", "--in-place").seconds)
         hand, copy = min(hand, by_hand(lake, folder, path)), min(copy, by_copy(lake, path))
+        bare = min(bare, by_boto(lake, path))
     yield Figure("add: seconds", seconds, hand, form="{:.1f}")
     yield Figure("download, add, upload: seconds", hand, float("inf"), form="{:.1f}")
     yield Figure("the store's copy of the body, by boto3 alone: seconds", copy, float("inf"), form="{:.1f}")
+    yield Figure(
+        "the same copies, downloads and uploads at once, by boto3 alone: seconds", bare, float("inf"), form="{:.1f}"
+    )
+    yield Figure("add: time as a multiple of these", seconds / bare, float("inf"), form="{:.2f}")
+    yield Figure("add: seconds of the processors", run.processor, float("inf"), form="{:.1f}")
+    yield Figure("load average", os.getloadavg()[0], float("inf"), form="{:.0f}")
     yield Figure("add: times as fast as download, add, upload", hand / seconds, 5, least=True, form="{:.1f}")
 
     run = lake.bloom("inspect", uri)
@@ -199,6 +209,39 @@ def by_copy(lake: Lake, path: Path) -> float:
     return seconds
 
 
+def by_boto(lake: Lake, path: Path) -> float:
+    """The seconds of the requests that `add` can't do without, all at once: the store's copies of the body, the
+    downloads of the column, and uploads of as many bytes as its filters have. By boto3, in a process of its own."""
+    program = (
+        "import json, sys, boto3, botocore.config\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "bucket, key, copies, reads, uploads = json.loads(sys.argv[1])\n"
+        "client = boto3.client('s3', config=botocore.config.Config(max_pool_connections=64))\n"
+        "name = {'Bucket': bucket, 'Key': 'by-boto.parquet'}\n"
+        "name['UploadId'] = client.create_multipart_upload(**name)['UploadId']\n"
+        "source = {'Bucket': bucket, 'Key': key}\n"
+        "def copy(n, span): client.upload_part_copy(**name, PartNumber=n, CopySource=source, CopySourceRange=span)\n"
+        "def read(span): client.get_object(**source, Range=span)['Body'].read()\n"
+        "def upload(n, size): client.upload_part(**name, PartNumber=n, Body=bytes(size))\n"
+        "with ThreadPoolExecutor(32) as a, ThreadPoolExecutor(8) as b, ThreadPoolExecutor(4) as c:\n"
+        "    done = [a.submit(copy, n, span) for n, span in enumerate(copies, 1)]\n"
+        "    done += [b.submit(read, span) for span in reads]\n"
+        "    done += [c.submit(upload, 5000 + n, size) for n, size in enumerate(uploads)]\n"
+        "    for one in done: one.result()\n"
+        "client.abort_multipart_upload(**name)\n"
+    )
+    metadata, size = pq.ParquetFile(path).metadata, path.stat().st_size
+    chunks = [metadata.row_group(g).column(0) for g in range(metadata.num_row_groups)]
+    reads = [(c.data_page_offset, c.data_page_offset + c.total_compressed_size) for c in chunks]
+    copies = [(at, min(at + _COPIED, size)) for at in range(0, size, _COPIED)]
+    spans = [[f"bytes={start}-{end - 1}" for start, end in ranges] for ranges in (copies, reads)]
+    uploads = [8 * _MIB] * -(-len(chunks) * 2 // 8)
+    started = time.perf_counter()
+    arguments = json.dumps([BUCKET, path.name, *spans, uploads])
+    subprocess.run([sys.executable, "-c", program, arguments], env=lake.env, check=True)
+    return time.perf_counter() - started
+
+
 def many(lake: Lake, folder: Path, objects: int) -> Iterator[Figure]:
     """`probe` over files with ten row groups, and `inspect` of small objects."""
     rng = np.random.default_rng(1)
@@ -216,7 +259,9 @@ def many(lake: Lake, folder: Path, objects: int) -> Iterator[Figure]:
     put_all(lake, "small", path.read_bytes(), objects)
     run = lake.bloom("inspect", f"s3://{BUCKET}/small/", "--jobs", _CONCURRENT)
     bare, seconds = bare_ranges(lake, objects, run.kinds["GetObject"] / objects), run.seconds
+    raw = raw_ranges(lake, objects)
     for _ in range(_ROUNDS - 1):
+        raw = min(raw, raw_ranges(lake, objects))
         seconds = min(seconds, lake.bloom("inspect", f"s3://{BUCKET}/small/", "--jobs", _CONCURRENT).seconds)
         bare = min(bare, bare_ranges(lake, objects, run.kinds["GetObject"] / objects))
     yield Figure(f"inspect, {objects:,} objects: requests for an object", run.requests / objects, 2, form="{:.2f}")
@@ -224,6 +269,10 @@ def many(lake: Lake, folder: Path, objects: int) -> Iterator[Figure]:
     latency = LATENCY * run.requests / _CONCURRENT
     yield Figure(f"{_CONCURRENT} requests at a time, by latency alone: seconds", latency, float("inf"), form="{:.1f}")
     yield Figure("the same ranges by boto3 alone: seconds", bare, float("inf"), form="{:.1f}")
+    yield Figure("the same ranges by urllib3 alone, unsigned: seconds", raw, float("inf"), form="{:.1f}")
+    each = 1000 * run.processor / objects
+    yield Figure("inspect: milliseconds of the processors for an object", each, float("inf"), form="{:.2f}")
+    yield Figure("load average", os.getloadavg()[0], float("inf"), form="{:.0f}")
     yield Figure("inspect: time as a multiple of the bare ranges", seconds / bare, 1.5, form="{:.2f}")
 
 
@@ -251,6 +300,28 @@ def bare_ranges(lake: Lake, objects: int, requests: float) -> float:
     )
     arguments = [BUCKET, str(_CONCURRENT), str(round(objects * requests)), str(objects)]
     started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", program, *arguments], env=lake.env, check=True)
+    return time.perf_counter() - started
+
+
+def raw_ranges(lake: Lake, objects: int) -> float:
+    """The seconds of a request for each object's end by urllib3, without signatures: what no SDK does faster."""
+    program = (
+        "import os, sys, urllib3\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "bucket, threads, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])\n"
+        "pool, base = urllib3.PoolManager(maxsize=threads), os.environ['AWS_ENDPOINT_URL']\n"
+        "def get(n):\n"
+        "    url = f'{base}/{bucket}/small/part-{n:05}.parquet'\n"
+        "    assert pool.request('GET', url, headers={'Range': 'bytes=-65536'}).status == 206\n"
+        "with ThreadPoolExecutor(threads) as threads: list(threads.map(get, range(count)))\n"
+    )
+    statement = {"Effect": "Allow", "Principal": {"AWS": ["*"]}, "Action": ["s3:GetObject"]}
+    statement["Resource"] = [f"arn:aws:s3:::{BUCKET}/*"]
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    lake.direct.put_bucket_policy(Bucket=BUCKET, Policy=policy)
+    started = time.perf_counter()
+    arguments = [BUCKET, str(_CONCURRENT), str(objects)]
     subprocess.run([sys.executable, "-c", program, *arguments], env=lake.env, check=True)
     return time.perf_counter() - started
 
