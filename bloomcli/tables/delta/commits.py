@@ -69,22 +69,23 @@ def commit(target: Target, replacements: Sequence[Replacement], new: Mapping[str
         Conflict, Unknown, WriteError: as `Table.commit`.
     """
     modified = _modified(target, replacements)
-    settings = {**_SETTINGS, _USER_METADATA: _user_metadata(target.jvm, info)}
+    session = target.jvm.copy({**_SETTINGS, _USER_METADATA: _user_metadata(target.jvm, info)})
     last = ""
     for _ in range(_TRIES):
-        with target.jvm.with_settings(settings):
-            try:
+        try:
+            with target.jvm.active(session):
                 transaction = target.table.startTransaction(target.jvm.none)
-                started = Snapshot(target.jvm, transaction.snapshot()).version
-                prepared = _prepare(target, transaction, replacements, new, modified)
-            except java_errors() as error:
-                raise WriteError(f"the transaction can't be started: {said(error)}", path=target.name) from None
-            version: int | None
-            try:
+            started = Snapshot(target.jvm, transaction.snapshot()).version
+            prepared = _prepare(target, transaction, replacements, new, modified)
+        except java_errors() as error:
+            raise WriteError(f"the transaction can't be started: {said(error)}", path=target.name) from None
+        version: int | None
+        try:
+            with target.jvm.active(session):
                 version = transaction.commit(*prepared)
-            except java_errors() as error:
-                last = said(error)
-                version = _settle(target, error, started, info)
+        except java_errors() as error:
+            last = said(error)
+            version = _settle(target, error, started, info)
         if version is not None:
             return version
     raise Conflict(f"other commits came between each of {_TRIES} attempts: {last}", path=target.name)
@@ -97,9 +98,11 @@ def _prepare(
     new: Mapping[str, str],
     modified: Mapping[str, int],
 ) -> tuple[Any, Any, Any]:
-    """The actions, the operation and the tags of a commit. Raises Conflict, UnsupportedError."""
+    """The actions, the operation and the tags of a commit. Raises Conflict, UnsupportedError, WriteError."""
     jvm = target.jvm
     snapshot = Snapshot(jvm, transaction.snapshot())
+    if snapshot.version < 0:
+        raise WriteError("there is no table any more", path=target.name)
     check(target.name, snapshot.protocol, snapshot.metadata)
     entries = snapshot.entries([r.old.record.path for r in replacements])
     gone = [

@@ -108,15 +108,19 @@ class Jvm:
         """A Hadoop ``Path``."""
         return self._jvm.org.apache.hadoop.fs.Path(path)
 
-    @contextmanager
-    def with_settings(self, settings: Mapping[str, str]) -> Iterator[None]:
-        """Have this thread work in a copy of the session that has other settings too: the user's keeps its own."""
-        sessions = self.find(self.spark.getClass().getName())
-        before = sessions.getActiveSession()
+    def copy(self, settings: Mapping[str, str]) -> Any:
+        """A copy of the Java session that has other settings too: the user's keeps its own."""
         copy = self.spark.cloneSession()
         for key, value in settings.items():
             copy.conf().set(key, value)
-        sessions.setActiveSession(copy)
+        return copy
+
+    @contextmanager
+    def active(self, session: Any) -> Iterator[None]:
+        """Have Delta find a Java session's settings in this thread. What runs in the user's session ends that."""
+        sessions = self.find(self.spark.getClass().getName())
+        before = sessions.getActiveSession()
+        sessions.setActiveSession(session)
         try:
             yield
         finally:

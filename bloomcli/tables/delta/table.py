@@ -222,9 +222,12 @@ class DeltaTable(Table):
     def refresh(self) -> None:
         """Move on to the table's newest version."""
         try:
-            self._snapshot = Snapshot(self._jvm, self._table.update())
+            snapshot = Snapshot(self._jvm, self._table.update())
         except java_errors() as error:
             raise UnreadableError(f"the Delta table can't be read: {said(error)}", path=self.name) from None
+        if snapshot.version < 0:
+            raise UnreadableError("there is no table any more", path=self.name)
+        self._snapshot = snapshot
 
     def remove_files(self, paths: Collection[str]) -> list[str]:
         """Remove new files that weren't committed; gives the paths of those that couldn't be removed.

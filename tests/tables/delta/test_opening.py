@@ -93,7 +93,7 @@ def test_a_condition_leaves_what_partitions_and_statistics_leave(lake: Lake) -> 
     def left(where: str) -> int:
         return len(table.files(where))
 
-    assert [left(w) for w in ("day >= '2026-11-02'", "day = date'2026-11-01' and id < 50", "id in (5, 350)")] == [
+    assert [left(w) for w in ("day >= '2026-11-02'", "day = date'2026-11-01' and id < 50", "id = 5 or id = 350")] == [
         2,
         1,
         2,
@@ -156,7 +156,7 @@ def test_table_properties_ask_parquet_s_writer_for_filters(lake: Lake) -> None:
                   "enabled#old": "true", "expected.ndv#id": "50"}  # fmt: skip
     listed = ", ".join(f"'parquet.bloom.filter.{key}' = '{value}'" for key, value in properties.items())
     lake.sql(f"alter table {{t}} set tblproperties ({listed})")
-    lake.insert("id, array(1), true, 1 from range(10)")
+    lake.insert("id, array(cast(id as int)), true, 1 from range(1000)")
     (file,) = lake.open().files()
     written = {c.column for c in bloomcli.inspect(portable(file.path)).by_column if c.filters}
     assert written == {"id", "l.list.element"}  # Delta's own writer heeds them
