@@ -82,6 +82,25 @@ def deferred() -> Iterator[None]:
             deliver()
 
 
+@contextmanager
+def plain_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt on Ctrl-C where PySpark's handler would do more.
+
+    That handler has Java cancel all jobs first, over the connection on which the interrupted thread may wait for an
+    answer. This fails, and PySpark 4.1 then raises the error of the connection instead of KeyboardInterrupt.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    pyspark_s = str(getattr(handler, "__module__", "")).startswith("pyspark")
+    if threading.current_thread() is not threading.main_thread() or not pyspark_s:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
 def stop_by_default() -> None:
     """Restore the default handlers in a forked process; ignored signals stay ignored (nohup)."""
     for number in STOPS:

@@ -22,6 +22,7 @@ from uuid import uuid4
 from bloomcli import version
 from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.commands.progress import cores
+from bloomcli.concurrency.signals import plain_interrupts
 from bloomcli.datasets import local, planning
 from bloomcli.datasets import task as work
 from bloomcli.datasets.check import check
@@ -212,7 +213,8 @@ def _job(context: Any, description: str) -> Iterator[None]:
     context.setJobDescription(description)
     context.setInterruptOnCancel(True)
     try:
-        yield
+        with plain_interrupts():
+            yield
     except BaseException:
         context.cancelJobsWithTag(tag)
         raise

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from bloomcli.commands.options import TableOptions, WriteOptions
 from bloomcli.commands.progress import Progress
-from bloomcli.concurrency.signals import deferred
+from bloomcli.concurrency.signals import deferred, plain_interrupts
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.task import Task, failed
 from bloomcli.errors import BloomError, UsageError, WriteError
@@ -106,7 +106,8 @@ def change_table(
         remarks=list(remarks),
     )
     try:
-        return run.report(run.dry) if options.dry_run else run.report(run.commit_all)
+        with plain_interrupts():
+            return run.report(run.dry) if options.dry_run else run.report(run.commit_all)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(run.how_far()) from None
 

@@ -202,8 +202,9 @@ class _Attempt:
         return found
 
     def _unknown(self, why: str) -> Unknown:
+        stays = f"; its new delete files stay: {', '.join(self.new_paths)}" if self.new_paths else ""
         return Unknown(
-            f"it isn't known whether the commit has taken place: {why}",
+            f"it isn't known whether the commit has taken place: {why}{stays}",
             path=self.table.name,
             hint=f"look for bloom.run-id {self.info.run} in the summaries of the table's snapshots",
         )
