@@ -27,9 +27,6 @@ _LATE_SECONDS: Final = (0.5, 2.0, 5.0)
 
 _USER_METADATA: Final = "spark.databricks.delta.commitInfo.userMetadata"
 _SETTINGS: Final = {
-    # A concurrent change of metadata ends the attempt. Delta would otherwise go on with entries of before it, which
-    # lack the row ids that enabling row tracking has given them.
-    "spark.databricks.delta.featureEnablement.conflictResolution.enabled": "false",
     # The check is for operations that make deletion vectors: it would refuse those that a table has kept from before
     # its property was switched off.
     "spark.databricks.delta.deletionVectors.skipCommitCheck": "false",

@@ -347,7 +347,7 @@ def test_the_run_loop_finds_renamed_columns_and_takes_its_filters_off_again(lake
     assert run(AddOptions(columns=("nr", "s.a"))) == [Status.SKIPPED] * 2
     nr = {c.path: c for c in lake.open().names().columns}["nr"].physical[0]
     assert lake.filters(nr) == [1, 1]
-    assert (lake.rows(*columns), lake.version) == (rows, 7)
+    assert (lake.rows(*columns), lake.version) == (rows, 6)
     assert run(RemoveOptions(columns=("*",))) == [Status.DONE] * 2
     assert lake.rows(*columns) == rows
     assert sorted(Path(f.path.removeprefix("file:")).read_bytes() for f in lake.open().files()) == originals
