@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from bloomcli.concurrency.cancellation import Stop, Stopped
-from bloomcli.concurrency.signals import STOPS, stop_by_default, terminable
+from bloomcli.concurrency.signals import STOPS, plain_interrupts, stop_by_default, terminable
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +76,24 @@ def test_work_in_other_threads_goes_on_until_it_is_asked_to_end() -> None:
     stop.requested = True
     with pytest.raises(Stopped):
         stop.check()
+
+
+def test_ctrl_c_raises_keyboard_interrupt_where_pyspark_s_handler_would_fail() -> None:
+    def failing(number: int, frame: object) -> None:
+        raise RuntimeError("the connection is in use")
+
+    failing.__module__ = "pyspark.core.context"
+    before = signal.signal(signal.SIGINT, failing)
+    try:
+        with pytest.raises(KeyboardInterrupt), plain_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        assert signal.getsignal(signal.SIGINT) is failing
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_another_handler_of_ctrl_c_stays() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with plain_interrupts():
+        assert signal.getsignal(signal.SIGINT) is before

@@ -37,6 +37,7 @@ class Writer:
         self.rows: Rows = table.rows()
         self.first: Rows = dict(self.rows)
         self.next = 1000
+        self.turn = 0
 
     def _ids(self, partition: int) -> list[int]:
         return sorted(key for key, row in self.rows.items() if row[0] == partition)
@@ -93,14 +94,15 @@ class Writer:
         found = bloom_spark.add_to_table(self.table.spark, self.table.name, [name], where=f"p = {partition}")
         assert {row.status for row in found.collect()} <= {"done", "skipped"}
 
-    def rows_at_once(self, partition: int) -> None:
-        """Append, delete, update and merge."""
-        for write in (self.append, self.delete, self.update, self.merge):
-            write(partition)
+    def change_rows(self, partition: int) -> None:
+        """Delete, update and insert by one commit; and by another one append, delete or update, in turns."""
+        self.turn += 1
+        self.merge(partition)
+        (self.append, self.delete, self.update)[self.turn % 3](partition)
 
 
 WRITERS: dict[str, Callable[[Writer, int], None]] = {
-    "rows": Writer.rows_at_once,
+    "rows": Writer.change_rows,
     "compaction": Writer.compact,
     "schema": Writer.schema,
     "bloom": Writer.bloom,
