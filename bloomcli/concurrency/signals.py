@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Iterator
@@ -84,21 +85,37 @@ def deferred() -> Iterator[None]:
 
 @contextmanager
 def plain_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt on Ctrl-C where PySpark's handler would do more.
+    """Raise KeyboardInterrupt on Ctrl-C where PySpark's handler raises another error.
 
-    That handler has Java cancel all jobs first, over the connection on which the interrupted thread may wait for an
-    answer. This fails, and PySpark 4.1 then raises the error of the connection instead of KeyboardInterrupt.
+    That handler has Java cancel all jobs, over the connection on which the interrupted thread waits for an answer.
+    This closes the connection, as it has to be: a later call would get the answer of the interrupted one. PySpark 4.1
+    then raises the error of the connection; newer versions raise KeyboardInterrupt.
     """
     handler = signal.getsignal(signal.SIGINT)
-    pyspark_s = str(getattr(handler, "__module__", "")).startswith("pyspark")
-    if threading.current_thread() is not threading.main_thread() or not pyspark_s:
+    if threading.current_thread() is not threading.main_thread() or not _is_pyspark_s(handler):
         yield
         return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        assert callable(handler)  # noqa: S101  it is PySpark's
+        disabled = logging.root.manager.disable
+        logging.disable()  # Py4J would log the error of the connection, with its traceback
+        try:
+            handler(number, frame)
+        except Exception:  # noqa: BLE001  whatever fails there, the user has pressed Ctrl-C
+            raise KeyboardInterrupt from None
+        finally:
+            logging.disable(disabled)
+
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+def _is_pyspark_s(handler: object) -> bool:
+    return str(getattr(handler, "__module__", "")).startswith("pyspark.")
 
 
 def stop_by_default() -> None:

@@ -19,14 +19,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 STAGES = {
-    ("planned", 1),
-    ("writing", 1),
-    ("made", 2),
-    ("refreshed", 2),
-    ("committing", 3),
-    ("committed", 3),
+    "iceberg": {("planned", 1), ("writing", 1), ("made", 2), ("refreshed", 2), ("committing", 3), ("committed", 3)},
+    "delta": {("writing", 1), ("refreshed", 1), ("committing", 2), ("committed", 2)},
 }
-"""Two in each of the three batches that a run on the table has."""
+"""When others write: at two stages of each of a run's first batches. What comes before a batch is committed is the
+same to Delta, whose statements take seconds: there it comes once."""
 
 
 class Writer:
@@ -125,13 +122,13 @@ def test_what_others_write_at_each_stage_of_a_run_stays(
     come = set()
 
     def at(stage: str, count: int, paths: Sequence[str]) -> None:
-        if (stage, count) in STAGES - come:
+        if (stage, count) in STAGES[kind] - come:
             come.add((stage, count))
             WRITERS[writes](writer, partition_of(paths[0]))
 
     with stages(at):
         found = bloom_spark.add_to_table(spark, table.name, ["id"], commit_every=2).collect()
-    assert come == STAGES
+    assert come == STAGES[kind]
     problems = [(row.path, row.error) for row in found if row.status == "failed"]
     assert not problems
     assert table.rows() == writer.rows
