@@ -88,8 +88,8 @@ def plain_interrupts() -> Iterator[None]:
     """Raise KeyboardInterrupt on Ctrl-C where PySpark's handler raises another error.
 
     That handler has Java cancel all jobs, over the connection on which the interrupted thread waits for an answer.
-    This closes the connection, as it has to be: a later call would get the answer of the interrupted one. PySpark 4.1
-    then raises the error of the connection; newer versions raise KeyboardInterrupt.
+    PySpark 4.1 then raises the error of the connection; newer versions raise KeyboardInterrupt. Py4J closes the
+    connection either way, and logs a traceback, which isn't shown.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not _is_pyspark_s(handler):
@@ -98,20 +98,22 @@ def plain_interrupts() -> Iterator[None]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         assert callable(handler)  # noqa: S101  it is PySpark's
-        disabled = logging.root.manager.disable
-        logging.disable()  # Py4J would log the error of the connection, with its traceback
         try:
             handler(number, frame)
         except Exception:  # noqa: BLE001  whatever fails there, the user has pressed Ctrl-C
             raise KeyboardInterrupt from None
-        finally:
-            logging.disable(disabled)
 
     signal.signal(signal.SIGINT, interrupt)
+    logging.root.addFilter(_is_not_py4j_s)
     try:
         yield
     finally:
+        logging.root.removeFilter(_is_not_py4j_s)
         signal.signal(signal.SIGINT, handler)
+
+
+def _is_not_py4j_s(record: logging.LogRecord) -> bool:
+    return not str(record.msg).endswith("while sending command.")
 
 
 def _is_pyspark_s(handler: object) -> bool:
