@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Final, NamedTuple
@@ -46,6 +46,10 @@ class Target(NamedTuple):
     """The output is a path that `Store.mirrored` gave."""
     only_changed: bool = False
     """A file that needs no change isn't copied to the output."""
+    command: str = "add"
+    """The command that changes the file, for hints."""
+    columns: Sequence[str] = ()
+    """The columns that the command names, for hints."""
 
     def resolve(self, path: str) -> str | None:
         """The path to write for a file; None in a dry run without a target. Raises UsageError, WriteError."""
@@ -54,7 +58,7 @@ class Target(NamedTuple):
         if self.in_place:
             reason = None if self.force or self.no_table else reason_against(store_of(path), path)
             if reason is not None:
-                raise in_table(path, reason)
+                raise in_table(path, reason, self.command, self.columns)
             return path
         if self.dry_run and self.output is None:
             return None

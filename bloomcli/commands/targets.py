@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bloomcli.commands.arguments import names as tuple_of
 from bloomcli.commands.change import Target
 from bloomcli.commands.options import Name, WriteOptions
 
@@ -15,4 +16,6 @@ def target_of(options: WriteOptions, *, output: Name | None = None) -> Target:
         dry_run=options.dry_run,
         force=options.force,
         mirrored=output is not None,
+        command=options.command,
+        columns=tuple_of(options.columns, "columns"),
     )

@@ -166,7 +166,8 @@ def _with_table(task: Task, tables: TableSearch | None) -> Task:
     except BloomError as error:
         return replace(task, row=failed(task.path, error))
     if reason is not None:
-        return replace(task, row=failed(task.path, in_table(task.path, reason)))
+        columns = task.options.columns if isinstance(task.options, WriteOptions) else ()
+        return replace(task, row=failed(task.path, in_table(task.path, reason, task.command, columns)))
     return replace(task, no_table=True)
 
 

@@ -16,11 +16,12 @@ On this machine, tables are looked for above each file before it is changed. In 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
 from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.hints import listed
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Kind, Store
 from bloomcli.storage.objects.client import AccessDenied
@@ -46,16 +47,25 @@ _REMEMBERED: Final = 1 << 16
 """Directories that are remembered besides those of the files at hand."""
 
 
-def in_table(path: str, reason: str) -> UsageError:
-    """The error of a file that isn't changed in place for a reason that `reason_against` gave."""
+def in_table(path: str, reason: str, command: str, columns: Sequence[str] = ()) -> UsageError:
+    """The error of a file that isn't changed in place.
+
+    Args:
+        path: the file's.
+        reason: as `reason_against` gave it.
+        command: the command that would change the file.
+        columns: the columns that the command names, which the hint's command names too.
+    """
     import shlex
 
     table = None
     if reason.endswith(_IS_DELTA):
-        table = shlex.quote(f"delta.`{reason.removesuffix(_IS_DELTA)}`")
+        root = reason.removesuffix(_IS_DELTA).replace("`", "``")
+        table = shlex.quote(f"delta.`{root}`")
     elif reason.endswith(_IS_ICEBERG):
         table = "CATALOG.DATABASE.TABLE"
-    commit = "" if table is None else f"bloom add --table {table} --columns NAME lets the table commit the change; "
+    named = f" --columns {shlex.quote(','.join(map(listed, columns)))}" if columns else ""
+    commit = "" if table is None else f"bloom {command} --table {table}{named} lets the table commit the change; "
     return UsageError(
         f"not to be changed in place: {reason}",
         path=path,
@@ -138,16 +148,16 @@ class TableSearch:
         Raises:
             UnreadableError: the store can't tell.
         """
-        listed = False
+        seen = False
         for directory in self._store.directories_above(path, _LEVELS):
             found = self._reasons[directory]
             if isinstance(found, UnreadableError):
-                if not (listed and isinstance(found, AccessDenied)):
+                if not (seen and isinstance(found, AccessDenied)):
                     raise found
             elif found is not None:
                 return found
             else:
-                listed = True
+                seen = True
         return None
 
 

@@ -106,4 +106,18 @@ def test_in_place_within_a_table_names_the_command_for_tables(
     result = bloom("add", path, "--columns", "id", "--in-place")
     assert result.code == 2
     table = name.format(tmp_path / "table")
-    assert f"hint: bloom add --table {table} --columns NAME lets the table commit the change; -o" in result.err
+    assert f"hint: bloom add --table {table} --columns id lets the table commit the change; -o" in result.err
+
+
+def test_in_place_within_a_table_names_the_command_that_was_given(bloom: Bloom, tmp_path: Path) -> None:
+    root = tmp_path / "a `b` c%20d"
+    path = datasets.write(root / "part.parquet", rows=10)
+    assert bloom("add", path, "--columns", "id", "--in-place").code == 0
+    (root / "_delta_log").mkdir()
+    table = f"'delta.`{tmp_path}/a ``b`` c%20d`'"
+    for command in ("remove", "fold"):
+        extra = ["--fpp", "0.5"] if command == "fold" else []
+        result = bloom(command, path, *extra, "--in-place")
+        assert f"hint: bloom {command} --table {table} lets the table commit the change; -o" in result.err
+    result = bloom("remove", path, "--columns", "i*", "--in-place")
+    assert f"hint: bloom remove --table {table} --columns 'i*' lets the table" in result.err
