@@ -29,7 +29,8 @@ _OPTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "from_properties": click.option(
         "--from-properties",
         is_flag=True,
-        help="With --table: require the filters that the table's properties ask for (write.parquet.bloom-filter-*).",
+        help="With --table: require the filters that the table's properties ask for (Iceberg:"
+        " write.parquet.bloom-filter-*; Delta: parquet.bloom.filter.*).",
     ),
     "commit_every": click.option(
         "--commit-every",
