@@ -28,7 +28,7 @@ from bloomcli.datasets import task as work
 from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
-from bloomcli.datasets.spark_session import first_line
+from bloomcli.datasets.spark_session import first_line, reconnect
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -215,7 +215,9 @@ def _job(context: Any, description: str) -> Iterator[None]:
     try:
         with plain_interrupts():
             yield
-    except BaseException:
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            reconnect(context)
         context.cancelJobsWithTag(tag)
         raise
     finally:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnsupportedError
 
@@ -119,6 +119,18 @@ def _why(error: Exception, output: str) -> UnsupportedError:
         f"Spark doesn't start: {first_line(error)}{told}",
         hint=f"check --master, --conf and JAVA_HOME; --conf {_LOG_LEVEL}=INFO shows Spark's log",
     )
+
+
+def reconnect(context: Any) -> None:
+    """Close this thread's connection to Java: the next call makes another one.
+
+    Where a signal has ended a call, its answer is still to come, and the next call on the connection would take that
+    for its own.
+    """
+    find = getattr(context._gateway._gateway_client, "get_thread_connection", None)
+    connection = None if find is None else find()  # None where threads share connections: Py4J drops those by itself
+    if connection is not None:
+        connection.close()
 
 
 def first_line(error: Exception) -> str:

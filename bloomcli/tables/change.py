@@ -19,6 +19,7 @@ from bloomcli.commands.options import TableOptions, WriteOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.concurrency.signals import deferred, plain_interrupts
 from bloomcli.datasets.engine import Engine
+from bloomcli.datasets.spark_session import reconnect
 from bloomcli.datasets.task import Task, failed
 from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -278,6 +279,9 @@ class _Run:
                 self.stopped = True
             elif made:
                 self._commit(made)
+        except (KeyboardInterrupt, SystemExit):
+            reconnect(session_of(self.engine).sparkContext)
+            raise
         finally:
             self._remove_loose()
 
