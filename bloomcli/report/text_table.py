@@ -64,7 +64,7 @@ def _bytes(report: DatasetReport) -> str:
     read = sum(row.bytes_decoded or 0 for row in rows)
     copied = sum(row.bytes_copied or 0 for row in rows)
     new = sum(row.bytes_after or 0 for row in rows) - copied
-    return f"reads at most {size(read)} of columns, copies {size(copied)}, adds at most {size(new)}"
+    return f"reads at most {size(read)} of columns, copies {size(copied)}, writes at most {size(new)} anew"
 
 
 def _each(report: DatasetReport) -> Iterator[Block]:

@@ -321,5 +321,5 @@ def test_delta_has_versions_and_a_dry_run_says_what_each_commit_takes() -> None:
     )
     text = shown(whole)
     assert "table t (Delta), version 0: 3 of 3 files would be replaced in 2 commits; it reads at most 300 B" in text
-    assert "copies 2.9 KiB, adds at most 3.1 KiB" in text
+    assert "copies 2.9 KiB, writes at most 3.1 KiB anew" in text
     assert "  commit 1: 1 file, 1.0 KiB -> at most 2.0 KiB\n  commit 2: 2 files" in text
