@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit, which has started Java and has the session's settings."""
 
+_CLASS: Final = re.compile(r"^: (?:[\w$]+\.)+[\w$]+: ")
+"""The class with which Py4J begins the message of a Java exception."""
 _LOG_LEVEL: Final = "spark.log.level"
 """A user who sets it wants to see the log."""
 
@@ -113,7 +116,7 @@ def _why(error: Exception, output: str) -> UnsupportedError:
     if shutil.which("java" if home is None else f"{home}/bin/java") is None:
         found = f"JAVA_HOME ({home}) has no bin/java" if home else "there is no Java"
         return UnsupportedError(f"Spark doesn't start: {found}", hint=hint)
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not _is_frame(line)]
     told = f"; the last line of its output: {lines[-1]}" if lines else ""
     return UnsupportedError(
         f"Spark doesn't start: {first_line(error)}{told}",
@@ -136,5 +139,10 @@ def reconnect(context: Any) -> None:
 def first_line(error: Exception) -> str:
     """The cause of a Java error, without its traces."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    messages = [line for line in lines if not line.startswith(("An error occurred", "at ", "py4j."))]
-    return (messages or lines or [type(error).__name__])[0]
+    messages = [line for line in lines if not (line.startswith(("An error occurred", "py4j.")) or _is_frame(line))]
+    return _CLASS.sub("", (messages or lines or [type(error).__name__])[0])
+
+
+def _is_frame(line: str) -> bool:
+    """Whether a line of Java's output is a part of a stack trace."""
+    return line.lstrip().startswith(("at ", "... "))

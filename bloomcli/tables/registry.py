@@ -26,6 +26,7 @@ _REFUSED: Final = {
 _REWRITE: Final = (
     "`bloom add -o DIRECTORY` writes changed copies of its files; the table's own engine writes new files"
 )
+_ADD_LIBRARY: Final = "--conf spark.jars.packages=... adds the library; see docs/tables.md"
 _PLAIN: Final = "name its directory instead of the table: `bloom add DIRECTORY --columns NAME --in-place`"
 
 
@@ -71,7 +72,7 @@ def _refusal(name: str, provider: str) -> BloomError:
         return UnsupportedError(
             f"a table of {_OURS[provider]}, whose library isn't in the Spark session",
             path=name,
-            hint="--conf spark.jars.packages=... adds it; see docs/tables.md",
+            hint=_ADD_LIBRARY,
         )
     return UnsupportedError(f"a table of plain files ({provider}): no log records its files", path=name, hint=_PLAIN)
 
@@ -108,7 +109,8 @@ def _provider(session: Any, name: str, quoted: str) -> str:
                 path=name,
                 hint="--conf spark.sql.catalog.NAME=... gives the session a catalog; see docs/tables.md",
             ) from None
-        raise UsageError(f"the table can't be opened: {reason}", path=name, hint="see docs/tables.md") from None
+        hint = _ADD_LIBRARY if "Cannot find catalog plugin class" in reason else "see docs/tables.md"
+        raise UsageError(f"the table can't be opened: {reason}", path=name, hint=hint) from None
     said = {row[0]: row[1] for row in rows if row[0]}
     provider = str(said.get("Provider", "")).lower()
     if "VIEW" in str(said.get("Type", "")).upper() or not provider:

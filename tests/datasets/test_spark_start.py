@@ -16,6 +16,7 @@ from conftest import ROOT
 from support.engines import java_home
 
 import bloomcli
+from bloomcli.datasets import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,3 +93,22 @@ def test_the_python_of_the_page_runs(spark: SparkSession, tmp_path: Path, capsys
     assert {f.column for f in bloomcli.inspect(lake / "a.parquet").filters} == {"id"}
     checked = ran["findings"]
     assert checked.columns == ["path", "finding"]  # type: ignore[attr-defined]
+
+
+def test_the_line_of_javas_output_that_is_shown_is_not_part_of_a_stack_trace() -> None:
+    output = (
+        'Exception in thread "main" java.lang.UnsupportedOperationException: getSubject is not supported\n'
+        "\tat org.apache.hadoop.security.UserGroupInformation.getCurrentUser(UserGroupInformation.java:588)\n"
+        "\t... 22 more\n"
+    )
+    reason = spark_session._why(RuntimeError("Java gateway process exited"), output).reason
+    assert reason.endswith('"main" java.lang.UnsupportedOperationException: getSubject is not supported')
+
+
+def test_the_cause_of_a_java_error_has_no_class_before_it() -> None:
+    error = RuntimeError(
+        "An error occurred while calling o52.sql.\n"
+        ": org.apache.spark.SparkException: Cannot find catalog plugin class for catalog 'ice'.\n"
+        "\tat org.apache.spark.sql.errors.QueryExecutionErrors$.x(QueryExecutionErrors.scala:1893)\n"
+    )
+    assert spark_session.first_line(error) == "Cannot find catalog plugin class for catalog 'ice'."
