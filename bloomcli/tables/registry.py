@@ -27,6 +27,14 @@ _REWRITE: Final = (
     "`bloom add -o DIRECTORY` writes changed copies of its files; the table's own engine writes new files"
 )
 _ADD_LIBRARY: Final = "--conf spark.jars.packages=... adds the library; see docs/tables.md"
+_NAMES: Final = (
+    "catalog.db.name, or delta.`/path` for a Delta table by its path; a part with other characters than letters,"
+    " digits and _ needs backticks, and in a shell single quotes around the whole: 'ice.db.`my-table`'"
+)
+_LOOK: Final = (
+    "SHOW TABLES IN catalog.db lists the tables of a catalog; --conf spark.sql.catalog.NAME=... gives the session"
+    " one; see docs/tables.md"
+)
 _PLAIN: Final = "name its directory instead of the table: `bloom add DIRECTORY --columns NAME --in-place`"
 
 
@@ -82,6 +90,8 @@ def _quoted(session: Any, name: str) -> str:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    if not name.strip():
+        raise UsageError("the name of the table is empty", hint=_NAMES)
     try:
         parts = session._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name)
         return ".".join("`" + parts.apply(i).replace("`", "``") + "`" for i in range(parts.length()))
@@ -89,7 +99,7 @@ def _quoted(session: Any, name: str) -> str:
         raise UsageError(
             "this isn't the name of a table in SQL",
             path=name,
-            hint="catalog.db.name, or delta.`/path` for a Delta table by its path; quotes keep the shell from `",
+            hint=_NAMES,
         ) from None
 
 
@@ -107,7 +117,7 @@ def _provider(session: Any, name: str, quoted: str) -> str:
             raise UsageError(
                 "the Spark session has no such table",
                 path=name,
-                hint="--conf spark.sql.catalog.NAME=... gives the session a catalog; see docs/tables.md",
+                hint=_LOOK,
             ) from None
         hint = _ADD_LIBRARY if "Cannot find catalog plugin class" in reason else "see docs/tables.md"
         raise UsageError(f"the table can't be opened: {reason}", path=name, hint=hint) from None

@@ -32,6 +32,11 @@ _OURS: Final = re.compile(r"-bloom-[0-9a-f]{32}$")
 _STEM_MAX: Final = 160
 """Characters of the old name in the new one, so that names stay within the 255 bytes of file systems."""
 
+_CONDITIONS: Final = (
+    "Iceberg plans by comparisons of columns with literals, IN lists, IS NULL, LIKE 'prefix%' and its partition"
+    " transforms, joined by AND, OR and NOT; no subqueries and no other functions"
+)
+
 
 class IcebergTable(Table):
     """A table of an Iceberg catalog of the session.
@@ -144,7 +149,9 @@ class IcebergTable(Table):
                 found = converter.collectResolvedSparkExpression(spark, relation, where)
                 return converter.convertToIcebergExpression(found)
         except java_errors() as error:
-            raise UsageError(f"--where can't be used for this table: {message(error)}", path=self.name) from None
+            raise UsageError(
+                f"--where can't be used for this table: {message(error)}", path=self.name, hint=_CONDITIONS
+            ) from None
 
     @contextmanager
     def _relation(self) -> Iterator[str]:
