@@ -6,7 +6,6 @@ The plan is JSON: `conf`, the ``--conf`` pairs; `runs`, each with `table` and `s
 - ``kill``: each run but the last is left at its stage while the next one runs, all of them in this process; at the
   last one's stage Java, this process and its executor are killed at once.
 - ``signals``: each run gets its `signal` at its stage; the exit codes and the messages are written to `answers`.
-- ``java``: Java is killed at the stage, and this process goes on.
 """
 
 from __future__ import annotations
@@ -124,10 +123,7 @@ def interrupted(plan: dict[str, Any]) -> None:
         def at(stage: str, count: int, paths: Any, one: dict[str, Any] = one) -> None:
             del paths
             if (stage, count) == (one["stage"], one.get("count", 1)):
-                if one["signal"] == "java":
-                    os.kill(java(), signal.SIGKILL)
-                else:
-                    os.kill(os.getpid(), getattr(signal, one["signal"]))
+                os.kill(os.getpid(), getattr(signal, one["signal"]))
 
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), stages(at):
@@ -137,7 +133,7 @@ def interrupted(plan: dict[str, Any]) -> None:
                 code = error.code
         answers.append({"code": code, "out": out.getvalue(), "err": err.getvalue()})
         Path(plan["answers"]).write_text(json.dumps(answers))
-    os._exit(0)  # Java may be gone
+    os._exit(0)
 
 
 if __name__ == "__main__":

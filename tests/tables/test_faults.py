@@ -254,10 +254,10 @@ def test_a_run_that_is_stopped_removes_its_batch_and_says_how_far_it_came(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     runs, expected = [], []
-    cases = [("delta", "worker", 1, 0, "SIGINT", 130)]  # one: a process that was stopped can't open Delta again
+    cases = []
     for stage, count, files in _SIGNALS:
         cases += [("iceberg", stage, count, files, "SIGINT", 130), ("iceberg", stage, count, files, "SIGTERM", 143)]
-    cases.append(("iceberg", "landed", 2, 4, "java", 3))
+    cases.append(("delta", "worker", 1, 0, "SIGINT", 130))
     for kind, stage, count, files, name, code in cases:
         table = maker(spark, tmp_path, kind)()
         runs.append({"table": table.name, "stage": stage, "count": count, "signal": name})
@@ -266,7 +266,7 @@ def test_a_run_that_is_stopped_removes_its_batch_and_says_how_far_it_came(
     assert exit_code == 0, errors
     for run, answer, (table, rows, version, code, files) in zip(runs, answers, expected, strict=True):
         assert answer["code"] == code, (run, answer)
-        assert run["signal"] == "java" or "Traceback" not in answer["err"], run
+        assert "Traceback" not in answer["err"], run
         sound(table, rows, version)
         assert FILES - len(table.lacking()) == files, run
         if code == 130:
