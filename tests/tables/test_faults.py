@@ -257,7 +257,6 @@ def test_a_run_that_is_stopped_removes_its_batch_and_says_how_far_it_came(
     cases = []
     for stage, count, files in _SIGNALS:
         cases += [("iceberg", stage, count, files, "SIGINT", 130), ("iceberg", stage, count, files, "SIGTERM", 143)]
-    cases.append(("delta", "worker", 1, 0, "SIGINT", 130))
     for kind, stage, count, files, name, code in cases:
         table = maker(spark, tmp_path, kind)()
         runs.append({"table": table.name, "stage": stage, "count": count, "signal": name})
