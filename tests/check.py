@@ -29,11 +29,11 @@ QUICK_MINUTES: Final = 20
 PROCESSES: Final = 2
 QUICK: Final = "not spark and not interop and not servers and not slow"
 PARTS: Final = (
+    ("tables",),
     ("datasets", "validation"),
     ("formats",),
     ("storage",),
     ("interop",),
-    ("tables",),
     ("stores",),
     ("cli", "architecture"),
     ("faults", "property"),
