@@ -46,6 +46,8 @@ class _Planned:
 
     file: DataFile
     task: Task
+    version: int | None = None
+    """The table's version in which `file` was listed."""
     new: str = ""
     """The path of the new file, as `Table.new_path` gave it."""
 
@@ -224,12 +226,13 @@ class _Run:
     def _plan(self) -> list[_Planned]:
         """Look at the files that aren't known yet; gives those that lack what the command makes."""
         found = [file for file in self._files() if file.path not in self.rows and file.path not in self.ours]
+        version = self.table.version
         tasks = [task_of(file, self.options, changing=True) for file in found]
         self.rows |= dict.fromkeys(file.path for file in found)
         waiting = []
         for file, task in zip(found, self.engine.check(tasks), strict=True):
             if task.row is None:
-                waiting.append(_Planned(file, task))
+                waiting.append(_Planned(file, task, version))
             else:
                 self.rows[file.path] = task.row
         return waiting
@@ -303,7 +306,7 @@ class _Run:
         conflict: BloomError | None = None
         for _ in range(_COMMIT_TRIES):
             try:
-                made = self._still_there(made)
+                made = self._still_there(made, anew=conflict is not None)
             except BloomError as error:
                 conflict = error  # the table can't be read any more, or can't be changed any more
                 self.stopped = True
@@ -317,11 +320,19 @@ class _Run:
             for one in made:
                 self._fail(one.planned, conflict)
 
-    def _still_there(self, made: Sequence[_Made]) -> list[_Made]:
-        """Move on to the table's newest snapshot; gives the files that it still has, as it has them now."""
+    def _still_there(self, made: Sequence[_Made], *, anew: bool) -> list[_Made]:
+        """Move on to the table's newest snapshot; gives the files that it still has, as it has them now.
+
+        Args:
+            made: files of a batch.
+            anew: list the files again even if the version is the one that they were listed in.
+        """
         self.table.refresh()
         self.table.check_changes(new_row_ids=self.which.new_row_ids)
+        if not anew and all(one.planned.version == self.table.version for one in made):
+            return list(made)
         now = {file.path: file for file in self._files()}
+        version = self.table.version
         kept = []
         for one in made:
             path = one.planned.file.path
@@ -329,7 +340,7 @@ class _Run:
                 self.moved = True  # its rows have got numbers since it was planned: it is planned again
                 del self.rows[path]
             elif path in now:
-                kept.append(one._replace(planned=replace(one.planned, file=now[path])))
+                kept.append(one._replace(planned=replace(one.planned, file=now[path], version=version)))
             else:
                 self.moved = True
                 self.rows[path] = FileRow(path=one.planned.task.path, status=Status.SKIPPED, reason=_GONE)

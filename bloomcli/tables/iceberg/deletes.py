@@ -24,8 +24,8 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.tables.iceberg.java import Java
 from bloomcli.tables.iceberg.methods import Methods
 
-_READERS: Final = 4
-"""Delete files that are read at a time."""
+_FILES_AT_ONCE: Final = 4
+"""Delete files that are read or written at a time."""
 
 
 class Replaced(NamedTuple):
@@ -124,7 +124,7 @@ class _Plan:
             rows = reader.project(schema).reuseContainers().build()
             return self.java.iceberg("deletes.Deletes").toPositionIndexes(rows)
 
-        with ThreadPoolExecutor(_READERS) as pool:
+        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
             return dict(zip(distinct, pool.map(read, distinct.values()), strict=True))
 
     def merged(self, old: str, deletes: Sequence[Any], indexes: Mapping[str, Any]) -> _Positions | None:
@@ -167,7 +167,12 @@ class _Files(_Plan):
         """Read the delete files, write new ones, and list both."""
         sources = {file.location(): file for files in deletes.values() for file in files}
         indexes = self.read(sources.values())
-        add = [new for task, path in replaced if (new := self._anew(task, path, deletes[path], indexes)) is not None]
+
+        def anew(one: Replaced) -> AddedDeletes | None:
+            return self._anew(one.task, one.path, deletes[one.path], indexes)
+
+        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+            add = [new for new in pool.map(anew, replaced) if new is not None]
         remove = []
         gone = {task.file().location() for task, _ in replaced}
         for location, file in sources.items():
@@ -250,7 +255,7 @@ class _Vectors(_Plan):
             index = loader.loadPositionDeletes(one, vector.referencedDataFile())
             return _Positions(index, vector.dataSequenceNumber())
 
-        with ThreadPoolExecutor(_READERS) as pool:
+        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
             return dict(zip(vectors, pool.map(load, vectors.values()), strict=True))
 
     def _write(self, targets: Sequence[Replaced], found: Mapping[str, _Positions]) -> list[AddedDeletes]:

@@ -100,12 +100,13 @@ def _spark_tables() -> Installation:
         )
         artifacts = (
             f"org.apache.iceberg:iceberg-spark-runtime-{lake}:1.12.0",
+            "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
             f"io.delta:delta-spark_{lake}:4.4.0",
             "io.delta:delta-storage:4.4.0",
         )
         _jars(folder, artifacts, without="*:*")  # Spark has the rest
 
-    return Installation(["pip", "mvn"], f"spark-tables-{spark}", run, "jars")
+    return Installation(["pip", "mvn"], f"spark-tables-{spark}-s3", run, "jars")
 
 
 def _spark_s3a() -> Installation:
