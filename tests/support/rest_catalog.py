@@ -37,10 +37,16 @@ VIEW: Final = "a_view"
 
 
 class RestCatalog:
-    """Tables in memory; their files lie below a folder."""
+    """Tables in memory.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: metadata files lie below it.
+        location: data files lie below it; by default below the folder, too.
+    """
+
+    def __init__(self, folder: Path, location: str | None = None) -> None:
         self.folder = folder
+        self.location = location or str(folder)
         self.tables: dict[str, TableMetadata] = {}
         self.fault: str | None = None
         """What happens to the next commit."""
@@ -55,7 +61,7 @@ class RestCatalog:
             asked.table_schema,
             asked.partition_spec or UNPARTITIONED_PARTITION_SPEC,
             asked.write_order or UNSORTED_SORT_ORDER,
-            asked.location or f"{self.folder}/{asked.name}",
+            asked.location or f"{self.location}/{asked.name}",
             asked.properties,
         )
         return self.load(asked.name)
@@ -68,7 +74,7 @@ class RestCatalog:
             return 404, _error("NoSuchTableException", 404)
         metadata = self.tables[name]
         text = metadata.model_dump_json()
-        path = Path(metadata.location, "metadata", f"{hashlib.sha256(text.encode()).hexdigest()}.metadata.json")
+        path = self.folder / name / "metadata" / f"{hashlib.sha256(text.encode()).hexdigest()}.metadata.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return 200, {"metadata-location": str(path), "metadata": json.loads(text)}
@@ -177,9 +183,9 @@ def _handler(catalog: RestCatalog) -> type[BaseHTTPRequestHandler]:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[RestCatalog, str]]:
+def served(folder: Path, location: str | None = None) -> Iterator[tuple[RestCatalog, str]]:
     """A catalog, and the URI of its server."""
-    catalog = RestCatalog(folder)
+    catalog = RestCatalog(folder, location)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(catalog))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
