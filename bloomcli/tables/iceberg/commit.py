@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from bloomcli.concurrency.signals import deferred
@@ -140,13 +141,17 @@ def _check_sizes(table: Open, replacements: Sequence[Replacement]) -> None:
 
 
 def _planned_again(table: Open, replacements: Sequence[Replacement]) -> list[Replacement]:
-    """The replacements with what the newest snapshot has of their data files. Raises Conflict where one is gone."""
+    """The replacements with what the newest snapshot has of their data files. Raises Conflict where one is gone.
+
+    The row lineage stays that of the plan: it is what the copies have.
+    """
     table.refresh()
     wanted = {one.old.path: one for one in replacements}
     found: dict[str, Replacement] = {}
     for file in table.files():
         if file.path in wanted:
-            found[file.path] = wanted[file.path]._replace(old=file)
+            one = wanted[file.path]
+            found[file.path] = one._replace(old=replace(file, lineage=one.old.lineage))
     gone = wanted.keys() - found.keys()
     if gone:
         raise Conflict("another commit has removed data files", path=table.name, paths=gone)
