@@ -28,7 +28,7 @@ from bloomcli.datasets import task as work
 from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
-from bloomcli.datasets.spark_session import first_line, reconnect
+from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, reconnect
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _TRIES: Final = 3
-_LAST_WRITERS_SECONDS: Final = 5.0
-"""How long superseded attempts may take to end: Spark kills their workers after two seconds."""
 
 _CRASHED: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "ExecutorExitCode")
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
@@ -306,7 +304,7 @@ def _stamp(task: Task) -> Fingerprint | None:
 
 def _sweep_after(written: Iterable[str]) -> None:
     """Remove what attempts that were killed have left, in directories of this cluster once these have ended."""
-    deadline = time.monotonic() + _LAST_WRITERS_SECONDS
+    deadline = time.monotonic() + LAST_WRITERS_SECONDS
     left = sweep_for(written).left
     here = [path for path in written if not store_of(path).remote]
     while here and left and time.monotonic() < deadline:

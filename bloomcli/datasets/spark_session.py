@@ -27,6 +27,9 @@ _LOG_LEVEL: Final = "spark.log.level"
 _JAVA: Final = "install a whole JDK or JRE of version 17 or later, such as openjdk-17-jre-headless or Temurin"
 _OUTPUT_READ: Final = 1 << 16
 
+LAST_WRITERS_SECONDS: Final = 5.0
+"""How long tasks that are superseded or stopped may go on: Spark kills their workers after two seconds."""
+
 
 def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
     """The active session, or a new one.

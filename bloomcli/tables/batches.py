@@ -1,9 +1,13 @@
-"""Which files a commit replaces, and what to say of new files that may be part of a table."""
+"""Which files a commit replaces, and new files that weren't committed, or of which that isn't known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
+
+from bloomcli.concurrency.signals import deferred
+from bloomcli.errors import BloomError
+from bloomcli.tables.base import Table
 
 T = TypeVar("T")
 
@@ -34,3 +38,12 @@ def unsure(new: Sequence[str]) -> str:
     more = len(new) - _NAMED
     names = ", ".join(new[:_NAMED]) + (f" and {more:,} more, which are the output of their rows" if more > 0 else "")
     return f"it isn't known whether a commit has taken place, so that new files stay: {names}"
+
+
+def remove(table: Table, new: Collection[str]) -> list[str]:
+    """Remove new files that weren't committed, whatever signal comes; gives the paths of those that are left."""
+    with deferred():
+        try:
+            return table.remove_files(new)
+        except BloomError:
+            return sorted(new)

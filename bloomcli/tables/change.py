@@ -19,13 +19,13 @@ from bloomcli.commands.options import TableOptions, WriteOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.concurrency.signals import deferred, plain_interrupts
 from bloomcli.datasets.engine import Engine
-from bloomcli.datasets.spark_session import reconnect
+from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
 from bloomcli.datasets.task import Task, failed
 from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.table import TableCommit
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table
-from bloomcli.tables.batches import batches, unsure
+from bloomcli.tables.batches import batches, remove, unsure
 from bloomcli.tables.columns import by_properties, check_columns
 from bloomcli.tables.reading import facts_of, session_of
 from bloomcli.tables.tasks import task_of, with_names
@@ -263,9 +263,11 @@ class _Run:
         if not batch:
             return
         self.loose = {planned.new for planned in batch}
+        running = True
         try:
             try:
                 report = self._run(batch)
+                running = False
             except BloomError as error:  # the job failed, not one of its files
                 for planned in batch:
                     self._fail(planned, error)
@@ -286,7 +288,7 @@ class _Run:
             reconnect(session_of(self.engine).sparkContext)
             raise
         finally:
-            self._remove_loose()
+            self._remove_loose(late=running)
 
     def _with_new_file(self, planned: _Planned) -> _Planned | None:
         """The file with the path of the new one; None where it can't have one, which its row says."""
@@ -384,14 +386,14 @@ class _Run:
         stays = planned.new and planned.new not in self.loose
         self.rows[planned.file.path] = replace(row, hint=row.hint or _AGAIN, output=planned.new if stays else None)
 
-    def _remove_loose(self) -> None:
-        """Remove the new files that weren't committed, and note those that can't be removed."""
+    def _remove_loose(self, *, late: bool) -> None:
+        """Remove the new files that weren't committed, and note those that can't be removed; `late`: twice, as
+        workers of a job that failed or was stopped may go on for a while."""
         loose, self.loose = self.loose, set()
         if not loose:
             return
-        with deferred():
-            try:
-                left = self.table.remove_files(loose)
-            except BloomError:
-                left = sorted(loose)
+        left = remove(self.table, loose)
+        if late:
+            time.sleep(LAST_WRITERS_SECONDS)
+            left = remove(self.table, loose)
         self.remarks += [f"the new file {p} couldn't be removed" for p in left]
