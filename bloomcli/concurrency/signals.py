@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import logging
 
 STOPS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that request a process to end; SIGHUP means that its terminal has closed. Ctrl-C already raises."""
@@ -95,6 +97,7 @@ def plain_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not _is_pyspark_s(handler):
         yield
         return
+    import logging  # commands that don't use Spark start without it
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         assert callable(handler)  # noqa: S101  it is PySpark's

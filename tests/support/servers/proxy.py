@@ -372,6 +372,8 @@ class _Connection(socketserver.BaseRequestHandler):
         ]
         said = half if fault.action is Action.SHORTEN else content
         response.headers.append(("Content-Length", str(len(said))))
+        if fault.action is Action.SHORTEN:
+            response.headers.append(("Connection", "close"))  # it ends with this answer
         recorded.status = response.status
         self.request.sendall(response.head())
         if fault.action is Action.SLOW:
