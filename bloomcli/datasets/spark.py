@@ -28,7 +28,7 @@ from bloomcli.datasets import task as work
 from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
-from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, reconnect
+from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, is_connect, reconnect
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -159,7 +159,7 @@ def _absolute(task: Task) -> Task:
 
 
 def _context(session: SparkSession) -> Any:
-    if type(session).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(session):
         raise UnsupportedError(
             "a Spark Connect session can't run tasks of its own",
             hint="use a classic session, as under spark-submit; the data source works with both",

@@ -127,6 +127,11 @@ def _why(error: Exception, output: str) -> UnsupportedError:
     )
 
 
+def is_connect(session: Any) -> bool:
+    """Whether a session is one of Spark Connect, which has no Java and no executors here."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
 def reconnect(context: Any) -> None:
     """Close this thread's connection to Java: the next call makes another one.
 

@@ -96,13 +96,11 @@ class Table(ABC):
     Attributes:
         name: as the user named it.
         format: ``iceberg`` or ``delta``.
-        title: ``Iceberg`` or ``Delta``.
         version: the snapshot's id, or the version, that `files` lists; None for a table without any.
     """
 
     name: str
     format: str
-    title: str
 
     @property
     @abstractmethod

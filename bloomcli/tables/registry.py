@@ -6,10 +6,10 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.datasets.spark_session import first_line
+from bloomcli.datasets.spark_session import first_line, is_connect
 from bloomcli.errors import BloomError, UnsupportedError, UsageError
 from bloomcli.tables.base import Table
-from bloomcli.tables.iceberg.java import unlogged
+from bloomcli.tables.java import java_errors, unlogged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +53,7 @@ def open_table(
         UsageError: there is no such table, no such snapshot, or it is a view.
         UnsupportedError: a table of another format, or a session without a driver of its own.
     """
-    if type(session).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(session):
         raise UnsupportedError(
             "a Spark Connect session gives no access to a table's files and transactions",
             path=name,
@@ -87,15 +87,12 @@ def _refusal(name: str, provider: str) -> BloomError:
 
 def _quoted(session: Any, name: str) -> str:
     """A table's name with each part in quotes. Raises UsageError for what isn't one."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     if not name.strip():
         raise UsageError("the name of the table is empty", hint=_NAMES)
     try:
         parts = session._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name)
         return ".".join("`" + parts.apply(i).replace("`", "``") + "`" for i in range(parts.length()))
-    except (PySparkException, Py4JError):
+    except java_errors():
         raise UsageError(
             "this isn't the name of a table in SQL",
             path=name,
@@ -105,13 +102,10 @@ def _quoted(session: Any, name: str) -> str:
 
 def _provider(session: Any, name: str, quoted: str) -> str:
     """The format of a table, as Spark names it. Raises UsageError, UnsupportedError."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     try:
         with unlogged():
             rows = session.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
-    except (PySparkException, Py4JError) as error:
+    except java_errors() as error:
         reason = first_line(error)
         if "NOT_FOUND" in reason or "REQUIRES_SINGLE_PART_NAMESPACE" in reason:
             raise UsageError(

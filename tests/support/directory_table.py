@@ -37,7 +37,6 @@ class DirectoryTable(Table):
     """A directory of Parquet files with a log."""
 
     format = "directory"
-    title = "Directory"
 
     def __init__(self, root: Path, *, version: int | None = None) -> None:
         self.name = f"directory.{root.name}"

@@ -17,8 +17,9 @@ from bloomcli.errors import WriteError
 from bloomcli.tables.base import CommitInfo, Conflict, Replacement, Unknown
 from bloomcli.tables.delta.actions import record_of, removal, replacement
 from bloomcli.tables.delta.features import check
-from bloomcli.tables.delta.jvm import DELTA, Jvm, java_errors, kinds, said
+from bloomcli.tables.delta.jvm import DELTA, Jvm, kinds, said
 from bloomcli.tables.delta.snapshot import Snapshot
+from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
 
 _TRIES: Final = 5
@@ -115,7 +116,7 @@ def _prepare(
     added = [replacement(entries[r.old.record.path], new[r.path], r.size, modified[r.path]) for r in replacements]
     actions.addAll(jvm.actions("addFile", added))
     tracked = snapshot.metadata["configuration"].get(_ROW_TRACKING, "false").lower() == "true"
-    operation = getattr(jvm.find(f"{DELTA}.DeltaOperations$ManualUpdate$"), "MODULE$")
+    operation = getattr(jvm.type(f"{DELTA}.DeltaOperations$ManualUpdate$"), "MODULE$")
     return jvm.seq(actions), operation, jvm.map(_ROW_TRACKING_KEPT if tracked else {})
 
 

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.datasets.spark_session import first_line
+from bloomcli.datasets.spark_session import first_line, is_connect
 from bloomcli.errors import UnsupportedError
+from bloomcli.tables.java import JavaSession, thrown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,38 +22,23 @@ DELTA: Final = "org.apache.spark.sql.delta"
 _STRINGS: Final = "[Ljava.lang.String;"
 
 
-class Jvm:
+class Jvm(JavaSession):
     """The JVM of a classic Spark session."""
 
     def __init__(self, session: SparkSession) -> None:
         """Raises UnsupportedError for a Spark Connect session, which has no JVM here."""
-        if type(session).__module__.startswith("pyspark.sql.connect"):
+        if is_connect(session):
             raise UnsupportedError(
                 "a Spark Connect session can't open tables", hint="use a classic session, as under spark-submit"
             )
-        self.session = session
-        self.spark: Any = session._jsparkSession
-        self._jvm: Any = session._jvm
-
-    def find(self, name: str) -> Any:
-        """A class or a package by its full name."""
-        found = self._jvm
-        for part in name.split("."):
-            found = getattr(found, part)
-        return found
-
-    def has(self, name: str) -> bool:
-        """Whether there is such a class."""
-        from py4j.java_gateway import JavaClass
-
-        return isinstance(self.find(name), JavaClass)
+        super().__init__(session)
 
     @cached_property
     def _mapper(self) -> Any:
-        return self.find(f"{DELTA}.util.JsonUtils").mapper()
+        return self.type(f"{DELTA}.util.JsonUtils").mapper()
 
     def _reader(self, class_name: str) -> Any:
-        return self._mapper.readerFor(self.find("org.apache.spark.util.Utils").classForName(class_name, True, False))
+        return self._mapper.readerFor(self.type("org.apache.spark.util.Utils").classForName(class_name, True, False))
 
     def python(self, value: Any) -> Any:
         """A Java or Scala object as what its JSON is in Python."""
@@ -65,7 +51,7 @@ class Jvm:
     def texts(self, values: Sequence[str]) -> Any:
         """A Java ``Dataset`` of texts, whose column is called ``value``."""
         listed = self._reader("java.util.ArrayList").readValue(json.dumps(list(values)))
-        return self.spark.createDataset(listed, self.find("org.apache.spark.sql.Encoders").STRING())
+        return self.spark.createDataset(listed, self.type("org.apache.spark.sql.Encoders").STRING())
 
     def actions(self, kind: str, values: Sequence[Mapping[str, Any]]) -> Any:
         """A ``java.util.List`` of the log's actions, from what their JSON is in Python.
@@ -76,27 +62,27 @@ class Jvm:
             kind: ``addFile`` or ``removeFile``.
             values: the actions.
         """
-        encoders = getattr(self.find(f"{DELTA}.implicits.package$"), "MODULE$")
+        encoders = getattr(self.type(f"{DELTA}.implicits.package$"), "MODULE$")
         encoder = getattr(encoders, f"{kind}Encoder")()
         reader = self.spark.read().schema(encoder.schema()).option("mode", "FAILFAST")
         read = reader.json(self.texts([json.dumps(value) for value in values]))
-        return self._jvm.java.util.ArrayList(getattr(read, "as")(encoder).collectAsList())
+        return self._view.java.util.ArrayList(getattr(read, "as")(encoder).collectAsList())
 
     def seq(self, java_list: Any) -> Any:
         """An immutable Scala ``Seq`` of a Java list."""
-        return self._jvm.PythonUtils.toSeq(java_list)
+        return self._view.PythonUtils.toSeq(java_list)
 
     def map(self, values: Mapping[str, str]) -> Any:
         """An immutable Scala ``Map``."""
-        java_map = self._jvm.java.util.HashMap()
+        java_map = self._view.java.util.HashMap()
         for key, value in values.items():
             java_map.put(key, value)
-        return self._jvm.PythonUtils.toScalaMap(java_map)
+        return self._view.PythonUtils.toScalaMap(java_map)
 
     @property
     def none(self) -> Any:
         """Scala's ``None``."""
-        return self._jvm.scala.Option.empty()
+        return self._view.scala.Option.empty()
 
     def frame(self, java_frame: Any) -> DataFrame:
         """A Java ``Dataset`` as a frame of the session."""
@@ -106,7 +92,7 @@ class Jvm:
 
     def hadoop_path(self, path: str) -> Any:
         """A Hadoop ``Path``."""
-        return self._jvm.org.apache.hadoop.fs.Path(path)
+        return self._view.org.apache.hadoop.fs.Path(path)
 
     def copy(self, settings: Mapping[str, str]) -> Any:
         """A copy of the Java session that has other settings too: the user's keeps its own."""
@@ -118,7 +104,7 @@ class Jvm:
     @contextmanager
     def active(self, session: Any) -> Iterator[None]:
         """Have Delta find a Java session's settings in this thread. What runs in the user's session ends that."""
-        sessions = self.find(self.spark.getClass().getName())
+        sessions = self.type(self.spark.getClass().getName())
         before = sessions.getActiveSession()
         sessions.setActiveSession(session)
         try:
@@ -130,20 +116,12 @@ class Jvm:
                 sessions.clearActiveSession()
 
 
-def java_errors() -> tuple[type[Exception], ...]:
-    """The exceptions that calls raise: PySpark turns those of Spark's own kinds into its own."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    return (Py4JError, PySparkException)
-
-
 def kinds(error: Exception) -> list[str]:
     """The Java classes of an error, from its own up; empty where the error isn't one of Java's."""
-    thrown: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    if thrown is None:
+    java = thrown(error)
+    if java is None:
         return []
-    found, at = [], thrown.getClass()
+    found, at = [], java.getClass()
     while at is not None:
         found.append(at.getName())
         at = at.getSuperclass()

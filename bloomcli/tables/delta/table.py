@@ -12,8 +12,9 @@ from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, Wante
 from bloomcli.tables.delta import commits, schema
 from bloomcli.tables.delta.actions import full_path, new_entry_path, partition_of, record_of
 from bloomcli.tables.delta.features import check
-from bloomcli.tables.delta.jvm import DELTA, Jvm, java_errors, kinds, said
+from bloomcli.tables.delta.jvm import DELTA, Jvm, kinds, said
 from bloomcli.tables.delta.snapshot import Snapshot
+from bloomcli.tables.java import java_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,7 +91,7 @@ def _in_catalog(jvm: Jvm, parts: Sequence[str]) -> Any:
     else:
         catalog = manager.currentCatalog()
         namespace = parts[:-1] or jvm.python(manager.currentNamespace())
-    identifier = jvm.find("org.apache.spark.sql.connector.catalog.Identifier")
+    identifier = jvm.type("org.apache.spark.sql.connector.catalog.Identifier")
     try:
         table = catalog.loadTable(identifier.of(jvm.strings(namespace), parts[-1]))
     except java_errors() as error:
@@ -105,7 +106,7 @@ def _in_catalog(jvm: Jvm, parts: Sequence[str]) -> Any:
     known = table.v1Table()  # a session catalog that isn't Delta's
     if not (known.provider().isDefined() and known.provider().get().lower() == _BY_PATH):
         return None
-    return _v2(jvm, jvm.find("org.apache.hadoop.fs.Path")(known.location()), jvm.find("scala.Option").apply(known))
+    return _v2(jvm, jvm.type("org.apache.hadoop.fs.Path")(known.location()), jvm.type("scala.Option").apply(known))
 
 
 def _by_path(jvm: Jvm, path: str) -> Any:
@@ -113,7 +114,7 @@ def _by_path(jvm: Jvm, path: str) -> Any:
 
 
 def _v2(jvm: Jvm, path: Any, catalog_table: Any) -> Any:
-    return jvm.find(_V2).apply(jvm.spark, path, catalog_table, jvm.none, jvm.none, jvm.map({}))
+    return jvm.type(_V2).apply(jvm.spark, path, catalog_table, jvm.none, jvm.none, jvm.map({}))
 
 
 def _version(jvm: Jvm, name: str, table: Any, snapshot: int | None, as_of: datetime | None) -> int | None:
@@ -127,7 +128,7 @@ def _version(jvm: Jvm, name: str, table: Any, snapshot: int | None, as_of: datet
         if snapshot is not None:
             history.checkVersionExists(snapshot, table.catalogTable(), True, False)
             return snapshot
-        at = jvm.find("java.sql.Timestamp")(int((as_of or datetime.now()).timestamp() * 1000))
+        at = jvm.type("java.sql.Timestamp")(int((as_of or datetime.now()).timestamp() * 1000))
         version: int = history.getActiveCommitAtTime(at, table.catalogTable(), True, True, False).version()
     except java_errors() as error:
         raise UsageError(said(error), path=name) from None
@@ -138,7 +139,6 @@ class DeltaTable(Table):
     """A Delta table at one version."""
 
     format = "delta"
-    title = "Delta"
 
     def __init__(self, name: str, jvm: Jvm, table: Any, snapshot: Snapshot, *, pinned: bool) -> None:
         """Of Delta's own ``DeltaTableV2``; `pinned` where the user chose the version."""

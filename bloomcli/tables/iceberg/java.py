@@ -1,49 +1,25 @@
-"""Calls into the Java of a Spark session: its classes, and what its exceptions say.
+"""Calls into Iceberg in the Java of a Spark session, and what its exceptions say.
 
-A class's name is looked up part by part, at a millisecond each: `Java.type` keeps the classes. A call takes about 50
-microseconds, so that what is done once per data file makes few of them.
+A call takes about 50 microseconds, so that what is done once per data file makes few of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bloomcli.datasets.spark_session import first_line
 from bloomcli.errors import BloomError, UnreadableError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from bloomcli.tables import java
+from bloomcli.tables.java import JavaSession
 
 ICEBERG: Final = "org.apache.iceberg"
 _LISTS: Final = f"{ICEBERG}.relocated.com.google.common.collect.Lists"
 
 
-class Java:
-    """The Java side of a classic Spark session."""
-
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session
-        self.spark: Any = session._jsparkSession
-        self._view: Any = session._jvm
-        self._types: dict[str, Any] = {}
-
-    def type(self, name: str) -> Any:
-        """A class, by its full name; a nested one's as ``Outer$Inner``. Where there is none, a call to it fails."""
-        if name not in self._types:
-            package, _, last = name.rpartition(".")
-            found = self._view
-            for part in package.split("."):
-                found = getattr(found, part)
-            self._types[name] = getattr(found, last)
-        return self._types[name]
-
-    def has(self, name: str) -> bool:
-        """Whether the session has a class."""
-        from py4j.java_gateway import JavaClass
-
-        return isinstance(self.type(name), JavaClass)
+class Java(JavaSession):
+    """The Java side of a classic Spark session that has Iceberg."""
 
     def iceberg(self, name: str) -> Any:
         """A class of Iceberg's, by its name below ``org.apache.iceberg``."""
@@ -68,11 +44,8 @@ class Java:
 
 
 def java_errors() -> tuple[type[Exception], ...]:
-    """What calls into Java raise: PySpark has exceptions of its own for some of Java's."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    return (Py4JError, PySparkException, OSError)
+    """What calls into Java raise, a lost connection included."""
+    return (*java.java_errors(), OSError)
 
 
 def kinds(error: Exception) -> frozenset[str]:
@@ -82,11 +55,11 @@ def kinds(error: Exception) -> frozenset[str]:
     """
     found: set[str] = set()
     try:
-        for java in _causes(error):
-            kind = java.getClass()
+        for one in _causes(error):
+            kind = one.getClass()
             while kind is not None:
                 found.add(kind.getSimpleName())
-                found |= {one.getSimpleName() for one in kind.getInterfaces()}
+                found |= {interface.getSimpleName() for interface in kind.getInterfaces()}
                 kind = kind.getSuperclass()
     except java_errors():  # the Java process has ended
         pass
@@ -96,41 +69,28 @@ def kinds(error: Exception) -> frozenset[str]:
 def raised_in(error: Exception, classes: str, methods: Collection[str]) -> bool:
     """Whether a Java exception was raised within some methods of classes whose names end so."""
     try:
-        frames = (frame for java in _causes(error) for frame in java.getStackTrace())
+        frames = (frame for one in _causes(error) for frame in one.getStackTrace())
         return any(f.getMethodName() in methods and f.getClassName().endswith(classes) for f in frames)
     except java_errors():
         return True
 
 
 def _causes(error: Exception) -> Iterator[Any]:
-    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    while java is not None:
-        yield java
-        java = java.getCause()
+    found = java.thrown(error)
+    while found is not None:
+        yield found
+        found = found.getCause()
 
 
 def message(error: Exception) -> str:
     """The first line of what a Java exception says."""
-    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    found = java.thrown(error)
     try:
-        text = None if java is None else java.getMessage()
+        text = None if found is None else found.getMessage()
     except java_errors():
         text = None
     lines = str(text).strip().splitlines() if text else []
     return lines[0].strip().rstrip(".") if lines else first_line(error)
-
-
-@contextmanager
-def unlogged() -> Iterator[None]:
-    """Keep PySpark from writing the exceptions of the block to its own log: they are raised as errors of bloom's."""
-    from pyspark.logger import PySparkLogger  # a plain logger of this name takes none of PySpark's arguments
-
-    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
-    before, logger.disabled = logger.disabled, True
-    try:
-        yield
-    finally:
-        logger.disabled = before
 
 
 @contextmanager

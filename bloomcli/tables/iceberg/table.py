@@ -16,10 +16,11 @@ from bloomcli.model.names import ColumnNames
 from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, Wanted
 from bloomcli.tables.iceberg import checks, commit, properties
 from bloomcli.tables.iceberg.groups import EqualityNumbers, grouped
-from bloomcli.tables.iceberg.java import Java, java_errors, kinds, message, reading, unlogged
+from bloomcli.tables.iceberg.java import Java, java_errors, kinds, message, reading
 from bloomcli.tables.iceberg.records import Record
 from bloomcli.tables.iceberg.scans import Tasks
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
+from bloomcli.tables.java import unlogged
 
 _MAIN: Final = "main"
 _CONVERTER: Final = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
@@ -48,7 +49,6 @@ class IcebergTable(Table):
     """
 
     format = "iceberg"
-    title = "Iceberg"
 
     def __init__(self, java: Java, name: str, table: Any, *, branch: str | None, fixed: int | None) -> None:
         self.java = java
