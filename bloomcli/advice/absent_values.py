@@ -1,0 +1,178 @@
+"""Values of a column's domain that it need not hold: what a lookup that finds nothing looks for.
+
+Numbers, dates and times are drawn between the lowest and the highest bound of the column, on the grid on which the
+sampled values lie (whole cents, full seconds). Texts and bytes are sampled values with some characters replaced by
+those that other sampled values have at the same place, so that most lie between the lowest and the highest bound.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import string
+import struct
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+from bloomcli.model.file import Column
+from bloomcli.values.column_types import kind_of
+from bloomcli.values.literals import decode_bound
+
+_WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT128": 16}
+_FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
+_TRIES: Final = 8
+"""Changed texts that are made in place of one that is in the sample."""
+_PLACES: Final = 256
+"""Characters of a text, from its start, that are replaced."""
+_CLASSES: Final = ("0123456789", "abcdef", string.ascii_lowercase, "ABCDEF", string.ascii_uppercase)
+
+
+def absent_values(
+    samples: Sequence[Sequence[bytes]], typed: Column, bounds: tuple[Any, Any] | None, count: int, seed: int
+) -> list[list[bytes]]:
+    """So many values for each unit's sample.
+
+    Args:
+        samples: sampled values of each unit, PLAIN bytes.
+        typed: their column.
+        bounds: the lowest and the highest bound as `decode_bound` gives them; None without statistics.
+        count: values for each unit.
+        seed: the same seed gives the same values.
+    """
+    chance = random.Random(seed)  # noqa: S311  a sample, no secret
+    if typed.physical in _FLOATS:
+        return _floats(samples, typed, bounds, count, chance)
+    if typed.physical in _WIDTHS or kind_of(typed) == "DECIMAL":
+        return _numbers(samples, typed, bounds, count, chance)
+    if typed.physical == "INT96" or kind_of(typed) in {"INTERVAL", "FLOAT16"}:
+        return [[chance.choice(sample) for _ in range(count)] if sample else [] for sample in samples]
+    texts = _Texts(samples, chance, fixed=typed.physical == "FIXED_LEN_BYTE_ARRAY")
+    return [[texts.absent(chance.choice(sample)) for _ in range(count)] if sample else [] for sample in samples]
+
+
+class _Texts:
+    """Makes texts, or bytes, that aren't in a sample, and look like those that are.
+
+    Args:
+        samples: sampled values.
+        chance: decides.
+        fixed: values have one length.
+    """
+
+    def __init__(self, samples: Sequence[Sequence[bytes]], chance: random.Random, *, fixed: bool) -> None:
+        self._chance, self._fixed = chance, fixed
+        self._known = {value for sample in samples for value in sample}
+        ordered = sorted(self._known)
+        self._low, self._high = (ordered[0], ordered[-1]) if ordered else (b"", b"")
+        self._pools = _pools(ordered)
+        try:
+            self._texts: list[str] | None = [value.decode() for value in ordered]
+        except UnicodeDecodeError:
+            self._texts = None
+        values: Sequence[str | bytes] = ordered if self._texts is None else self._texts
+        self._at: list[list[Any]] = []
+        """For each place, what the values have there: as often as they have it."""
+        for value in values:
+            self._at += [[] for _ in range(min(len(value), _PLACES) - len(self._at))]
+            for place, character in enumerate(value[:_PLACES]):
+                self._at[place].append(character)
+        self._varies = [len(set(found)) > 1 for found in self._at]
+
+    def absent(self, value: bytes) -> bytes:
+        """A text that isn't in the sample, made from one that is."""
+        outside = None
+        for attempt in range(2 * _TRIES):
+            # the sample may have all values of that length
+            made = self._crossed(value, 0 if self._fixed else max(attempt - _TRIES + 1, 0))
+            if made not in self._known:
+                if self._low <= made <= self._high:
+                    return made
+                outside = outside or made
+        return _changed(value, self._pools, self._chance) if outside is None else outside
+
+    def _crossed(self, value: bytes, more: int) -> bytes:
+        """The value with about half of the characters that vary replaced by those of other values.
+
+        Args:
+            value: a value of the sample.
+            more: so many characters are inserted behind those that vary.
+        """
+        chance = self._chance
+        out: list[Any] = list(value) if self._texts is None else list(value.decode())
+        places = [place for place in range(min(len(out), _PLACES)) if self._varies[place]]
+        for place in chance.sample(places, -(-len(places) // 2)):
+            out[place] = chance.choice(self._at[place])
+        for place in sorted(chance.choices(places, k=more), reverse=True) if places else ():
+            out.insert(place + 1, chance.choice(self._at[place]))
+        return bytes(out) if self._texts is None else "".join(out).encode()
+
+
+def _numbers(
+    samples: Sequence[Sequence[bytes]],
+    typed: Column,
+    bounds: tuple[Any, Any] | None,
+    count: int,
+    chance: random.Random,
+) -> list[list[bytes]]:
+    keys = [decode_bound(value, typed) for sample in samples for value in sample]
+    if not keys:
+        return [[] for _ in samples]
+    low, high = bounds if bounds is not None else (min(keys), max(keys))
+    step = math.gcd(*(key - keys[0] for key in keys)) or 1
+    first, last = -((keys[0] - low) // step), (high - keys[0]) // step
+    width = _WIDTHS.get(typed.physical, typed.type_length)
+    order: Literal["big", "little"] = "big" if typed.physical not in _WIDTHS else "little"
+
+    def encoded(value: int) -> bytes:
+        size = width or (value.bit_length() if value >= 0 else (-value - 1).bit_length()) // 8 + 1
+        return (value & (1 << 8 * size) - 1).to_bytes(size, order)
+
+    return [
+        [encoded(keys[0] + step * chance.randint(first, max(first, last))) for _ in range(count)] for _ in samples
+    ]
+
+
+def _floats(
+    samples: Sequence[Sequence[bytes]],
+    typed: Column,
+    bounds: tuple[Any, Any] | None,
+    count: int,
+    chance: random.Random,
+) -> list[list[bytes]]:
+    keys = [decode_bound(value, typed) for sample in samples for value in sample]
+    finite = [key for key in keys if key is not None and math.isfinite(key)]
+    if not finite:
+        return [[] for _ in samples]
+    low, high = bounds if bounds is not None else (min(finite), max(finite))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        low, high = min(finite), max(finite)
+    form = _FLOATS[typed.physical]
+    return [[struct.pack(form, low + (high - low) * chance.random()) for _ in range(count)] for _ in samples]
+
+
+def _pools(values: Sequence[bytes]) -> dict[int, bytes]:
+    """For each byte that occurs, the bytes that may take its place: those of the smallest class that has all bytes of
+    its kind; bytes of no class by any that occurs."""
+    seen = set(b"".join(values))
+    pools: dict[int, bytes] = {}
+    for text in _CLASSES:
+        members = text.encode()
+        wider = string.ascii_lowercase if text == "abcdef" else string.ascii_uppercase if text == "ABCDEF" else text
+        if seen & set(wider.encode()) <= set(members):
+            for byte in seen & set(members):
+                pools.setdefault(byte, members)
+    letters = all(byte in pools or chr(byte) in string.printable for byte in seen)
+    if not letters:  # binary
+        pools = dict.fromkeys(seen, bytes(sorted(seen)) if len(seen) > 1 else bytes(range(256)))
+    return pools
+
+
+def _changed(value: bytes, pools: dict[int, bytes], chance: random.Random) -> bytes:
+    """The value with about half of the characters that can be replaced replaced."""
+    places = [at for at, byte in enumerate(value) if byte in pools]
+    if not places:
+        return value + bytes([chance.choice(b"0123456789")]) if value.isascii() else value
+    out = bytearray(value)
+    for at in chance.sample(places, max(1, -(-len(places) // 2))):
+        out[at] = chance.choice(pools[out[at]])
+    return bytes(out)

@@ -1,0 +1,139 @@
+"""advise: reads the queries, measures the columns of all files, decides, and names the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from bloomcli.advice.command_line import Source, add_lines, inside_table, upkeep_lines
+from bloomcli.advice.decide import decide
+from bloomcli.advice.measure import measure
+from bloomcli.commands.arguments import paths as named
+from bloomcli.commands.budgets import read_budget
+from bloomcli.commands.options import AdviseOptions, InspectOptions, Options
+from bloomcli.datasets.engine import Engine
+from bloomcli.datasets.task import OnRow, Task
+from bloomcli.errors import BloomError
+from bloomcli.formats.registry import open_file
+from bloomcli.model.advice import AdviseReport
+from bloomcli.model.dataset import DatasetReport
+from bloomcli.model.file import Column
+from bloomcli.model.queries import QueryLog
+from bloomcli.storage.base import Listed
+from bloomcli.storage.managed_tables import reason_against, table_name
+from bloomcli.storage.registry import open_source, store_of
+
+
+@dataclass(slots=True)
+class _ListedOnce:
+    """An engine that lists the files of a run once: their columns are needed before the queries are read."""
+
+    engine: Engine
+    _listed: Sequence[Listed] | None = field(default=None, init=False)
+
+    def find(self, paths: Sequence[str], options: Options) -> Sequence[Listed]:
+        """The files that paths name."""
+        if self._listed is None:
+            self._listed = self.engine.find(paths, options)
+        return self._listed
+
+    def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
+        """Tasks for files."""
+        return self.engine.plan(listed, options)
+
+    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
+        """The tasks as they are."""
+        return self.engine.check(tasks, on_row=on_row)
+
+    def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
+        """Run the tasks."""
+        return self.engine.run(tasks, on_row=on_row)
+
+
+def advise(
+    engine: Engine,
+    paths: Sequence[str],
+    options: AdviseOptions,
+    source: Source,
+    *,
+    on_row: OnRow | None = None,
+) -> AdviseReport:
+    """The advice on all files that paths name.
+
+    Args:
+        engine: what works on the files.
+        paths: files, directories, patterns, URIs; none for the engine of a table.
+        options: as the user gave them.
+        source: the files, as the commands in the report name them.
+        on_row: called with each file's row as the file is done, on this machine.
+
+    Raises: as `bloomcli.advise`.
+    """
+    options = options.checked()
+    engine = _ListedOnce(engine)
+    log = _queries(engine, paths, options) if options.queries else None
+    figures = measure(engine, paths, options, log=log, on_row=on_row)
+    budget = None if options.budget is None else read_budget(options.budget)
+    found = decide(replace(figures, queries=log), budget=budget)
+    reason = _reason_against(engine, paths, options, source)
+    table = None if reason is None else table_name(reason)
+    if table is not None:
+        source = inside_table(source, table)
+    elif reason is not None:  # of these, `bloom add` makes copies alone
+        name = "with-filters-" + source.words[-1].rpartition("/")[2] if source.single else "with-filters/"
+        source = replace(source, target=("-o", name))
+    return replace(
+        found,
+        in_table=reason,
+        command="\n".join(add_lines(found.columns, source, found.size)) or None,
+        upkeep="\n".join(upkeep_lines(found.columns, source, found.fpp)) or None,
+    )
+
+
+def _reason_against(engine: Engine, paths: Sequence[str], options: AdviseOptions, source: Source) -> str | None:
+    """Why `bloom add` wouldn't change the files in place: they belong to a table. None if the first, a middle and the
+    last one belong to none."""
+    if "--in-place" not in source.target:
+        return None
+    for item in _some(engine.find(paths, options)):
+        try:
+            reason = reason_against(store_of(item.path), item.path)
+        except BloomError:  # `bloom add` says so
+            continue
+        if reason is not None:
+            return reason
+    return None
+
+
+def _some(listed: Sequence[Listed]) -> list[Listed]:
+    """The first, a middle and the last file that can be read."""
+    files = [item for item in listed if item.problem is None and not item.linked]
+    return [files[place] for place in sorted({0, len(files) // 2, len(files) - 1})] if files else []
+
+
+def _queries(engine: Engine, paths: Sequence[str], options: AdviseOptions) -> QueryLog:
+    """What the queries look up in the files' columns. Raises: as `read_queries`."""
+    from bloomcli.advice.queries import read_queries
+
+    columns = _columns(engine, engine.find(paths, options))
+    return read_queries(
+        named(options.queries),
+        dialect=options.dialect,
+        tables=options.table_name,
+        columns=columns or None,
+        seed=options.seed,
+    )
+
+
+def _columns(engine: Engine, listed: Sequence[Listed]) -> list[Column]:
+    """The leaf columns of the first, a middle and the last file that can be read, each path once."""
+    found: dict[str, Column] = {}
+    for task in engine.plan(_some(listed), InspectOptions()):  # a table's tasks have its names
+        try:
+            with open_source(task.path) as source:
+                for column in open_file(source, task.options.names).leaves:
+                    if not column.not_in_table:
+                        found.setdefault(column.path, column)
+        except BloomError:  # measuring reports it
+            continue
+    return list(found.values())

@@ -1,0 +1,172 @@
+"""The figures of a column, from its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from bloomcli.advice.column_samples import Samples
+from bloomcli.advice.distinct import UnitDistinct, distinct, distinct_per_unit
+from bloomcli.advice.lookup_costs import FilterSizes, Lookups, Product, summed
+from bloomcli.advice.ratios import Sampled, ratio
+from bloomcli.advice.universe import Universe
+from bloomcli.commands.value_sample import numpy
+from bloomcli.model.advice import AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain
+
+_ALL: Final = Sampled(1, 1)
+_SATURATED: Final = 0.5
+"""The rate from which a filter is of no use to speak of."""
+
+
+def column_advice(samples: Samples, fpp: float, lookups: int | None) -> ColumnAdvice:
+    """All figures of a column."""
+    universe = samples.universe
+    kinds = (samples.present(), samples.absent(), samples.queried())
+    wanted = samples.rates.index(fpp)
+    sizes = [samples.sizes(at) for at in range(len(samples.rates))]
+    rates = tuple(_at_rate(at, rate, kinds, sizes[at], samples) for at, rate in enumerate(samples.rates))
+    chosen = rates[wanted]
+    units = [
+        UnitDistinct(unit.sketch, universe.units[key].values)
+        for key, unit in samples.units.items()
+        if key in universe.units
+    ]
+    present, absent, queried = (
+        None
+        if kind is None
+        else LookupGain(values=kind.values, today=kind.today, with_filter=kind.with_filter(wanted))
+        for kind in kinds
+    )
+    saved = chosen.saved_queried or _mean([s for s in (chosen.saved_present, chosen.saved_absent) if s is not None])
+    return ColumnAdvice(
+        column=universe.column,
+        type=universe.type,
+        recommended=False,
+        reason="",
+        reason_id="",
+        fpp=fpp,
+        filter_bytes=chosen.filter_bytes,
+        seconds_to_add=_seconds(samples),
+        files=universe.files,
+        row_groups=universe.row_groups,
+        rows=universe.rows,
+        nulls=universe.nulls,
+        column_bytes=universe.bytes,
+        distinct=distinct(units, len(universe.units), universe.values) if units else None,
+        distinct_per_row_group=distinct_per_unit(
+            units, len(universe.units), universe.values, samples.plan.sketch_bits
+        )
+        if units
+        else None,
+        overlap=None if kinds[0] is None else kinds[0].overlap,
+        dictionary_row_groups=universe.dictionary,
+        unfilterable=universe.unfilterable,
+        loses_rows=universe.loses_rows,
+        present=present,
+        absent=absent,
+        queried=queried,
+        rates=rates,
+        saved_bytes=saved,
+        lookups=lookups,
+        existing=_existing(samples),
+        sampled_row_groups=len(samples.units),
+    )
+
+
+def _at_rate(at: int, rate: float, kinds: Sequence[Lookups | None], sizes: FilterSizes, samples: Samples) -> AtRate:
+    costs = [None if kind is None else kind.with_filter(at) for kind in kinds]
+    saved = [None if kind is None else kind.saved(at, sizes) for kind in kinds]
+    return AtRate(
+        fpp=rate,
+        filter_bytes=sizes.interval,
+        tight_bytes=samples.tight_bytes(at, sizes.interval.estimate),
+        present=costs[0],
+        absent=costs[1],
+        queried=costs[2],
+        saved_present=saved[0],
+        saved_absent=saved[1],
+        saved_queried=saved[2],
+    )
+
+
+def _mean(found: Sequence[Interval]) -> Interval | None:
+    if not found:
+        return None
+    return Interval(
+        estimate=sum(i.estimate for i in found) / len(found),
+        low=sum(i.low for i in found) / len(found),
+        high=sum(i.high for i in found) / len(found),
+    )
+
+
+def _seconds(samples: Samples) -> Interval | None:
+    """Time to decode and hash all values on one core, at the pace of the sample."""
+    np = numpy()
+    units, universe = samples.units, samples.universe
+    known = [
+        (unit.seconds, universe.units[key].values) for key, unit in samples.units.items() if key in universe.units
+    ]
+    if not known or not units:
+        return None
+    taken, values = (np.array(column, float) for column in zip(*known, strict=True))
+    top = float((taken / np.maximum(values, 1)).max()) or 1e-12
+    share = ratio((taken / top)[:, None, None], np.maximum(values, 1)[:, None, None], samples.drawn(len(known)), _ALL)
+    return summed([(1, Product(top * universe.values, others=(share,)))])
+
+
+def _existing(samples: Samples) -> ExistingFilters | None:
+    universe = samples.universe
+    if not universe.filters:
+        return None
+    found = [unit.existing for unit in samples.units.values()]
+    measured = sum(one.measured for one in found)
+    rates = [one.max_fpp for one in found if one.max_fpp is not None]
+    foldable = sum(one.foldable_bytes for one in found) * universe.filters // max(measured, 1)
+    highest = max(rates, default=None)
+    if any(one.unreadable for one in found):
+        judgement = "unreadable"
+    elif highest is not None and highest >= _SATURATED:
+        judgement = "saturated"
+    elif universe.without_filter:
+        judgement = "missing"
+    else:
+        judgement = "foldable" if foldable else "worth"
+    return ExistingFilters(
+        filters=universe.filters,
+        row_groups_without_filter=universe.without_filter,
+        bitset_bytes=universe.filter_bytes,
+        max_fpp=highest,
+        foldable_bytes=foldable,
+        judgement=judgement,
+    )
+
+
+def unmeasured(universe: Universe, lookups: int | None, fpp: float) -> ColumnAdvice:
+    """A column whose values weren't read: what the metadata say."""
+    return ColumnAdvice(
+        column=universe.column,
+        type=universe.type,
+        recommended=False,
+        reason="",
+        reason_id="",
+        fpp=fpp,
+        files=universe.files,
+        row_groups=universe.row_groups,
+        rows=universe.rows,
+        nulls=universe.nulls,
+        column_bytes=universe.bytes,
+        dictionary_row_groups=universe.dictionary,
+        unfilterable=universe.unfilterable,
+        loses_rows=universe.loses_rows,
+        lookups=lookups,
+        existing=None
+        if not universe.filters
+        else ExistingFilters(
+            filters=universe.filters,
+            row_groups_without_filter=universe.without_filter,
+            bitset_bytes=universe.filter_bytes,
+            max_fpp=None,
+            foldable_bytes=0,
+            judgement="missing" if universe.without_filter else "worth",
+        ),
+    )

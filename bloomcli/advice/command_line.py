@@ -1,0 +1,142 @@
+"""The `bloom add` command lines for what is recommended. They run as they are pasted into a shell."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from bloomcli.commands.arguments import names as tuple_of
+from bloomcli.commands.options import AdviseOptions
+from bloomcli.hints import listed
+from bloomcli.model.advice import ColumnAdvice
+from bloomcli.model.paths import shown
+from bloomcli.model.sizes import POWER_OF_TWO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The files, as the words of a command line."""
+
+    words: tuple[str, ...]
+    """Paths, or the options that name the files."""
+    target: tuple[str, ...] = ("--in-place",)
+    """Where changed files go; nothing for a table, which puts them in place itself."""
+    engine: tuple[str, ...] = ()
+    """Options of the engine."""
+    readers: tuple[str, ...] = ()
+    """Options that say who reads the files, which `bloom add` needs."""
+    single: bool = False
+    """One file: `bloom add` refuses one that has some of the filters already, unless it replaces them."""
+
+
+def of_paths(
+    paths: Iterable[str],
+    *,
+    files_from: str | None = None,
+    engine: Sequence[str] = (),
+    readers: Sequence[str] = (),
+    single: bool = False,
+) -> Source:
+    """The files that paths and a list name."""
+    words = [shown(f"./{path}" if path.startswith("-") else path) for path in paths]
+    if files_from is not None and files_from != "-":
+        words += ["--files-from", files_from]
+    # nothing at these URIs can be replaced
+    readable_only = any(word.startswith(("https://", "http://")) for word in words)
+    target = ("-o", "with-filters/") if readable_only else ("--in-place",)
+    return Source(words=tuple(words), target=target, engine=tuple(engine), readers=tuple(readers), single=single)
+
+
+def of_table(
+    table: str, *, where: str | None = None, engine: Sequence[str] = (), readers: Sequence[str] = ()
+) -> Source:
+    """The data files of a table."""
+    words = ["--table", table, *(() if where is None else ("--where", where))]
+    return Source(words=tuple(words), target=(), engine=tuple(engine), readers=tuple(readers))
+
+
+def inside_table(source: Source, table: str) -> Source:
+    """The data files of the table that the files belong to: `bloom add` refuses to change these by their paths."""
+    engine = list(source.engine)
+    if "--engine" in engine:
+        at = engine.index("--engine")
+        del engine[at : at + 2]
+    return replace(source, words=("--table", table), target=(), engine=tuple(engine), single=False)
+
+
+def reader_options(options: AdviseOptions) -> tuple[str, ...]:
+    """The options that say who reads the files, as they were given. `bloom add` finds the nearest policy itself."""
+    found: list[str] = []
+    if readers := tuple_of(options.readers, "readers"):
+        found += ["--readers", ",".join(readers)]
+    if options.table_schema is not None:
+        found += ["--table-schema", os.fspath(options.table_schema)]
+    return tuple(found)
+
+
+def add_lines(columns: Iterable[ColumnAdvice], source: Source, size: str = POWER_OF_TWO) -> list[str]:
+    """The command lines, one for each rate and for columns whose filters are replaced; none without columns."""
+    groups: dict[tuple[float, bool], list[str]] = {}
+    for column in columns:
+        if column.recommended and column.fpp is not None:
+            groups.setdefault((column.fpp, _replaces(column, single=source.single)), []).append(column.column)
+    return [
+        _joined(
+            [
+                *("bloom", "add", *source.words, "--columns", ",".join(map(listed, names)), "--fpp", f"{fpp:g}"),
+                *(("--replace",) if replaces else ()),
+                *(("--size", size) if size != POWER_OF_TWO else ()),
+                *(*source.readers, *source.engine, *source.target),
+            ]
+        )
+        for (fpp, replaces), names in sorted(groups.items())
+    ]
+
+
+def upkeep_lines(columns: Iterable[ColumnAdvice], source: Source, fpp: float) -> list[str]:
+    """The command lines that make filters smaller down to the rate `fpp`, and remove those that save nothing."""
+    judged: dict[str, list[str]] = {}
+    for column in columns:
+        if column.existing is not None and not column.recommended:
+            judged.setdefault(column.existing.judgement, []).append(column.column)
+    commands = (("fold", judged.get("foldable"), ("--fpp", f"{fpp:g}")), ("remove", judged.get("not-worth"), ()))
+    return [
+        _joined(
+            [
+                *("bloom", command, *source.words, "--columns", ",".join(map(listed, names)), *options),
+                *(*source.engine, *source.target),
+            ]
+        )
+        for command, names, options in commands
+        if names
+    ]
+
+
+def _replaces(column: ColumnAdvice, *, single: bool) -> bool:
+    """Whether the column's filters have to be replaced: `bloom add` would refuse them otherwise."""
+    existing = column.existing
+    if existing is None or not existing.filters:
+        return False
+    short = existing.max_fpp is None or column.fpp is None or existing.max_fpp > column.fpp
+    return single or short or existing.judgement in {"saturated", "unreadable"}
+
+
+def _joined(words: Iterable[str]) -> str:
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    """The word as a shell takes it, in one line: control characters as bash's and zsh's $'...' has them."""
+    if word.isprintable():
+        return shlex.quote(word)
+    plain = "".join(
+        f"\\{c}" if c in "\\'" else c if c.isprintable() else "".join(f"\\{byte:03o}" for byte in _bytes(c))
+        for c in word
+    )
+    return f"$'{plain}'"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,139 @@
+"""Turns the figures of all columns into the advice: what to add, at which sizes, and the commands that add it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bloomcli.advice.budget import Choice, Size, choose
+from bloomcli.advice.recommend import Request, look_in_dictionaries, recommend
+from bloomcli.commands.budgets import Budget
+from bloomcli.model.advice import AdviseReport, AtRate, ColumnAdvice, Interval, LookupCost, LookupGain
+from bloomcli.words import size
+
+if TYPE_CHECKING:
+    from bloomcli.model.queries import QueryLog
+
+
+def decide(figures: AdviseReport, *, budget: Budget | None = None) -> AdviseReport:
+    """The report with the recommendation for each column; recommended ones first.
+
+    Args:
+        figures: as `bloomcli.advice.measure` measures them.
+        budget: limits the bytes of all new filters; None for no limit.
+    """
+    log = figures.queries
+    request = Request(
+        fpp=figures.fpp,
+        statements=None if log is None else log.about_table,
+        dictionaries=look_in_dictionaries(figures.readers),
+    )
+    columns = [recommend(_with_share(column, figures.bytes), request) for column in figures.columns]
+    limit = None if budget is None else budget.of(figures.bytes)
+    gap = None
+    if limit is not None:
+        columns, choice = within(columns, limit, figures)
+        gap = choice.gap
+    recommended = sorted((c for c in columns if c.recommended), key=lambda c: -(_saved(c) * (c.lookups or 1)))
+    return replace(
+        figures,
+        columns=(*recommended, *(c for c in columns if not c.recommended)),
+        tight_saves=_tight_saves(recommended) if recommended else None,
+        budget_bytes=limit,
+        budget_used=None if limit is None else round(sum(_bytes(c) for c in recommended)),
+        budget_gap=gap,
+        queries=None if log is None else _without_values(log),
+    )
+
+
+def within(columns: Sequence[ColumnAdvice], limit: int, figures: AdviseReport) -> tuple[list[ColumnAdvice], Choice]:
+    """The columns with the filters that save most within `limit` bytes, and the choice.
+
+    Each recommended column has its sizes at the rates that it was measured at, down to `figures.fpp`. A column counts
+    as often as the queries look it up; without queries, all count alike.
+    """
+    wanted = [index for index, column in enumerate(columns) if column.recommended]
+    # of rates with filters of one size, the lowest comes first and is chosen
+    rates = [sorted((r for r in columns[i].rates if r.fpp >= figures.fpp), key=lambda r: r.fpp) for i in wanted]
+    choice = choose(
+        [[_size(columns[i], rate) for rate in of_one] for i, of_one in zip(wanted, rates, strict=True)], limit
+    )
+    found = list(columns)
+    for index, of_one, position in zip(wanted, rates, choice.sizes, strict=True):
+        if position is None:
+            found[index] = _over_budget(columns[index], of_one, limit)
+        else:
+            found[index] = at_rate(columns[index], of_one[position], figures.bytes)
+    return found, choice
+
+
+def _size(column: ColumnAdvice, rate: AtRate) -> Size:
+    saved = saved_at(rate)
+    return Size(rate.filter_bytes.estimate, 0.0 if saved is None else saved.estimate * (column.lookups or 1))
+
+
+def _over_budget(column: ColumnAdvice, rates: Sequence[AtRate], limit: int) -> ColumnAdvice:
+    smallest = min((rate.filter_bytes.estimate for rate in rates), default=0.0)
+    why = (
+        f"its smallest filters take {size(round(smallest))}, and the budget is {size(limit)}"
+        if smallest > limit
+        else f"its filters, {size(round(smallest))} at least, save less for each byte than the recommended ones"
+    )
+    return replace(column, recommended=False, reason_id="over-budget", reason=f"over the budget: {why}")
+
+
+def at_rate(column: ColumnAdvice, rate: AtRate, total: int) -> ColumnAdvice:
+    """The column with the figures of filters at another rate; `total` is the bytes of all files."""
+    found = replace(
+        column,
+        fpp=rate.fpp,
+        filter_bytes=rate.filter_bytes,
+        present=_with(column.present, rate.present),
+        absent=_with(column.absent, rate.absent),
+        queried=_with(column.queried, rate.queried),
+        saved_bytes=saved_at(rate),
+    )
+    return _with_share(found, total)
+
+
+def _with_share(column: ColumnAdvice, total: int) -> ColumnAdvice:
+    return replace(column, filter_share=_bytes(column) / total if column.filter_bytes is not None and total else None)
+
+
+def _with(gain: LookupGain | None, cost: LookupCost | None) -> LookupGain | None:
+    return gain if gain is None or cost is None else replace(gain, with_filter=cost)
+
+
+def saved_at(rate: AtRate) -> Interval | None:
+    """Bytes that one lookup reads less with filters of this rate: of the queries' literals; without any, the mean of
+    a present and an absent value, whose interval has the means of both ends."""
+    if rate.saved_queried is not None:
+        return rate.saved_queried
+    both = [saved for saved in (rate.saved_present, rate.saved_absent) if saved is not None]
+    if not both:
+        return None
+    return Interval(
+        estimate=sum(one.estimate for one in both) / len(both),
+        low=sum(one.low for one in both) / len(both),
+        high=sum(one.high for one in both) / len(both),
+    )
+
+
+def _tight_saves(recommended: Sequence[ColumnAdvice]) -> int:
+    """Bytes that tight sizes would save; 0 if sizes are tight."""
+    rates = [rate for column in recommended for rate in column.rates if rate.fpp == column.fpp]
+    return round(sum(at.filter_bytes.estimate - at.tight_bytes for at in rates if at.tight_bytes is not None))
+
+
+def _saved(column: ColumnAdvice) -> float:
+    return 0.0 if column.saved_bytes is None else column.saved_bytes.estimate
+
+
+def _bytes(column: ColumnAdvice) -> float:
+    return 0.0 if column.filter_bytes is None else column.filter_bytes.estimate
+
+
+def _without_values(log: QueryLog) -> QueryLog:
+    """The log without the values of the queries, which a report may be passed on with."""
+    return replace(log, columns=tuple(replace(column, literals=()) for column in log.columns))

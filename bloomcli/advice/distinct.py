@@ -1,0 +1,147 @@
+"""Numbers of distinct values, from theta sketches of sampled units; never from min/max.
+
+Which values occur in one sampled unit, and which in two, tells how many occur in none: the estimate of Chao and Lin
+(2012), which is that of Chao (1987) for units drawn without replacement. Its lower end is Chao's. The upper end is
+the number if no value of a single sampled unit were in another one (the upper bound of Charikar et al. 2000).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bloomcli.advice.ratios import Ratio, Sampled, ratio
+from bloomcli.commands.value_sample import datasketches, numpy
+from bloomcli.model.advice import Interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ALPHA: Final = 0.05
+_NORMAL: Final = 1.959964
+_DEVIATIONS: Final = 3
+"""Of a sketch's bounds: 99.7 %."""
+
+
+class UnitDistinct(NamedTuple):
+    """The distinct values of one sampled unit."""
+
+    sketch: bytes
+    values: int
+    """The most that there can be."""
+
+
+class _Incidence(NamedTuple):
+    """Which of a random part of the values occur in which units."""
+
+    occurs: NDArray[np.bool_]
+    """Values x units."""
+    scale: float
+    """Values for each value of the part."""
+
+    def frequencies(self, left_out: int | None = None) -> tuple[float, float, float]:
+        """(values in any unit, in one, in two), without a unit."""
+        np = numpy()
+        counts = self.occurs.sum(axis=1)
+        if left_out is not None:
+            counts = counts - self.occurs[:, left_out]
+        return tuple(self.scale * int(np.count_nonzero(found)) for found in (counts > 0, counts == 1, counts == 2))  # type: ignore[return-value]
+
+
+def distinct(units: Sequence[UnitDistinct], population: int, most: int) -> Interval:
+    """Distinct values over all units.
+
+    Args:
+        units: the sampled ones.
+        population: units in all.
+        most: values of all units.
+    """
+    found = datasketches()
+    sketches = [found.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
+    union = found.theta_union(max(8, math.ceil(math.log2(max(s.num_retained for s in sketches) + 1)) + 1))
+    for sketch in sketches:
+        union.update(sketch)
+    all_ = union.get_result()
+    seen, low, high = all_.get_estimate(), all_.get_lower_bound(_DEVIATIONS), all_.get_upper_bound(_DEVIATIONS)
+    if len(units) >= population:
+        return Interval(estimate=seen, low=low, high=min(high, max(most, seen)))
+    incidence = _incidence(sketches, min(s.theta64 for s in (*sketches, all_)))
+    unseen = _unseen(incidence, len(units), population)
+    upper = _if_alone(incidence, units, population, most)
+    observed, once, _ = incidence.frequencies()
+    error = (high - low) / 2 / seen if seen else 0.0
+    top = min(high - (once if observed else 0.0) * (1 - error) + upper * (1 + error), float(max(most, high)))
+    estimate = min(max(seen + unseen[0], seen), max(top, seen))
+    return Interval(estimate=estimate, low=min(low + unseen[1], estimate), high=max(top, estimate))
+
+
+def _incidence(sketches: Sequence[object], theta: int) -> _Incidence:
+    np = numpy()
+    parts = [np.array([h for h in sketch if h < theta], np.uint64) for sketch in sketches]  # type: ignore[attr-defined]
+    every = np.unique(np.concatenate(parts))
+    occurs = np.zeros((len(every), len(sketches)), bool)
+    for at, part in enumerate(parts):
+        occurs[np.searchsorted(every, part), at] = True
+    return _Incidence(occurs, ((1 << 63) - 1) / theta)
+
+
+def _chao_lin(incidence: _Incidence, drawn: int, population: int, left_out: int | None = None) -> float:
+    """Values in no sampled unit: Q1^2 / (n / (n - 1) 2 Q2 + q / (1 - q) Q1)."""
+    _, once, twice = incidence.frequencies(left_out)
+    share = drawn / population
+    below = (drawn / (drawn - 1) if drawn > 1 else 1.0) * 2 * twice + share / (1 - share) * once
+    return once * once / below if below > 0 else 0.0
+
+
+def _unseen(incidence: _Incidence, drawn: int, population: int) -> tuple[float, float]:
+    """(estimate, lower end) of the values in no sampled unit; the variance by leaving out each unit in turn."""
+    estimate = _chao_lin(incidence, drawn, population)
+    if drawn <= 2 or estimate <= 0:
+        return estimate, 0.0
+    without = []
+    for at in range(drawn):
+        seen, _, _ = incidence.frequencies(at)
+        without.append(seen + _chao_lin(incidence, drawn - 1, population, at))
+    np = numpy()
+    variance = (drawn - 1) * float(np.var(without))
+    variance += estimate * estimate / max(len(incidence.occurs), 1)  # of the sketch
+    factor = math.exp(_NORMAL * math.sqrt(math.log1p(variance / (estimate * estimate))))
+    return estimate, estimate / factor
+
+
+def _if_alone(incidence: _Incidence, units: Sequence[UnitDistinct], population: int, most: int) -> float:
+    """Upper end of the values of all units that are in one sampled unit only, if they were in no other at all."""
+    np = numpy()
+    alone = incidence.occurs & (incidence.occurs.sum(axis=1) == 1)[:, None]
+    once = alone.sum(axis=0) * incidence.scale
+    values = np.array([max(unit.values, 1) for unit in units], float)
+    found = ratio(
+        np.minimum(once, values)[:, None, None],
+        values[:, None, None],
+        Sampled(population, len(units)),
+        Sampled(1, 1),
+    )
+    return found.interval(_ALPHA)[1] * most
+
+
+def distinct_per_unit(units: Sequence[UnitDistinct], population: int, most: int, sketch_bits: int) -> Interval:
+    """Mean of the distinct values of a unit."""
+    np = numpy()
+    found = datasketches()
+    sketches = [found.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
+    counts = np.array([s.get_estimate() for s in sketches])
+    values = np.array([max(unit.values, 1) for unit in units], float)
+    share: Ratio = ratio(
+        np.minimum(counts, values)[:, None, None],
+        values[:, None, None],
+        Sampled(population, len(units)),
+        Sampled(1, 1),
+    )
+    error = _NORMAL / math.sqrt(1 << sketch_bits) if any(s.is_estimation_mode() for s in sketches) else 0.0
+    low, high = share.interval(_ALPHA)
+    mean = most / max(population, 1)
+    return Interval(
+        estimate=share.estimate * mean, low=low * (1 - error) * mean, high=min(high * (1 + error), 1.0) * mean
+    )

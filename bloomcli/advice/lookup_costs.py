@@ -1,0 +1,247 @@
+"""What the lookups of one kind of value read, over all files.
+
+A lookup reads row groups of the unit that its value was taken from, and of all other units. Of these, min/max over
+all row groups of all files say exactly what is left for each sampled value (`Coverage`); the sample says which share
+of that is read, with what the files have today and with new filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bloomcli.advice.ratios import EXACTLY_ONE, UNKNOWN, Ratio, Sampled, ratio
+from bloomcli.advice.universe import Universe
+from bloomcli.commands.value_sample import numpy
+from bloomcli.model.advice import Interval, LookupCost
+from bloomcli.model.column_sample import RATE_SUMS, SUMS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+ALPHA: Final = 0.05
+NUMBER: Final = 0
+BYTES: Final = 1
+_TODAY: Final = 2
+_ONE: Final = Sampled(1, 1)
+
+
+class Product(NamedTuple):
+    """A product of what is known and what is estimated: factor x (offset + spread x first) x others."""
+
+    factor: float
+    offset: float = 1.0
+    spread: float = 0.0
+    first: Ratio = EXACTLY_ONE
+    others: tuple[Ratio, ...] = ()
+
+    def ratios(self) -> list[Ratio]:
+        """Those that are left to chance."""
+        return [r for r in ((self.first,) if self.spread else ()) + self.others if not r.exact]
+
+    def at(self, first: float, others: Sequence[float]) -> float:
+        """The product at these values of the ratios."""
+        found = self.factor * (self.offset + self.spread * first)
+        for value in others:
+            found *= value
+        return found
+
+
+def summed(terms: Sequence[tuple[int, Product]], scale: float = 1.0) -> Interval:
+    """A sum of products with their signs, and its interval: each ratio has so high a confidence that all of them hold
+    together (Bonferroni's inequality)."""
+    chances = {id(r) for _, term in terms for r in term.ratios()}
+    alpha = ALPHA / max(len(chances), 1)
+    low = high = estimate = 0.0
+    for sign, term in terms:
+        ends = [term.first.interval(alpha), *(other.interval(alpha) for other in term.others)]
+        least, most = (term.at(ends[0][side], [end[side] for end in ends[1:]]) for side in (0, 1))
+        estimate += sign * term.at(term.first.estimate, [other.estimate for other in term.others])
+        low, high = low + min(sign * least, sign * most), high + max(sign * least, sign * most)
+    low, high = min(low, estimate), max(high, estimate)
+    return Interval(estimate=estimate * scale, low=low * scale, high=high * scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterSizes:
+    """The bytes of new filters of all row groups at one rate."""
+
+    most: float
+    """Their sum if every value were different."""
+    share: Ratio
+    """Of `most`."""
+
+    @property
+    def interval(self) -> Interval:
+        """Bytes of all filters."""
+        return summed([(1, Product(self.most, others=(self.share,)))])
+
+
+class Chance(NamedTuple):
+    """The rate of new filters."""
+
+    most: float
+    """No filter's rate is higher."""
+    share: Ratio
+    """Of `most`, over all row groups."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lookups:
+    """One kind of value, and what its lookups read. Sums are those of a part of a giver's values, weighted so that
+    the mean of all parts is the mean of all values."""
+
+    universe: Universe
+    values: int
+    sums: Floats
+    """Givers x parts x takers x sums; of a giver's values in the giver itself they are 0."""
+    own: Floats
+    """Givers x parts x sums: in the giver itself; 0 for values that come from no unit."""
+    own_whole: Floats
+    """Givers x 2: row groups and bytes of the giver itself; 0 likewise."""
+    left: Floats
+    """Givers x parts x 2: row groups and bytes that min/max leave in all other units."""
+    least: Floats
+    most: Floats
+    """Givers x 2: bounds of `left`, from metadata."""
+    mean_least: tuple[float, float]
+    mean_most: tuple[float, float]
+    """Their means over all units that values could come from."""
+    givers: Sampled
+    takers: Sampled
+    untaken: Floats
+    """Of each giver the share of its different values that aren't in the sample."""
+    shares: Floats
+    """Givers x parts: the weights of the parts, whose mean is 1."""
+    settled: bool
+    """Nothing but min/max decides what is read today: there are no filters, and no dictionaries count."""
+    chances: tuple[Chance, ...] | None
+    """Of absent values: how often new filters leave a row group, at each rate. It is their own measured rate, which
+    is what the lookups of all absent values come to."""
+    each: Floats
+    """Of each giver the number of values in the sample."""
+
+    def _ratio(self, part: Floats, whole: Floats, takers: Sampled = _ONE) -> Ratio:
+        return ratio(part, whole, self.givers, takers, self.untaken, self.each)
+
+    @cached_property
+    def _left(self) -> tuple[Product, Product]:
+        """Row groups, and bytes, that min/max leave in other units."""
+        np = numpy()
+        found = []
+        for kind in (NUMBER, BYTES):
+            offset, spread = self.mean_least[kind], self.mean_most[kind] - self.mean_least[kind]
+            room = (self.most - self.least)[:, kind, None] * self.shares
+            part = np.clip(self.left[:, :, kind] - self.least[:, kind, None] * self.shares, 0, room)
+            if spread <= 1e-9 * max(self.mean_most[kind], 1.0):
+                found.append(Product(1.0, offset))
+            else:
+                share = ratio(part[:, :, None], room[:, :, None], self.givers, _ONE, self.untaken, self.each)
+                found.append(Product(1.0, offset, spread, share))
+        return found[0], found[1]
+
+    def _elsewhere(self, part: Floats, kind: int, share: Ratio | None = None) -> Product:
+        """What is read in other units; `part` has the sums of it, unless its share is known."""
+        left = self._left[kind]
+        if left.offset <= 0 and not left.spread:
+            return Product(0.0)
+        if share is None:
+            share = self._ratio(part, self.sums[..., kind], self.takers)
+        return left._replace(others=(share,))
+
+    def _here(self, part: Floats, kind: int) -> Product:
+        """What is read in the value's own unit."""
+        if not self.own_whole.any():
+            return Product(0.0)
+        units = self.universe.units.values()
+        mean = sum(unit.bytes if kind else unit.row_groups for unit in units) / max(len(units), 1)
+        whole = self.own_whole[:, kind, None] * self.shares
+        if self.universe.single and numpy().allclose(part, whole):
+            return Product(mean)  # a row group is read for its own values
+        return Product(mean, others=(self._ratio(part[:, :, None], whole[:, :, None]),))
+
+    def _cost(self, number: int, share: Ratio | None = None) -> LookupCost:
+        """The cost by the sums `number` and the next one."""
+        found = []
+        for kind in (NUMBER, BYTES):
+            here = self._here(self.own[..., number + kind], kind)
+            there = self._elsewhere(self.sums[..., number + kind], kind, share)
+            scale = 1.0 if kind else 1 / max(self.universe.row_groups, 1)
+            found.append(summed([(1, here), (1, there)], scale))
+        return LookupCost(row_groups=found[0], bytes=found[1])
+
+    @cached_property
+    def overlap(self) -> Interval:
+        """The share of the row groups that min/max leave."""
+        return self._cost(0, EXACTLY_ONE).row_groups
+
+    @cached_property
+    def today(self) -> LookupCost:
+        """With what the files have."""
+        return self._cost(_TODAY, EXACTLY_ONE if self.settled else None)
+
+    def _later(self, rate: int, kind: int) -> Product:
+        """What is read in other units with filters of a rate."""
+        part = self.sums[..., SUMS + RATE_SUMS * rate + kind]
+        if self.chances is None:
+            return self._elsewhere(part, kind)
+        most, share = self.chances[rate]
+        today = self._before(kind)
+        whole = most * self.sums[..., _TODAY + kind]
+        if whole.sum():
+            share = self._ratio(part, whole, self.takers)
+        return today._replace(factor=today.factor * most, others=(*today.others, share))
+
+    def _before(self, kind: int) -> Product:
+        """What is read in other units today."""
+        return self._elsewhere(self.sums[..., _TODAY + kind], kind, EXACTLY_ONE if self.settled else None)
+
+    def with_filter(self, rate: int) -> LookupCost:
+        """With filters of a rate, by its number."""
+        at = SUMS + RATE_SUMS * rate
+        found = [
+            summed([(1, self._here(self.own[..., at + kind], kind)), (1, self._later(rate, kind))], scale)
+            for kind, scale in ((NUMBER, 1 / max(self.universe.row_groups, 1)), (BYTES, 1.0))
+        ]
+        return LookupCost(row_groups=found[0], bytes=found[1])
+
+    def saved(self, rate: int, sizes: FilterSizes) -> Interval:
+        """Bytes that a lookup reads less, without those of the filters that it reads."""
+        at, today = SUMS + RATE_SUMS * rate + BYTES, _TODAY + BYTES
+        each = sizes.share
+        read = (self._here(self.own[..., _TODAY], NUMBER), self._before(NUMBER))
+        per_group = sizes.most / max(sum(unit.row_groups for unit in self.universe.units.values()), 1)
+        terms = [
+            (1, self._here(self.own[..., today], BYTES)),
+            (-1, self._here(self.own[..., at], BYTES)),
+            *((-1, r._replace(factor=r.factor * per_group, others=(*r.others, each))) for r in read),
+        ]
+        if self.chances is None:
+            terms.append((1, self._elsewhere(self.sums[..., today] - self.sums[..., at], BYTES)))
+        else:
+            terms += [(1, self._before(BYTES)), (-1, self._later(rate, BYTES))]
+        return summed([term for term in terms if term[1].factor])
+
+
+def filter_sizes(found: Floats, most: Floats, all_most: float, units: Sampled, *, fixed: bool) -> FilterSizes:
+    """The sizes of all filters from those of sampled units.
+
+    Args:
+        found: bytes of the filters of each sampled unit.
+        most: bytes if every value were different.
+        all_most: their sum over all units.
+        units: how units were drawn.
+        fixed: a filter's size doesn't depend on its values.
+    """
+    if fixed:
+        return FilterSizes(most=all_most, share=EXACTLY_ONE)
+    if not len(found):
+        return FilterSizes(most=all_most, share=UNKNOWN)
+    np = numpy()
+    share = ratio(np.minimum(found, most)[:, None, None], most[:, None, None], units, _ONE, np.zeros(len(found)))
+    return FilterSizes(most=all_most, share=share)

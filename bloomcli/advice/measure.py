@@ -1,0 +1,278 @@
+"""Measures the columns of many files.
+
+find -> metadata of all files -> draw units -> values of some -> these looked up in others -> figures
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bloomcli.advice.absent_values import absent_values
+from bloomcli.advice.column_figures import column_advice, unmeasured
+from bloomcli.advice.column_samples import Cells, Samples
+from bloomcli.advice.plan import Plan, plan, some_files
+from bloomcli.advice.universe import UnitKey, Universe, universes
+from bloomcli.commands.advise_options import ExtentOptions, LookedUp, UnitOptions
+from bloomcli.commands.advise_units import literals
+from bloomcli.commands.options import AdviseOptions, policy_of
+from bloomcli.commands.value_sample import datasketches, numpy
+from bloomcli.datasets.engine import Engine, plan_files
+from bloomcli.datasets.task import OnRow, Task
+from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnreadableError, UnsupportedError, UsageError
+from bloomcli.formats.format import Sizes
+from bloomcli.formats.records import format_named
+from bloomcli.model.advice import AdviseReport, ColumnAdvice
+from bloomcli.model.column_sample import SampledRow, UnitSample
+from bloomcli.model.dataset import FileRow, Status
+from bloomcli.model.file import Column
+from bloomcli.model.queries import QueryLog
+from bloomcli.model.sizes import POWER_OF_TWO, TIGHT
+from bloomcli.policy.policy import Policy, matches
+from bloomcli.rules.readers import any_size_refusal, reader
+from bloomcli.values.literals import parse
+from bloomcli.words import plural
+
+RATES: Final = (0.1, 0.05, 0.01, 0.001)
+"""The rates that every column has figures for, besides the requested one."""
+_LEAST: Final = 2
+"""Absent values of a unit, at least."""
+_ABSENT_BYTES: Final = 1 << 20
+"""Bytes of a column's absent values, about: long ones are fewer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """The parts of a run that its steps share."""
+
+    engine: Engine
+    options: AdviseOptions
+    tasks: Sequence[Task]
+    """By position."""
+    on_row: OnRow | None
+    failed: dict[str, FileRow]
+    tight: bool = False
+    """New filters have tight sizes."""
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """All rates, the highest first."""
+        return tuple(sorted({*RATES, self.options.fpp}, reverse=True))
+
+    def rows(self, options: Mapping[int, ExtentOptions | UnitOptions]) -> dict[int, SampledRow]:
+        """Run the tasks of files, by position."""
+        named: dict[tuple[int, int], ExtentOptions | UnitOptions] = {}
+        tasks = []
+        for at, own in options.items():
+            names = self.tasks[at].options.names  # a table's
+            key = id(own), id(names)
+            if key not in named:
+                named[key] = replace(own, names=names)
+            tasks.append(replace(self.tasks[at], options=named[key]))
+        found: dict[int, SampledRow] = {}
+        if tasks:
+            report = self.engine.run(tasks, on_row=self.on_row)
+            for at, row in zip(options, report.rows, strict=True):
+                if isinstance(row, SampledRow):
+                    found[at] = row
+                elif row.status is Status.FAILED:
+                    self.failed[row.path] = row
+        return found
+
+
+def measure(
+    engine: Engine,
+    paths: Sequence[str],
+    options: AdviseOptions,
+    *,
+    log: QueryLog | None = None,
+    on_row: OnRow | None = None,
+) -> AdviseReport:
+    """Measure the columns of all files that paths name; nothing is recommended yet.
+
+    Every column has its figures at the rates of `AtRate` (0.1, 0.05, 0.01, 0.001 and `options.fpp`); `filter_bytes`,
+    `seconds_to_add`, `present`, `absent`, `queried` and `saved_bytes` are those at `options.fpp`. `recommended` is
+    False, `reason` and `reason_id` are empty, columns are in schema order, `command` and the budget are None.
+
+    Args:
+        engine: what works on the files.
+        paths: files, directories, globs, URIs; none for the engine of a table.
+        options: what to measure.
+        log: queries, whose literals are looked up as well.
+        on_row: called with each file's row as the file is done, on this machine.
+
+    Raises:
+        UsageError: no files, a figure out of range, a policy that can't be read.
+        UnknownColumn: a name that no file has a column for.
+        UnreadableError, UnsupportedError: as for `Engine.find` and `Engine.run`; every file failed; DataSketches
+            isn't installed.
+    """
+    started = time.perf_counter()
+    numpy(), datasketches()  # before files are read
+    options = options.checked()
+    policy = policy_of(options)
+    about = ExtentOptions(columns=options.columns, exclude=options.exclude, policy=policy, names=options.names)
+    tasks = plan_files(engine, paths, about)
+    run = _Run(engine=engine, options=options, tasks=tasks, on_row=on_row, failed={})
+    looked_at = some_files(tasks, options.seed)
+    rows = run.rows(dict.fromkeys(looked_at, about))
+    files = {at: row.extents for at, row in rows.items() if row.extents is not None}
+    if not files:
+        raise _nothing(run)
+    drawn = plan({at: tasks[at].path for at in files}, files, options.sample, options.seed)
+    found = universes(files.items())
+    for name in options.columns:
+        if not any(matches([name], path) for path in found):
+            raise UnknownColumn(
+                f"no column {name!r} in any of the files", hint="`bloom inspect FILE` lists a file's columns"
+            )
+    run = replace(run, tight=_tight(policy, {file.format for file in files.values()}))
+    columns = _columns(run, found, drawn, log)
+    total, bytes_ = sum(f.rows for f in files.values()), sum(f.bytes for f in files.values())
+    scale = len(tasks) / len(looked_at)
+    return AdviseReport(
+        paths=tuple(paths),
+        files=len(files) if scale == 1 else len(tasks),
+        row_groups=round(scale * sum(sum(f.units) for f in files.values())),
+        rows=round(scale * total),
+        bytes=round(scale * bytes_),
+        sampled_files=len({file for file, _ in drawn.sampled}),
+        sampled_row_groups=sum(files[file].units[unit] for file, unit in drawn.sampled),
+        seed=options.seed,
+        fpp=options.fpp,
+        size=TIGHT if run.tight else POWER_OF_TWO,
+        readers=tuple(policy.whole.readers or ()),
+        columns=tuple(columns),
+        failed=tuple((path, row.error or "") for path, row in run.failed.items()),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _nothing(run: _Run) -> BloomError:
+    """The error where no file could be looked at: of the kind of the files' errors, if these are of one kind."""
+    if not run.failed:
+        return UsageError("none of the files is of a known format", hint="bloom reads Parquet, ORC and Mosaic files")
+    path, first = next(iter(run.failed.items()))
+    codes = {row.exit_code for row in run.failed.values()}
+    kind = {UsageError.exit_code: UsageError, UnsupportedError.exit_code: UnsupportedError}.get(first.exit_code)
+    error = (first.error or "").removeprefix(f"{path}: ")
+    if len(run.failed) > 1:
+        error = f"none of {plural(len(run.failed), 'file')} can be looked at; the first error: {error}"
+    return (UnreadableError if kind is None or len(codes) > 1 else kind)(error, path=path, hint=first.hint)
+
+
+def _columns(run: _Run, found: Mapping[str, Universe], drawn: Plan, log: QueryLog | None) -> list[ColumnAdvice]:
+    readable = {path: one for path, one in found.items() if one.unfilterable is None or one.loses_rows}
+    given = {
+        path: {key: _as_typed(unit, found[path].typed) for key, unit in units.items()}
+        for path, units in _units(run, drawn.givers, drawn, dict.fromkeys(readable)).items()
+    }
+    cells = {path: _cells(run, one, given.get(path, {}), drawn, log) for path, one in readable.items()}
+    wanted = {
+        path: cells[path].looked_up(one, list(given[path].values()))
+        for path, one in readable.items()
+        if path in given
+    }
+    taken = _units(run, drawn.takers, drawn, wanted)
+    asked = {column.column: column.lookups for column in log.columns} if log is not None else None
+    advice = []
+    for path, one in found.items():
+        lookups = None if asked is None else asked.get(path, 0)
+        if path not in given or path not in taken:
+            advice.append(unmeasured(one, lookups, run.options.fpp))
+            continue
+        samples = Samples(
+            universe=one,
+            plan=drawn,
+            rates=run.rates,
+            cells=cells[path],
+            given=given[path],
+            taken=taken[path],
+            tight=run.tight,
+            settled=not one.filters and not (_by_dictionary(run) and one.dictionary),
+        )
+        advice.append(column_advice(samples, run.options.fpp, lookups))
+    return advice
+
+
+def _tight(policy: Policy, formats: Collection[str]) -> bool:
+    """Readers are named, and `bloom add --size tight` takes all of them for all files."""
+    readers = policy.whole.readers or ()
+    own = any(part.readers or part.size for part in policy.files)
+    if not readers or own or policy.whole.size == POWER_OF_TWO:
+        return False
+    return all(
+        format_named(name).sizes is Sizes.ANY and not any(any_size_refusal(reader(who), name) for who in readers)
+        for name in formats
+    )
+
+
+def _by_dictionary(run: _Run) -> bool:
+    """All named readers look values up in dictionaries."""
+    readers = policy_of(run.options).whole.readers or ()
+    return bool(readers) and all(reader(name).dictionary for name in readers)
+
+
+def _units(
+    run: _Run, units: Mapping[int, tuple[int, ...]], drawn: Plan, columns: Mapping[str, LookedUp | None]
+) -> dict[str, dict[UnitKey, UnitSample]]:
+    """The samples of units, by column."""
+    options = run.options
+    shared = UnitOptions(
+        units={run.tasks[at].path: numbers for at, numbers in units.items()},
+        columns=columns,
+        rates=run.rates,
+        fpp=options.fpp,
+        values=drawn.values,
+        parts=drawn.parts,
+        sketch_bits=drawn.sketch_bits,
+        seed=options.seed,
+        tight=run.tight,
+        dictionary=_by_dictionary(run),
+        policy=policy_of(options),
+    )
+    found: dict[str, dict[UnitKey, UnitSample]] = {}
+    for at, row in sorted(run.rows(dict.fromkeys(units, shared)).items()):
+        for unit in row.units:
+            found.setdefault(unit.column, {})[at, unit.unit] = unit
+    return found
+
+
+def _as_typed(unit: UnitSample, typed: Column) -> UnitSample:
+    """The sample with its values as the column's first file has them; those that its type can't hold are left out."""
+    if unit.typed == typed:
+        return unit
+    converted = literals(unit.values, unit.typed, typed)
+    return replace(unit, values=tuple(literal.encodings[0] for literal in converted if literal.encodings))
+
+
+def _cells(
+    run: _Run, universe: Universe, given: Mapping[UnitKey, UnitSample], drawn: Plan, log: QueryLog | None
+) -> Cells:
+    typed = universe.typed
+    samples = [unit.values for unit in given.values()]
+    longest = max((len(value) for values in samples for value in values), default=0)
+    count = min(drawn.values // 2, _ABSENT_BYTES // max(longest * len(samples), 1))
+    absent = absent_values(samples, typed, universe.by_number.bounds, max(count, _LEAST), run.options.seed)
+    return Cells(
+        givers=tuple(given),
+        absent=tuple(map(tuple, absent)),
+        queried=tuple(_queried(universe, log)),
+        parts=drawn.parts,
+    )
+
+
+def _queried(universe: Universe, log: QueryLog | None) -> list[tuple[bytes, float]]:
+    """The literals of the queries, with their shares. One that the column can't hold is left out."""
+    asked = next((c for c in log.columns if c.column == universe.column), None) if log is not None else None
+    found: list[tuple[bytes, int]] = []
+    for text, count in asked.literals if asked is not None else ():
+        try:
+            literal = parse(text, universe.typed)
+        except LiteralError:
+            continue
+        found += [(encoded, count) for encoded in literal.encodings[:1]]
+    total = sum(count for _, count in found)
+    return [(value, count / total) for value, count in found]

@@ -1,0 +1,109 @@
+"""Draws the units that give values, and those in which values are looked up: two independent random samples without
+replacement of all units of all files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from bloomcli.advice.universe import UnitKey
+from bloomcli.commands.sampling import chosen, share
+from bloomcli.datasets.task import Task
+from bloomcli.model.column_sample import FileExtents
+
+FILES_MOST: Final = 20_000
+"""Files whose metadata are read; of more, that many at random."""
+_UNITS: Final = 50
+_UNITS_LEAST: Final = 8
+_BYTES: Final = 256 << 20
+"""Compressed bytes that a sample of units has, about, where the options don't say how many units it has."""
+_VALUES: Final = 1024
+_VALUES_LEAST: Final = 16
+_VALUES_MOST: Final = 4096
+_LOOKUPS: Final = 50_000
+"""Lookups of the values of one column, about: of few units, each gives more values."""
+_COLUMNS_VALUES: Final = 200_000
+"""Values of all columns, about."""
+_PARTS: Final = (2, 32)
+_PARTS_IN_ALL: Final = 64
+_SKETCHES_BYTES: Final = 64 << 20
+_SKETCH_BITS: Final = (8, 12)
+
+
+class Plan(NamedTuple):
+    """The units of a run."""
+
+    population: int
+    givers: Mapping[int, tuple[int, ...]]
+    """Units that give values, by the positions of their files."""
+    takers: Mapping[int, tuple[int, ...]]
+    """Units in which the values are looked up."""
+    values: int
+    """Values of each giver."""
+    sketch_bits: int
+    parts: int
+    """Random parts of a giver's values, which say how much the values of a unit differ."""
+
+    @property
+    def giver_keys(self) -> list[UnitKey]:
+        """The givers in order."""
+        return [(file, unit) for file, units in sorted(self.givers.items()) for unit in units]
+
+    @property
+    def sampled(self) -> set[UnitKey]:
+        """All units of both samples."""
+        return {
+            (file, unit) for units in (self.givers, self.takers) for file, found in units.items() for unit in found
+        }
+
+
+def some_files(tasks: Sequence[Task], seed: int) -> list[int]:
+    """Positions of the files whose metadata are read: of all, up to `FILES_MOST`."""
+    if len(tasks) <= FILES_MOST:
+        return list(range(len(tasks)))
+    return sorted(chosen([task.path for task in tasks], share(str(FILES_MOST)), seed))
+
+
+def plan(paths: Mapping[int, str], files: Mapping[int, FileExtents], sample: str | None, seed: int) -> Plan:
+    """Draw both samples. Units without rows aren't drawn."""
+    units = [
+        (position, number) for position, file in files.items() for number, count in enumerate(file.units) if count
+    ]
+    first, last = min(paths.values(), default=""), max(paths.values(), default="")
+    start = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)  # of what differs
+    names = [f"{paths[position][start:]}:{number}" for position, number in units]
+    text = str(_default(units, files)) if sample is None else sample
+    drawn = [
+        chosen([f"{side}:{name}" for name in names], share(text), seed) if units else set()
+        for side in ("values", "filters")
+    ]
+    count = max(len(drawn[0]), 1)
+    columns = max((len(file.columns) for file in files.values()), default=1)
+    bits = (_SKETCHES_BYTES // (8 * 2 * count * max(columns, 1))).bit_length() - 1
+    return Plan(
+        population=len(units),
+        givers=_by_file(units, drawn[0]),
+        takers=_by_file(units, drawn[1]),
+        values=max(_values(count, columns) // count, _VALUES_LEAST),
+        sketch_bits=min(max(bits, _SKETCH_BITS[0]), _SKETCH_BITS[1]),
+        parts=min(max(_PARTS_IN_ALL // count, _PARTS[0]), _PARTS[1]),
+    )
+
+
+def _values(units: int, columns: int) -> int:
+    """Values of a column that so many units give."""
+    return max(min(_VALUES_MOST, _LOOKUPS // units, _COLUMNS_VALUES // max(columns, 1)), _VALUES)
+
+
+def _default(units: Sequence[UnitKey], files: Mapping[int, FileExtents]) -> int:
+    """Units of a sample: 50, or fewer large ones."""
+    total = sum(sum(file.row_group_bytes) for file in files.values())
+    mean = total / max(len(units), 1)
+    return min(_UNITS, max(_UNITS_LEAST, int(_BYTES / max(mean, 1.0))))
+
+
+def _by_file(units: Sequence[UnitKey], drawn: set[int]) -> dict[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = {}
+    for at in sorted(drawn):
+        found.setdefault(units[at][0], []).append(units[at][1])
+    return {file: tuple(numbers) for file, numbers in found.items()}

@@ -1,0 +1,149 @@
+"""Reads a log of SQL queries: how often which values of which columns are looked up. docs/advice.md says what counts.
+
+A log of any length takes bounded memory: at most `MOST_LITERALS` values of a column are kept, and statements are read
+one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from bloomcli.advice.lookups import Lookups, Refusals
+from bloomcli.errors import UsageError, near_names
+from bloomcli.extras import needed
+from bloomcli.model.file import Column
+from bloomcli.model.queries import QueryLog
+from bloomcli.storage.listing import expand
+from bloomcli.storage.registry import open_source
+from bloomcli.words import counted
+
+if TYPE_CHECKING:
+    from sqlglot.dialects.dialect import Dialect
+
+    from bloomcli.advice.query_tables import QueryTables
+    from bloomcli.advice.sql.constants import Slots
+    from bloomcli.advice.sql.templates import Analysis
+
+_EXAMPLES: Final = 5
+
+
+def read_queries(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    dialect: str,
+    tables: Sequence[str] = (),
+    columns: Iterable[str | Column] | None = None,
+    seed: int = 0,
+) -> QueryLog:
+    """Read logs of SQL queries: files, directories of them, patterns; local or in a store.
+
+    Args:
+        paths: each file has statements that end in semicolons, or lines of JSON, each an object with a statement
+            under the key ``query``.
+        dialect: the SQL dialect, by sqlglot's name: ``spark``, ``trino``, ``duckdb``, ``clickhouse``, ...
+        tables: names of the table in question, as statements write them, qualified or not. Without names it is the
+            only table that the statements read.
+        columns: the leaf columns of the table. Columns with their types also decide which comparisons an engine makes
+            by a cast of the column. Without columns, each name that statements use counts as a column.
+        seed: of the sample of values, if a column has more than `MOST_LITERALS`.
+
+    Raises:
+        UsageError: the dialect is unknown; no statement can be read; statements read several tables, and `tables`
+            names none, or none of them; a log isn't text.
+        UnreadableError: a log can't be read.
+        UnsupportedError: sqlglot isn't installed.
+    """
+    with needed("query logs need", "advice"):
+        import sqlglot  # noqa: F401  the error names the extra
+    from bloomcli.advice.query_tables import QueryTables
+
+    spoken = _dialect(dialect)
+    log = _Log(spoken, QueryTables(spoken, tables), columns, seed)
+    listed = expand([os.fspath(path) for path in paths])
+    for item in listed:
+        if item.problem is not None:
+            raise item.problem
+        log.read(item.path)
+    return log.result(", ".join(os.fspath(path) for path in paths))
+
+
+def _dialect(name: str) -> Dialect:
+    """Sqlglot's dialect of a name. Raises UsageError."""
+    from sqlglot.dialects.dialect import Dialect, Dialects
+
+    known = sorted(found.value for found in Dialects if found.value)
+    if name.lower() not in known:
+        near = near_names(name.lower(), known)
+        raise UsageError(
+            f"no SQL dialect {name!r}" + (f"; did you mean {', '.join(near)}?" if near else ""),
+            hint=f"the dialects are {', '.join(known)}",
+        )
+    return Dialect.get_or_raise(name.lower())
+
+
+class _Log:
+    """What has been read so far."""
+
+    def __init__(
+        self, dialect: Dialect, tables: QueryTables, columns: Iterable[str | Column] | None, seed: int
+    ) -> None:
+        from bloomcli.advice.sql.names import Names
+        from bloomcli.advice.sql.templates import Analyser
+
+        names = Names(dialect, columns)
+        self._dialect, self._tables = dialect, tables
+        self._analyser = Analyser(dialect, names, tables.ours)
+        self._lookups = Lookups(names.types, random.Random(seed))  # noqa: S311  a sample, no secret
+        self._refusals = Refusals()
+        self._statements = self._about = self._unreadable = 0
+        self._examples: list[str] = []
+
+    def read(self, path: str) -> None:
+        """Read one file. Raises UsageError, UnreadableError."""
+        from bloomcli.advice.sql.examples import beginning
+        from bloomcli.advice.sql.statements import statements
+        from bloomcli.advice.sql.templates import Unreadable
+
+        with open_source(path) as source:
+            for text, problem in statements(source, self._dialect):
+                try:
+                    if problem is not None:
+                        raise Unreadable(problem)
+                    self._count(*self._analyser.analyse(text))
+                except Unreadable:
+                    self._statements += 1
+                    self._unreadable += 1
+                    if len(self._examples) < _EXAMPLES:
+                        self._examples.append(problem if problem and not text else beginning(text))
+
+    def _count(self, found: Analysis, slots: Slots) -> None:
+        self._statements += found.statements
+        self._tables.count(found.tables)
+        if not found.about:
+            return
+        self._about += found.about
+        self._refusals.count(found.refused)
+        self._lookups.count(found.lookups, slots, self._refusals)
+
+    def result(self, paths: str) -> QueryLog:
+        """Everything. Raises UsageError if no statement could be read, or it isn't clear which table is meant."""
+        if self._statements == self._unreadable:
+            few = counted(self._unreadable, "statement")
+            raise UsageError(
+                f"no statement of the log can be read ({few})" if self._unreadable else "the log has no statement",
+                path=paths,
+                hint="--dialect names the SQL dialect: spark, trino, duckdb, clickhouse, ...",
+            )
+        self._tables.check(paths, self._about)
+        return QueryLog(
+            statements=self._statements,
+            about_table=self._about,
+            unreadable=self._unreadable,
+            unreadable_examples=tuple(self._examples),
+            columns=self._lookups.result(),
+            unserved=self._refusals.result(),
+            tables=self._tables.counts(),
+        )

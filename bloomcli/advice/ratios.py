@@ -1,0 +1,131 @@
+"""Ratios of sums over sampled units, with confidence intervals.
+
+A ratio of a part to a whole lies between 0 and 1. Its interval is that of a proportion from as many independent
+trials as give the ratio's own variance (Korn and Graubard 1998), where the variance is that of a ratio of sums
+(Cochran 1977, chapter 6) over two samples that cross each other: units that give values, and units in which these are
+looked up (Ohlsson 1996). There are no more trials than the effective number of units (Kish 1965).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bloomcli.advice.distributions import clopper_pearson, t_quantile
+from bloomcli.commands.value_sample import numpy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+_NOISE: Final = 1e-18
+"""Of a variance, relative to the square of the sum: rounding."""
+
+
+class Ratio(NamedTuple):
+    """A ratio of sums, and what its interval needs."""
+
+    estimate: float
+    trials: float
+    """Independent trials with the same variance; infinite where the ratio is exact, 0 where nothing is known."""
+    freedom: float
+    """Degrees of freedom of the variance."""
+
+    @property
+    def exact(self) -> bool:
+        """Nothing is left to chance."""
+        return math.isinf(self.trials)
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """The ends of the interval with a confidence of 1 - alpha."""
+        if self.exact:
+            return self.estimate, self.estimate
+        if self.trials <= 0:
+            return 0.0, 1.0
+        trials = self.trials
+        if self.freedom >= 1:  # the variance is an estimate itself
+            normal = t_quantile(1 - alpha / 2, 1e6)
+            trials *= (normal / t_quantile(1 - alpha / 2, self.freedom)) ** 2
+        return clopper_pearson(self.estimate, trials, alpha)
+
+
+EXACTLY_ONE: Final = Ratio(1.0, math.inf, math.inf)
+UNKNOWN: Final = Ratio(0.5, 0.0, 0.0)
+
+
+class Sampled(NamedTuple):
+    """How one side's units were drawn."""
+
+    population: int
+    """Units in all; 0 if there is no end of them."""
+    drawn: int
+
+    @property
+    def left_out(self) -> float:
+        """The share of the units that aren't in the sample: the finite population correction."""
+        return 1.0 if not self.population else max(1 - self.drawn / self.population, 0.0)
+
+
+def ratio(
+    part: Floats,
+    whole: Floats,
+    givers: Sampled,
+    takers: Sampled,
+    within: Floats | None = None,
+    each: Floats | None = None,
+) -> Ratio:
+    """The ratio of two sums over all pairs of units.
+
+    Args:
+        part, whole: givers x parts x takers: sums of random parts of a unit's values. The part is no more than the
+            whole. Without takers (a single one that is no sample) `takers` is the population of 1.
+        givers: how units that give values were drawn.
+        takers: how units in which they are looked up were drawn.
+        within: for each giver the share of its values that weren't taken; none by default.
+        each: for each giver the number of its values that were taken; by default one for each part.
+    """
+    np = numpy()
+    total = float(whole.sum())
+    if total <= 0:
+        return UNKNOWN
+    estimate = min(max(float(part.sum()) / total, 0.0), 1.0)
+    rest = part - estimate * whole
+    parts = part.shape[1]
+    rows, columns = rest.sum(axis=(1, 2)), rest.sum(axis=(0, 1))
+    weights_of_rows, weights_of_columns = whole.sum(axis=(1, 2)), whole.sum(axis=(0, 1))
+    untaken = np.zeros(len(rows)) if within is None else within
+    variance = givers.left_out * _spread(rows) + takers.left_out * _spread(columns)
+    if parts > 1:
+        within_rows = parts * rest.sum(axis=2).var(axis=1, ddof=1)
+        variance += (1 - givers.left_out) * float((untaken * within_rows).sum())
+    kish_rows, kish_columns = _kish(weights_of_rows), _kish(weights_of_columns)
+    of_part = 1.0 if each is None else max(float(each.mean()) / parts, 1.0)
+    inner = float(untaken.mean()) * (1 - givers.left_out) / (_kish(whole.sum(axis=2)) * of_part)
+    # a rare property of some givers or their values, or of some takers, is seen in none of so many
+    least = max(givers.left_out / kish_rows + inner, takers.left_out / kish_columns)
+    if least <= 0:
+        return Ratio(estimate, math.inf, math.inf)
+    trials = 1 / least
+    if variance > _NOISE * total * total:
+        trials = min(trials, estimate * (1 - estimate) * total * total / variance)
+    freedom = [kish_columns - 1] if takers.left_out > 0 else []
+    if givers.left_out > 0:
+        freedom.append(kish_rows - 1)
+    elif inner > 0:  # all units give values: only these are left to chance
+        freedom.append(kish_rows * (parts - 1))
+    return Ratio(estimate, trials, min(freedom))
+
+
+def _spread(sums: Floats) -> float:
+    """The variance of a sum of as many independent terms, from the terms."""
+    count = len(sums)
+    return float(count * sums.var(ddof=1)) if count > 1 else 0.0
+
+
+def _kish(weights: Floats) -> float:
+    """The effective number of units of unequal weights. Source: Kish, "Survey Sampling" (1965)."""
+    square = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / square if square > 0 else 1.0

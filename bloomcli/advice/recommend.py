@@ -1,0 +1,270 @@
+"""Decides from a column's figures whether to add a filter, and says why in one sentence. Opens no files.
+
+A filter is recommended if one lookup reads clearly less with it: the lower end of the interval of the saved bytes is
+above 0, and the estimate is at least `LEAST_SAVED` of what a lookup reads today. Before that, columns are left alone
+in which a filter is impossible or loses rows, which no query looks up, which min/max prunes to a row group or two, or
+whose row groups have most of their values each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from bloomcli.model.advice import ColumnAdvice, ExistingFilters, Interval, LookupGain
+from bloomcli.rules.readers import reader
+from bloomcli.words import plural, rate, size
+
+LEAST_SAVED: Final = 0.1
+"""The share of the bytes of a lookup that a filter has to save."""
+PRUNED: Final = 2.0
+"""Row groups: where min/max leaves no more of them for a value, and at most half, a filter leaves hardly fewer."""
+MOST_OF_THE_ROW_GROUPS: Final = 0.5
+"""The share of the other row groups that have a row group's value as well, where a filter can't tell them apart."""
+FEW_IN_ONE: Final = 20
+"""Of a single row group: how often each value occurs on average where a column has few values."""
+SATURATED: Final = 0.5
+"""The false-positive rate from which on a filter is saturated: it excludes less than half of the absent values."""
+FOLDABLE: Final = 0.1
+"""The share of the bytes of filters that `bloom fold` has to save to be worth a run."""
+
+
+class Request(NamedTuple):
+    """What a recommendation depends on besides a column's figures."""
+
+    fpp: float
+    """The requested false-positive rate."""
+    statements: int | None = None
+    """Statements about the table; None without queries."""
+    dictionaries: bool = False
+    """All named readers look values up in dictionaries."""
+
+
+def look_in_dictionaries(readers: Iterable[str]) -> bool:
+    """Whether readers are named and all of them look values up in dictionaries. Raises UsageError."""
+    who = [reader(name) for name in readers]
+    return bool(who) and all(one.dictionary for one in who)
+
+
+class _Verdict(NamedTuple):
+    """A recommendation, without the figures."""
+
+    recommended: bool
+    reason_id: str
+    reason: str
+
+
+def recommend(column: ColumnAdvice, request: Request) -> ColumnAdvice:
+    """The figures of a column with the recommendation: `recommended`, `reason`, `reason_id`, and what is made of the
+    filters that it has."""
+    verdict = _on_values(column, request)
+    if column.existing is not None and column.existing.filters:
+        existing = judged(column, column.existing, request)
+        column = replace(column, existing=existing)
+        verdict = _on_existing(existing, verdict)
+    return replace(
+        column, recommended=verdict.recommended, reason_id=verdict.reason_id, reason=verdict.reason, fpp=request.fpp
+    )
+
+
+def judged(column: ColumnAdvice, existing: ExistingFilters, request: Request) -> ExistingFilters:
+    """The filters that a column has, with their judgement."""
+    if existing.judgement == "unreadable":
+        return existing
+    if _worthless(column, request) is not None:
+        judgement = "not-worth"
+    elif existing.max_fpp is not None and existing.max_fpp >= SATURATED:
+        judgement = "saturated"
+    elif existing.row_groups_without_filter:
+        judgement = "missing"
+    elif existing.foldable_bytes >= FOLDABLE * max(existing.bitset_bytes, 1):
+        judgement = "foldable"
+    else:
+        judgement = "worth"
+    return replace(existing, judgement=judgement)
+
+
+def _on_values(column: ColumnAdvice, request: Request) -> _Verdict:
+    """The verdict on new filters."""
+    why_not = _worthless(column, request)
+    if why_not is not None:
+        return why_not
+    if request.statements is not None and not column.lookups:
+        statements = plural(request.statements, "statement")
+        return _Verdict(False, "not-queried", f"none of the {statements} about the table looks values of it up")
+    saved, today = column.saved_bytes, reads(column)[0]
+    if not _gains(column) and column.nulls is not None and column.nulls >= column.rows:
+        return _Verdict(False, "unknown", "it has no values, only nulls" if column.rows else "it has no rows")
+    if saved is None or not _gains(column):
+        return _Verdict(False, "unknown", "no value of it was looked up: the sample has no row group with values")
+    # filters that are in most row groups are worth those that are missing, however few the sample has of these
+    partly = column.existing is not None and column.existing.filters and column.existing.row_groups_without_filter
+    if (saved.low > 0 or (partly and saved.estimate > 0)) and saved.estimate >= LEAST_SAVED * today:
+        return _Verdict(True, "saves", _saves(column))
+    return _too_little(column)
+
+
+def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
+    """Why any filter of the column is useless or harmful, whatever its size; None if it isn't."""
+    if column.unfilterable is not None:
+        return _Verdict(False, "loses-rows" if column.loses_rows else "unfilterable", column.unfilterable)
+    left = _left(column)
+    if left is not None and column.row_groups > 1 and left <= min(PRUNED, column.row_groups / 2):
+        return _Verdict(
+            False, "sorted", f"sorted: min/max leaves {_of(left, column.row_groups)} for a value, without a filter"
+        )
+    if request.dictionaries and column.row_groups and column.dictionary_row_groups == column.row_groups:
+        return _Verdict(
+            False,
+            "dictionary",
+            f"the named readers look values up in dictionaries, which {_all(column.row_groups)} already",
+        )
+    # literals of queries say which values are looked up; without any, those that the column has count most
+    return _few_values(column) if column.queried is None else None
+
+
+def _left(column: ColumnAdvice) -> float | None:
+    """The row groups that min/max leaves for a value."""
+    return None if column.overlap is None else column.overlap.estimate * column.row_groups
+
+
+def _few_values(column: ColumnAdvice) -> _Verdict | None:
+    whole, each = column.distinct, column.distinct_per_row_group
+    if whole is None or each is None or whole.estimate <= 0:
+        return None
+    if column.row_groups <= 1:
+        if (column.rows - (column.nulls or 0)) / whole.estimate < FEW_IN_ONE:
+            return None
+        return _Verdict(
+            False,
+            "few-values",
+            f"few values: {_count(whole.estimate)} different ones in {plural(column.rows, 'row')}",
+        )
+    others = (column.row_groups * each.estimate / whole.estimate - 1) / (column.row_groups - 1)
+    if others < MOST_OF_THE_ROW_GROUPS:
+        return None
+    return _Verdict(
+        False,
+        "few-values",
+        f"few values: on average a row group has {_count(each.estimate)} of the {_count(whole.estimate)}"
+        " different ones",
+    )
+
+
+def _too_little(column: ColumnAdvice) -> _Verdict:
+    """Why a filter saves too little, by what the figures say excludes row groups already."""
+    today, after = reads(column)
+    left = _left(column)
+    groups = column.row_groups
+    existing = column.existing
+    if existing is not None and existing.filters and not existing.row_groups_without_filter:
+        return _Verdict(False, "has-filters", _has(existing))
+    if today <= 0:
+        return _Verdict(False, "sorted", "nothing to save: min/max excludes every row group for the values looked up")
+    if left is not None and groups > 1 and left < MOST_OF_THE_ROW_GROUPS * groups:
+        with_filter = sum(gain.with_filter.row_groups.estimate for gain, _ in _gains(column)) / len(_gains(column))
+        return _Verdict(
+            False,
+            "sorted",
+            f"min/max leaves {_of(left, groups)} for a value; with a filter {_count(with_filter * groups)} are read",
+        )
+    if (few := _few_values(column)) is not None:
+        return few
+    saved = column.saved_bytes
+    if saved is not None and saved.estimate <= 0 < today - after:
+        filters = _bytes(today - after - saved.estimate)
+        return _Verdict(
+            False,
+            "costs-more",
+            f"a lookup reads {filters} of filters to read {_bytes(today - after)} less of the rows",
+        )
+    if saved is not None and saved.low <= 0 < saved.estimate and saved.estimate >= LEAST_SAVED * today:
+        larger = " (a larger --sample tells)" if column.sampled_row_groups < column.row_groups else ""
+        return _Verdict(
+            False,
+            "unknown",
+            f"uncertain: a lookup reads {_bytes(saved.estimate)} less on average, but the 95 % interval contains 0"
+            + larger,
+        )
+    return _Verdict(
+        False, "costs-more", f"a lookup reads {_bytes(after)} with a filter, and {_bytes(today)} without one"
+    )
+
+
+def _on_existing(existing: ExistingFilters, new: _Verdict) -> _Verdict:
+    """The verdict on a column that has filters, from the one on new filters."""
+    filters = f"its {plural(existing.filters, 'filter')} of {size(existing.bitset_bytes)}"
+    match existing.judgement:
+        case "not-worth":
+            return new._replace(reason=f"{new.reason}; {filters} can go")
+        case "saturated" if new.recommended:
+            return new._replace(
+                reason=f"{filters} are saturated (rates up to {rate(existing.max_fpp)}); with new ones, {new.reason}"
+            )
+        case "saturated":
+            return _Verdict(
+                False, new.reason_id, f"{new.reason}; {filters} are saturated (rates up to {rate(existing.max_fpp)})"
+            )
+        case "missing":
+            missing = f"{plural(existing.row_groups_without_filter, 'row group')} without a filter"
+            return new._replace(reason=f"it has {missing}: with filters, {new.reason}") if new.recommended else new
+        case "foldable":
+            fold = f"`bloom fold` saves {size(existing.foldable_bytes)}"
+            return _Verdict(False, "has-filters", f"{filters} are larger than the rate needs: {fold}")
+        case "unreadable":
+            return _Verdict(False, "has-filters", "it has filters that can't be read: `bloom validate` says why")
+    return _Verdict(False, "has-filters", _has(existing))
+
+
+def _has(existing: ExistingFilters) -> str:
+    worst = "" if existing.max_fpp is None else f", with rates of at most {rate(existing.max_fpp)}"
+    return f"it has {plural(existing.filters, 'filter')} of {size(existing.bitset_bytes)}{worst}"
+
+
+def reads(column: ColumnAdvice) -> tuple[float, float]:
+    """Bytes that one lookup reads today and with the filter: of the queries' literals; without any, the mean of a
+    present and an absent value."""
+    gains = [gain for gain, _ in _gains(column)]
+    today = [gain.today.bytes.estimate for gain in gains]
+    after = [gain.with_filter.bytes.estimate for gain in gains]
+    return (sum(today) / len(gains), sum(after) / len(gains)) if gains else (0.0, 0.0)
+
+
+def _gains(column: ColumnAdvice) -> list[tuple[LookupGain, str]]:
+    """The lookups that count, with their values."""
+    if column.queried is not None and column.queried.values:
+        return [(column.queried, "a value of the queries")]
+    both = ((column.present, "a value that the column has"), (column.absent, "one that it doesn't have"))
+    return [(gain, what) for gain, what in both if gain is not None and gain.values]
+
+
+def _saves(column: ColumnAdvice) -> str:
+    """What lookups read less, in row groups."""
+    groups = column.row_groups
+    parts = []
+    for gain, what in _gains(column):
+        after, today = _number(gain.with_filter.row_groups, groups), _number(gain.today.row_groups, groups)
+        parts.append(f"{after} instead of {today} for {what}")
+    return f"of {plural(groups, 'row group')}, a lookup reads {' and '.join(parts)}"
+
+
+def _number(share: Interval, groups: int) -> str:
+    return _count(share.estimate * groups)
+
+
+def _count(value: float) -> str:
+    """A number of row groups or values; small ones with a decimal place, unless they are whole."""
+    return f"{value:,.0f}" if value >= 20 or abs(value - round(value)) < 0.05 else f"{value:,.1f}"
+
+
+def _of(part: float, whole: int) -> str:
+    return f"{_count(part)} of {plural(whole, 'row group')}"
+
+
+def _all(groups: int) -> str:
+    return "the row group has" if groups == 1 else f"all {groups:,} row groups have"
+
+
+def _bytes(value: float) -> str:
+    return size(round(value))

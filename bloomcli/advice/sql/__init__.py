@@ -1,0 +1,1 @@
+"""Reads SQL statements: which tables they read, and which values they look up."""

@@ -1,0 +1,206 @@
+"""Derives from a condition which values of which columns its rows have: what a filter can be asked for.
+
+A lookup is a necessary condition of the whole one: `id = 5 AND total > 10` looks up 5, `id = 5 OR id = 7` looks up
+both, and `id = 5 OR total > 10` looks up nothing, because rows without 5 match as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from sqlglot import exp
+
+from bloomcli.advice.sql.constants import Compiler, Constant
+from bloomcli.advice.sql.scopes import Resolved, Scope, Source, resolve
+
+_NONDETERMINISTIC: Final = (exp.Rand, exp.Randn, exp.Uuid)
+_RANGES: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
+_PATTERNS: Final = (exp.Like, exp.ILike, exp.SimilarTo, exp.RegexpLike, exp.RegexpILike, exp.Glob)
+
+
+class Lookup(NamedTuple):
+    """Values of a column, one of which each row of the result has."""
+
+    column: str
+    values: tuple[Constant, ...]
+
+
+class Refused(NamedTuple):
+    """A predicate that no filter can serve. Fields as those of `model.queries.Unserved`."""
+
+    kind: str
+    column: str | None
+    node: exp.Expr
+
+
+class Found(NamedTuple):
+    """What a condition looks up, and its predicates that no filter serves."""
+
+    lookups: tuple[Lookup, ...] = ()
+    refused: tuple[Refused, ...] = ()
+
+
+_NOTHING: Final = Found()
+
+
+class Conditions:
+    """Derives the lookups of the conditions of one scope.
+
+    Args:
+        scope: the relations that columns are resolved in.
+        constant: compiles constants.
+        allowed: whether the condition narrows the rows that are read of a relation; it doesn't for the side of an
+            outer join whose rows stay.
+    """
+
+    def __init__(self, scope: Scope, constant: Compiler, allowed: Callable[[Source | None], bool]) -> None:
+        self._scope, self._constant, self._allowed = scope, constant, allowed
+
+    def of(self, node: exp.Expr, *, negated: bool = False) -> Found:
+        """What a condition looks up."""
+        while isinstance(node, exp.Paren | exp.Not):
+            negated ^= isinstance(node, exp.Not)
+            node = node.this
+        if isinstance(node, exp.And | exp.Or):
+            parts = [self.of(part, negated=negated) for part in node.flatten()]
+            return _all(parts) if isinstance(node, exp.And) != negated else _any(parts, node)
+        match node:
+            case exp.EQ() | exp.NullSafeEQ() if not negated:
+                return self._equal(node, node.this, node.expression)
+            case exp.NEQ() | exp.NullSafeNEQ() if negated:
+                return self._equal(node, node.this, node.expression)
+            case exp.In() if not negated:
+                return self._in(node)
+            case exp.Between() if not negated and _same(node.args["low"], node.args["high"]):
+                return self._equal(node, node.this, node.args["low"])
+        return self._refused(_kind(node, negated), node)
+
+    def _equal(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> Found:
+        for side, other in ((left, right), (right, left)):
+            column = resolve(side, self._scope)
+            if column is not None:
+                return self._column_equal(node, column, other)
+        return self._refused("expression", node)
+
+    def _column_equal(self, node: exp.Expr, column: Resolved, other: exp.Expr) -> Found:
+        if isinstance(other, exp.Any):
+            members = _members(other.this)
+            if members is None:
+                query = other.this.find(exp.Query) if isinstance(other.this, exp.Expr) else None
+                return self._refused("expression" if query is None else "subquery", node)
+            return self._looked_up(node, column, members)
+        second = resolve(other, self._scope)
+        if second is not None:
+            return self._joined(node, column, second)
+        if isinstance(other, exp.Null):
+            return self._refused("null", node)
+        return self._looked_up(node, column, [other])
+
+    def _joined(self, node: exp.Expr, first: Resolved, second: Resolved) -> Found:
+        """Columns that are equal to each other: a join, unless both are of one row."""
+        kind = "expression" if first.source is not None and first.source is second.source else "join"
+        sides = [side for side in (first, second) if side.columns and side.problem != "not-in-files"]
+        if kind == "expression":
+            return self._refused(kind, node) if sides else _NOTHING
+        names = {name for side in sides for name in side.columns}
+        return Found(refused=tuple(Refused(kind, name, node) for name in sorted(names)))
+
+    def _in(self, node: exp.In) -> Found:
+        column = resolve(node.this, self._scope)
+        if node.args.get("query") is not None:
+            return self._refused("subquery", node)
+        if column is None or node.args.get("field") is not None or node.args.get("unnest") is not None:
+            return self._refused("expression", node)
+        members: list[exp.Expr] = node.expressions
+        if len(members) == 1 and (inner := _members(members[0])) is not None:  # ClickHouse: id IN [1, 2]
+            members = inner
+        return self._looked_up(node, column, members)
+
+    def _looked_up(self, node: exp.Expr, column: Resolved, values: Iterable[exp.Expr]) -> Found:
+        if column.columns and column.source is None:  # of an outer query, whose rows the condition doesn't choose
+            return _NOTHING
+        if not column.columns:
+            return _NOTHING if column.problem is None else Found(refused=(Refused(column.problem, None, node),))
+        constants = [self._constant(value) for value in values]
+        known = [constant for constant in constants if constant is not None]
+        problem = column.problem
+        if len(known) < len(constants):
+            problem = "subquery" if node.find(exp.Query) is not None else "expression"
+        elif problem is None and not self._allowed(column.source):
+            problem = "join"
+        if problem is not None:
+            return Found(refused=tuple(Refused(problem, name, node) for name in dict.fromkeys(column.columns)))
+        return Found(lookups=tuple(Lookup(name, tuple(known)) for name in column.columns))
+
+    def _refused(self, kind: str, node: exp.Expr) -> Found:
+        """A predicate that no filter serves, if it is about columns of the table in question."""
+        names = set(self._columns(node))
+        if not names:
+            return _NOTHING
+        return Found(refused=(Refused(kind, names.pop() if len(names) == 1 else None, node),))
+
+    def _columns(self, node: exp.Expr) -> Iterator[str]:
+        """Columns of the table in question in an expression; those of queries within it are theirs."""
+        for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
+            if isinstance(part, exp.Column) and not isinstance(part.this, exp.Star):
+                outermost: exp.Expr = part
+                while isinstance(outermost.parent, exp.Dot) and outermost.parent.this is outermost:
+                    outermost = outermost.parent
+                found = resolve(outermost, self._scope)
+                if found is not None and found.source is not None and found.problem != "not-in-files":
+                    yield from found.columns
+
+
+def _members(node: object) -> list[exp.Expr] | None:
+    """The elements of a list; None if it isn't one."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return list(node.expressions) if isinstance(node, exp.Array | exp.Tuple) else None
+
+
+def _same(low: exp.Expr, high: exp.Expr) -> bool:
+    """Whether the ends of BETWEEN are one value."""
+    return low == high and low.find(exp.Column, exp.Query, exp.Placeholder, *_NONDETERMINISTIC) is None
+
+
+def _kind(node: exp.Expr, negated: bool) -> str:
+    """Why a predicate other than an equality isn't served."""
+    if isinstance(node, exp.Is):
+        return "null" if isinstance(node.expression, exp.Null) else "expression"
+    if isinstance(node, exp.Exists | exp.SubqueryPredicate) or node.find(exp.Query) is not None:
+        return "subquery"
+    if negated or isinstance(node, exp.NEQ | exp.NullSafeNEQ):
+        return (
+            "negation"
+            if isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.NullSafeNEQ | exp.In)
+            else ("range" if isinstance(node, _RANGES) else "negation")
+        )
+    if isinstance(node, _RANGES):
+        return "range"
+    return "like" if isinstance(node, _PATTERNS) else "expression"
+
+
+def _all(parts: Iterable[Found]) -> Found:
+    """What a conjunction looks up: what each of its parts does."""
+    parts = list(parts)
+    return Found(
+        tuple(lookup for part in parts for lookup in part.lookups),
+        tuple(refused for part in parts for refused in part.refused),
+    )
+
+
+def _any(parts: list[Found], node: exp.Expr) -> Found:
+    """What a disjunction looks up: the values of a column that each of its parts looks up."""
+    each: list[dict[str, Lookup]] = []
+    for part in parts:
+        by_column: dict[str, Lookup] = {}
+        for lookup in part.lookups:
+            by_column.setdefault(lookup.column, lookup)  # one suffices where a part has several: rows have both
+        each.append(by_column)
+    common = [column for column in each[0] if all(column in found for found in each)]
+    others = dict.fromkeys(column for found in each for column in found if column not in common)
+    return Found(
+        tuple(Lookup(column, tuple(v for found in each for v in found[column].values)) for column in common),
+        (*_all(parts).refused, *(Refused("or", column, node) for column in others)),
+    )

@@ -1,0 +1,303 @@
+"""Turns constants of SQL into values as `bloom probe` takes them: dates, decimals, binary, casts of texts, ...
+
+A constant is compiled once to a function of the statement's literals, because many statements differ in literals only
+(`templates.py`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from sqlglot import exp
+from sqlglot.expressions import DataType
+
+from bloomcli.values import calendar
+
+MOST_VALUE_CHARACTERS: Final = 4096
+"""Of a value that is kept. Memory for the values of a column is bounded by this and by their number."""
+
+Slots = Sequence[Sequence[str]]
+"""The literals of a statement, in order. Those of an `IN` list are one slot."""
+
+
+class Value(NamedTuple):
+    """A value of a statement."""
+
+    text: str
+    kind: str
+    """``text``, ``number``, ``boolean``, ``bytes`` (as 0x...), ``time`` (also dates), ``uuid``."""
+
+
+Values = list[Value | None]
+"""None is a value that the statement doesn't hold: a parameter, the result of a function. NULL isn't among them."""
+
+Constant = Callable[[Slots], Values]
+
+_Conversion = Callable[[Value, int | None], Value | None]
+"""What a cast makes of a value, and of how many digits behind the point; None for what the statement doesn't hold."""
+
+_FUNCTIONS: Final[dict[str, object]] = {
+    "todate": DataType.Type.DATE,
+    "todate32": DataType.Type.DATE,
+    "todatetime": DataType.Type.TIMESTAMP,
+    "todatetime64": DataType.Type.TIMESTAMP,
+    "touuid": DataType.Type.UUID,
+    "tostring": DataType.Type.TEXT,
+    **{f"to{sign}int{bits}": DataType.Type.BIGINT for sign in ("", "u") for bits in (8, 16, 32, 64, 128, 256)},
+}
+"""Functions of ClickHouse that convert one value, as casts do."""
+
+_NOT_CONSTANT: Final = (
+    exp.Column,
+    exp.Query,
+    exp.Star,
+    exp.AggFunc,
+    exp.Window,
+    exp.Rand,
+    exp.Randn,
+    exp.Uuid,
+    exp.Identifier,
+)
+_TIMESTAMPS: Final = {
+    kind for kind in DataType.TEMPORAL_TYPES if kind.name.startswith(("TIMESTAMP", "DATETIME", "SMALLDATETIME"))
+}
+_DECIMALS: Final = {
+    DataType.Type.DECIMAL,
+    DataType.Type.DECIMAL32,
+    DataType.Type.DECIMAL64,
+    DataType.Type.DECIMAL128,
+    DataType.Type.DECIMAL256,
+    DataType.Type.BIGDECIMAL,
+}
+_BINARY: Final = {DataType.Type.BINARY, DataType.Type.VARBINARY, DataType.Type.BLOB}
+
+
+class Compiler:
+    """Compiles constants of one statement.
+
+    Args:
+        slot_of: the number of the slot that stands for a literal's text; none for statements with their own literals.
+    """
+
+    def __init__(self, slot_of: dict[str, int] | None = None) -> None:
+        self._slot_of = slot_of or {}
+
+    def __call__(self, node: exp.Expr) -> Constant | None:
+        """The constant that an expression is; None if it depends on a row or another query."""
+        if isinstance(node, exp.Literal):
+            return self._literal(str(node.this), "text" if node.is_string else "number")
+        if isinstance(node, exp.HexString):
+            return self._hex(node)
+        match node:
+            case exp.Paren():
+                return self(node.this)
+            case exp.Null():
+                return lambda _: []
+            case exp.Boolean():
+                return _fixed(Value("true" if node.this else "false", "boolean"))
+            case exp.National() | exp.RawString():
+                return _fixed(Value(str(node.this), "text"))
+            case exp.Placeholder() | exp.Parameter() | exp.SessionParameter():
+                return _fixed(None)
+            case exp.Neg():
+                return _mapped(self(node.this), _negated)
+        converted = self._converted(node)
+        if converted is not None:
+            inner, to = converted
+            return _mapped(self(inner), to)
+        return None if any(isinstance(part, _NOT_CONSTANT) for part in node.walk()) else _fixed(None)
+
+    def _literal(self, text: str, kind: str) -> Constant:
+        slot = self._slot_of.get(text)
+        if slot is None:
+            return _fixed(_kept(Value(text, kind)))
+        return lambda slots: [_kept(Value(given, kind)) for given in slots[slot]]
+
+    def _hex(self, node: exp.HexString) -> Constant:
+        text, integer = str(node.this), bool(node.args.get("is_integer"))
+        slot = self._slot_of.get(text)
+        if slot is None:
+            return _fixed(_of_hex(text, integer=integer))
+        return lambda slots: [_of_hex(given, integer=integer) for given in slots[slot]]
+
+    def _converted(self, node: exp.Expr) -> tuple[exp.Expr, _Conversion] | None:
+        """The operand of a cast, or of a function like one, and what it makes of a value."""
+        match node:
+            case exp.Cast() if not node.args.get("format"):
+                return node.this, self._cast(node.to)
+            case exp.Unhex():
+                return node.this, lambda value, _: _of_hex(value.text, integer=False)
+            case exp.TsOrDsToDate() | exp.Date() | exp.Timestamp() | exp.TsOrDsToTimestamp():
+                if {name for name, value in node.args.items() if value not in (None, False, [])} <= {"this", "safe"}:
+                    dates = isinstance(node, exp.TsOrDsToDate | exp.Date)
+                    return node.this, _CASTS[DataType.Type.DATE if dates else DataType.Type.TIMESTAMP]
+            case exp.Anonymous() if len(node.expressions) == 1:
+                target = _FUNCTIONS.get(str(node.this).lower())
+                if target is not None:
+                    return node.expressions[0], _CASTS[target]
+            case exp.Anonymous() if str(node.this).lower() == "todatetime64" and len(node.expressions) == 2:
+                return node.expressions[0], self._with_scale(_to_timestamp, node.expressions[1])
+        return None
+
+    def _cast(self, to: DataType) -> _Conversion:
+        sizes = [param.this for param in to.expressions if isinstance(param, exp.DataTypeParam)]
+        if to.this in _DECIMALS and sizes:
+            return self._with_scale(_to_number, sizes[1] if len(sizes) > 1 else None)
+        if to.this in _TIMESTAMPS and sizes:
+            return self._with_scale(_to_timestamp, sizes[0])
+        return _CASTS.get(to.this, lambda value, digits: None)  # noqa: ARG005  the value isn't known
+
+    def _with_scale(self, conversion: _Conversion, scale: exp.Expr | None) -> _Conversion:
+        """The conversion with a number of digits behind the point that the statement names; without it, none."""
+        constant = None if scale is None else self(scale)
+        return _Scaled(conversion, constant)
+
+
+class _Scaled:
+    """A conversion whose number of digits behind the point is a literal of the statement."""
+
+    def __init__(self, conversion: _Conversion, scale: Constant | None) -> None:
+        self._conversion, self._scale = conversion, scale
+
+    def bound(self, slots: Slots) -> _Conversion:
+        """The conversion for a statement with these literals."""
+        values = self._scale(slots) if self._scale is not None else [Value("0", "number")]
+        digits = values[0].text if len(values) == 1 and values[0] is not None else ""
+        scale = int(digits) if digits.isdigit() and len(digits) < 4 else 0
+        return lambda value, _: self._conversion(value, scale)
+
+    def __call__(self, value: Value, digits: int | None) -> Value | None:
+        """The conversion itself."""
+        return self._conversion(value, digits)
+
+
+def _fixed(value: Value | None) -> Constant:
+    return lambda _: [value]
+
+
+def _mapped(constant: Constant | None, conversion: _Conversion) -> Constant | None:
+    if constant is None:
+        return None
+
+    def values(slots: Slots) -> Values:
+        bound = conversion.bound(slots) if isinstance(conversion, _Scaled) else conversion
+        return [None if value is None else _checked(bound, value) for value in constant(slots)]
+
+    return values
+
+
+def _checked(conversion: _Conversion, value: Value) -> Value | None:
+    try:
+        return conversion(value, None)
+    except (ValueError, OverflowError):  # a cast that the engine refuses, or makes NULL
+        return None
+
+
+def _kept(value: Value) -> Value | None:
+    if value.kind == "number":
+        value = Value(value.text.replace("_", ""), "number")
+    return value if len(value.text) <= MOST_VALUE_CHARACTERS else None
+
+
+def _negated(value: Value, _: int | None = None) -> Value | None:
+    if value.kind != "number":
+        return None
+    return Value(value.text[1:] if value.text.startswith("-") else f"-{value.text}", "number")
+
+
+def _of_hex(text: str, *, integer: bool) -> Value | None:
+    try:
+        data = bytes.fromhex(text if len(text) % 2 == 0 else f"0{text}")
+    except ValueError:
+        return None
+    if integer:
+        return Value(str(int.from_bytes(data, "big")), "number")
+    return _kept(Value(f"0x{data.hex()}", "bytes"))
+
+
+def _to_text(value: Value, _: int | None) -> Value | None:
+    """Numbers and dates have no one text: each engine writes them in its way."""
+    return Value(value.text, "text") if value.kind in {"text", "uuid"} else None
+
+
+def _to_number(value: Value, scale: int | None) -> Value | None:
+    """A number with at most `scale` digits behind the point. Engines round others, each in its way."""
+    from decimal import Decimal, InvalidOperation
+
+    if value.kind not in {"text", "number"}:
+        return None
+    try:
+        number = Decimal(value.text.strip())
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or "_" in value.text:
+        return None
+    _, digits, exponent = number.as_tuple()
+    if scale is not None and -int(exponent) > scale and any(digits[int(exponent) + scale :]):
+        return None
+    return Value(value.text.strip(), "number")
+
+
+def _to_integer(value: Value, _: int | None) -> Value | None:
+    return _to_number(value, 0)
+
+
+def _to_double(value: Value, _: int | None) -> Value | None:
+    return _to_number(value, None)
+
+
+def _to_date(value: Value, _: int | None) -> Value | None:
+    if value.kind not in {"text", "time"}:
+        return None
+    rest, zone = calendar.split_zone(value.text.strip())
+    if zone is not None:
+        return None
+    return Value(calendar.format_date(calendar.parse_timestamp(rest) // calendar.DAY_NANOS), "time")
+
+
+def _to_timestamp(value: Value, scale: int | None) -> Value | None:
+    if value.kind not in {"text", "time"}:
+        return None
+    rest, _ = calendar.split_zone(value.text.strip())
+    if scale is not None and calendar.parse_timestamp(rest) % 10 ** (9 - min(scale, 9)):
+        return None
+    calendar.parse_timestamp(rest)
+    return Value(value.text.strip(), "time")
+
+
+def _to_time(value: Value, _: int | None) -> Value | None:
+    if value.kind not in {"text", "time"}:
+        return None
+    calendar.parse_time(calendar.split_zone(value.text.strip())[0])
+    return Value(value.text.strip(), "time")
+
+
+def _to_uuid(value: Value, _: int | None) -> Value | None:
+    return Value(str(uuid.UUID(value.text.strip())), "uuid") if value.kind in {"text", "uuid"} else None
+
+
+def _to_binary(value: Value, _: int | None) -> Value | None:
+    """The bytes of a text, as UTF-8. A backslash is an escape to some engines."""
+    if value.kind == "bytes":
+        return value
+    if value.kind != "text" or "\\" in value.text:
+        return None
+    return _kept(Value(f"0x{value.text.encode('utf-8', 'surrogateescape').hex()}", "bytes"))
+
+
+_CASTS: Final[dict[object, _Conversion]] = {
+    **dict.fromkeys(DataType.TEXT_TYPES, _to_text),
+    **dict.fromkeys(DataType.INTEGER_TYPES, _to_integer),
+    **dict.fromkeys(_TIMESTAMPS, _to_timestamp),
+    **dict.fromkeys(_BINARY, _to_binary),
+    **dict.fromkeys(_DECIMALS, _to_integer),  # without sizes they differ among engines
+    DataType.Type.DOUBLE: _to_double,
+    DataType.Type.FLOAT: _to_integer,
+    DataType.Type.DATE: _to_date,
+    DataType.Type.DATE32: _to_date,
+    DataType.Type.TIME: _to_time,
+    DataType.Type.UUID: _to_uuid,
+}
+"""What casts make of values; None where engines make different values of it."""

@@ -1,0 +1,249 @@
+"""Finds what a parsed statement reads: its scopes, their conditions, and the lookups in these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from bloomcli.advice.sql.conditions import Conditions, Found, Refused
+from bloomcli.advice.sql.constants import Compiler
+from bloomcli.advice.sql.names import Name, Names
+from bloomcli.advice.sql.scopes import BaseTable, Branch, Derived, Relation, Scope, Source, resolve
+
+_JOINED: dict[str, str] = {"LEFT": "right", "RIGHT": "left", "FULL": "neither"}
+"""The side of an outer join whose rows a condition of its ON narrows."""
+
+
+@dataclass(eq=False)
+class Reader:
+    """Walks through one statement.
+
+    Attributes:
+        tables: every table that is read, as often as it is.
+        found: what each condition looks up.
+    """
+
+    names: Names
+    constant: Compiler
+    ours: Callable[[tuple[Name, ...]], bool]
+    tables: list[tuple[Name, ...]] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
+
+    def statement(self, node: exp.Expr) -> None:
+        """Read a statement of any kind. Statements that only define something read nothing."""
+        ctes = self._ctes(node, {}, None)
+        match node:
+            case exp.Query():
+                self._query(node, ctes, None)
+            case exp.Delete() | exp.Update():
+                self._change(node, ctes)
+            case exp.Merge():
+                self._merge(node, ctes)
+            case exp.Create() if str(node.args.get("kind")).upper() != "TABLE":
+                return
+            case exp.Describe() | exp.Command():
+                return
+            case _:
+                self._within(node, ctes, None)
+
+    def _change(self, node: exp.Expr, ctes: dict[str, Derived]) -> None:
+        """A DELETE or UPDATE looks up the rows that it changes."""
+        scope = Scope(self.names)
+        using = node.args.get("using") or []
+        from_ = node.args.get("from_")
+        for item in [node.this, *(using if isinstance(using, list) else [using]), *([from_.this] if from_ else [])]:
+            self._add(item, scope, ctes)
+        self._where(node, scope, ctes)
+        self._within_all(node.args.get("expressions") or (), ctes, scope)
+
+    def _merge(self, node: exp.Merge, ctes: dict[str, Derived]) -> None:
+        """ON narrows the rows of the target that are read, unless rows that match nothing are changed too."""
+        scope = Scope(self.names)
+        self._add(node.this, scope, ctes)
+        target = scope.sources[0] if scope.sources else None
+        self._add(node.args["using"], scope, ctes)
+        keeps = any(
+            not when.args.get("matched") and when.args.get("source")
+            for when in (node.args["whens"].expressions if node.args.get("whens") else ())
+        )
+        condition = node.args.get("on")
+        if condition is not None:
+            self._condition(condition, scope, ctes, lambda source: source is target and not keeps)
+
+    def _ctes(self, node: exp.Expr, known: dict[str, Derived], parent: Scope | None) -> dict[str, Derived]:
+        """The CTEs that a statement sees: those from outside and its own."""
+        with_ = node.args.get("with_")
+        if with_ is None:
+            return known
+        known = dict(known)
+        for cte in with_.expressions:
+            name = self.names.key(_alias(cte) or Name("", quoted=False))
+            recursive = bool(with_.args.get("recursive")) and any(
+                table.name.casefold() == name.casefold() for table in cte.this.find_all(exp.Table)
+            )
+            if recursive:  # its rows come from each other: a value can't be looked up in those it begins with
+                self._query(cte.this, {**known, name: Derived()}, parent)
+                known[name] = Derived()
+            else:
+                found = self._query(cte.this, known, parent)
+                known[name] = Derived(found.branches, _alias_columns(cte))
+        return known
+
+    def _query(self, node: exp.Expr, ctes: dict[str, Derived], parent: Scope | None) -> Derived:
+        """Read a query, and give it as a relation."""
+        while isinstance(node, exp.Subquery) and not node.args.get("joins"):
+            ctes = self._ctes(node, ctes, parent)
+            limited = node.args.get("limit") or node.args.get("offset")
+            node = node.this
+            if limited:
+                self._query(node, ctes, parent)
+                return Derived()
+        ctes = self._ctes(node, ctes, parent)
+        if isinstance(node, exp.SetOperation):
+            sides = [self._query(side, ctes, parent) for side in (node.this, node.expression)]
+            if node.args.get("limit") or node.args.get("offset"):
+                return Derived()
+            return Derived([branch for side in sides for branch in side.branches])
+        if isinstance(node, exp.Select):
+            return Derived([Branch(node, self._select(node, ctes, parent))])
+        if isinstance(node, exp.Subquery | exp.Table):
+            self._add(node, Scope(self.names, parent), ctes)
+        return Derived()
+
+    def _select(self, node: exp.Select, ctes: dict[str, Derived], parent: Scope | None) -> Scope:
+        scope = Scope(self.names, parent)
+        from_ = node.args.get("from_")
+        if from_ is not None:
+            self._add(from_.this, scope, ctes)
+        self._joins(node, scope, ctes)
+        for lateral in node.args.get("laterals") or ():
+            self._add(lateral, scope, ctes)
+        for item in node.expressions:
+            if isinstance(item, exp.Alias):
+                scope.aliases.setdefault(self.names.key(_alias(item) or Name("", quoted=False)), item.this)
+        prewhere = node.args.get("prewhere")
+        if prewhere is not None:
+            self._condition(prewhere.this, scope, ctes)
+        self._where(node, scope, ctes)
+        read = {"with_", "from_", "joins", "laterals", "prewhere", "where"}
+        self._within_all([value for name, value in node.args.items() if name not in read], ctes, scope)
+        return scope
+
+    def _joins(self, node: exp.Expr, scope: Scope, ctes: dict[str, Derived]) -> None:
+        for join in node.args.get("joins") or ():
+            left = list(scope.sources)
+            self._add(join.this, scope, ctes)
+            right = scope.sources[len(left) :]
+            condition = join.args.get("on")
+            if condition is None:
+                self._using(join, scope)
+                continue
+            narrowed = _JOINED.get(join.side.upper(), "both")
+            if join.kind.upper() == "ANTI":
+                narrowed = "right"
+            elif join.kind.upper() == "SEMI":
+                narrowed = "both"
+            sides = {"left": left, "right": right, "both": scope.sources, "neither": []}[narrowed]
+            self._condition(condition, scope, ctes, lambda source, sides=sides: source in sides)  # type: ignore[misc]
+
+    def _using(self, join: exp.Join, scope: Scope) -> None:
+        """JOIN ... USING (id) is a join by the columns of both sides."""
+        for name in join.args.get("using") or ():
+            column = name if isinstance(name, exp.Column) else exp.Column(this=name.copy())
+            found = resolve(column, scope)
+            if found is not None and found.problem is None:
+                self.found.append(Found(refused=tuple(Refused("join", path, column) for path in found.columns)))
+
+    def _add(self, node: exp.Expr, scope: Scope, ctes: dict[str, Derived]) -> None:
+        """Add a relation of FROM, and those that are joined to it, to a scope."""
+        alias = _alias(node)
+        match node:
+            case exp.Table() if isinstance(node.this, exp.Identifier | exp.Dot):
+                relation = self._table(node, ctes)
+                if node.args.get("pivots"):
+                    relation = BaseTable((), ours=False)
+                scope.sources.append(Source(alias, relation))
+            case exp.Subquery() | exp.Paren() if isinstance(node.this, exp.Table | exp.Join) or (
+                isinstance(node.this, exp.Subquery) and alias is None
+            ):
+                self._add(node.this, scope, ctes)
+            case exp.Query():
+                below = self._query(node, ctes, scope.parent)
+                branches = [] if node.args.get("pivots") else below.branches
+                scope.sources.append(Source(alias or Name("", quoted=False), Derived(branches, _alias_columns(node))))
+            case exp.Lateral() if isinstance(node.this, exp.Query):
+                below = self._query(node.this, ctes, scope)
+                scope.sources.append(Source(alias, Derived(below.branches, _alias_columns(node))))
+            case exp.Table() if (named := _function_path(node)) is not None:
+                self.tables.append((named,))
+                scope.sources.append(
+                    Source(alias or Name("", quoted=False), BaseTable((named,), self.ours((named,))))
+                )
+            case _:  # VALUES, an unnested list, a function of other arguments
+                self._within(node, ctes, scope)
+                columns = _alias_columns(node)
+                scope.sources.append(Source(alias or Name("", quoted=False), Derived([], columns)))
+        self._joins(node, scope, ctes)
+
+    def _table(self, node: exp.Table, ctes: dict[str, Derived]) -> Relation:
+        parts = tuple(
+            Name(part.name, bool(part.args.get("quoted"))) for part in node.parts if isinstance(part, exp.Identifier)
+        )
+        if len(parts) == 1 and self.names.key(parts[0]) in ctes:
+            cte = ctes[self.names.key(parts[0])]
+            return Derived(cte.branches, _alias_columns(node) or cte.columns)
+        self.tables.append(parts)
+        return BaseTable(parts, self.ours(parts))
+
+    def _where(self, node: exp.Expr, scope: Scope, ctes: dict[str, Derived]) -> None:
+        where = node.args.get("where")
+        if where is not None:
+            self._condition(where.this, scope, ctes)
+
+    def _condition(
+        self,
+        node: exp.Expr,
+        scope: Scope,
+        ctes: dict[str, Derived],
+        allowed: Callable[[Source | None], bool] = lambda _: True,
+    ) -> None:
+        self.found.append(Conditions(scope, self.constant, allowed).of(node))
+        self._within(node, ctes, scope)
+
+    def _within_all(self, items: Iterable[object], ctes: dict[str, Derived], scope: Scope | None) -> None:
+        for item in items:
+            for node in item if isinstance(item, list) else [item]:
+                if isinstance(node, exp.Expr):
+                    self._within(node, ctes, scope)
+
+    def _within(self, node: exp.Expr, ctes: dict[str, Derived], scope: Scope | None) -> None:
+        """Read the queries within an expression."""
+        for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
+            if isinstance(part, exp.Query):
+                self._query(part, ctes, scope)
+
+
+def _alias(node: exp.Expr) -> Name | None:
+    """The alias of a relation, a CTE or an expression; None if it has none."""
+    alias = node.args.get("alias")
+    if isinstance(alias, exp.TableAlias):
+        alias = alias.this
+    return Name(alias.name, bool(alias.args.get("quoted"))) if isinstance(alias, exp.Identifier) else None
+
+
+def _function_path(node: exp.Table) -> Name | None:
+    """The path that a function such as read_parquet('...') reads; None for functions of other arguments."""
+    function = node.this
+    arguments = function.expressions or [function.this] if isinstance(function, exp.Func) else []
+    if not arguments or not isinstance(arguments[0], exp.Literal) or not arguments[0].is_string:
+        return None
+    return Name(str(arguments[0].this), quoted=True)
+
+
+def _alias_columns(node: exp.Expr) -> tuple[Name, ...]:
+    """The names that an alias gives the columns of a relation."""
+    alias = node.args.get("alias")
+    columns = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
+    return tuple(Name(column.name, bool(column.args.get("quoted"))) for column in columns or ())

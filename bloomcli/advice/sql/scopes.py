@@ -1,0 +1,230 @@
+"""Resolves the columns of a statement: through aliases, subqueries and CTEs to columns of the table in question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from sqlglot import exp
+
+from bloomcli.advice.sql.names import Name, Names
+
+_MOST_STEPS: Final = 64
+"""Of subqueries within each other through which a column is resolved."""
+
+
+@dataclass(eq=False)
+class BaseTable:
+    """A table that a statement reads."""
+
+    parts: tuple[Name, ...]
+    """Its qualified name; empty for what isn't a named table (VALUES, a function, an unnested list)."""
+    ours: bool
+
+
+@dataclass(eq=False)
+class Branch:
+    """One SELECT of a subquery. There are several if it is a UNION."""
+
+    select: exp.Select
+    scope: Scope
+
+
+@dataclass(eq=False)
+class Derived:
+    """A subquery or CTE."""
+
+    branches: list[Branch] = field(default_factory=list)
+    columns: tuple[Name, ...] = ()
+    """The names that its alias gives its columns, if it does."""
+
+
+Relation = BaseTable | Derived
+
+
+class Source(NamedTuple):
+    """A relation in FROM, under the name that the statement gives it."""
+
+    alias: Name | None
+    relation: Relation
+
+
+@dataclass(eq=False)
+class Scope:
+    """The relations that a SELECT reads, and the aliases that it gives to expressions."""
+
+    names: Names
+    parent: Scope | None = None
+    sources: list[Source] = field(default_factory=list)
+    aliases: dict[str, exp.Expr] = field(default_factory=dict)
+
+
+class Resolved(NamedTuple):
+    """What a column of a statement means."""
+
+    columns: tuple[str, ...] = ()
+    """Columns of the table in question; several below a UNION, none if it is another table's."""
+    problem: str | None = None
+    """Why no filter serves its predicates: `Unserved.kind`."""
+    source: Source | None = None
+    """The relation of the scope that it comes from; None for an outer query's."""
+
+
+_NOTHING: Final = Resolved()
+
+
+def parts_of(node: exp.Expr | None) -> tuple[Name, ...] | None:
+    """The names of a column, with those of its table before and of its fields behind; None if it isn't a column."""
+    match node:
+        case exp.Paren():
+            return parts_of(node.this)
+        case exp.Column() if all(isinstance(part, exp.Identifier) for part in node.parts):
+            return tuple(Name(part.name, bool(part.args.get("quoted"))) for part in node.parts)
+        case exp.Dot() if isinstance(node.expression, exp.Identifier):
+            above = parts_of(node.this)
+            inner = Name(node.expression.name, bool(node.expression.args.get("quoted")))
+        case exp.Bracket() if len(node.expressions) == 1 and _is_text(node.expressions[0]):
+            above = parts_of(node.this)
+            inner = Name(str(node.expressions[0].this), quoted=True)
+        case exp.StructExtract() if _is_text(node.expression):
+            above = parts_of(node.this)
+            inner = Name(str(node.expression.this), quoted=True)
+        case _:
+            return None
+    return None if above is None else (*above, inner)
+
+
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
+def resolve(node: exp.Expr, scope: Scope) -> Resolved | None:
+    """What a column means; None if the expression isn't a column."""
+    parts = parts_of(node)
+    return None if parts is None else _resolve(parts, scope, _MOST_STEPS)
+
+
+def _resolve(parts: Sequence[Name], scope: Scope, steps: int) -> Resolved:
+    if steps == 0:
+        return Resolved(problem="subquery")
+    names = scope.names
+    for source in scope.sources:
+        rest = _without_source(parts, source, names)
+        if rest:
+            return _within(rest, source, names, steps)._replace(source=source)
+    for source in scope.sources:
+        if _has(source.relation, parts, names):
+            return _within(parts, source, names, steps)._replace(source=source)
+    alias = scope.aliases.get(names.key(parts[0])) if len(parts) == 1 else None
+    aliased = None if alias is None else parts_of(alias)
+    if alias is not None and (aliased or ())[-1:] != tuple(parts):
+        return Resolved(problem="expression") if aliased is None else _resolve(aliased, scope, steps - 1)
+    if scope.parent is not None:
+        outer = _resolve(parts, scope.parent, steps - 1)
+        if outer.columns or outer.problem:
+            return outer._replace(source=None)
+    if len(scope.sources) == 1 and (scope.parent is None or not names.known):
+        (source,) = scope.sources
+        return _within(parts, source, names, steps)._replace(source=source)
+    return _NOTHING
+
+
+def _without_source(parts: Sequence[Name], source: Source, names: Names) -> Sequence[Name]:
+    """The parts behind the name of a relation; empty if they don't begin with it."""
+    if source.alias is not None:
+        return parts[1:] if names.same(parts[0], source.alias) else ()
+    if isinstance(source.relation, BaseTable):
+        own = source.relation.parts
+        for length in range(1, min(len(own), len(parts) - 1) + 1):
+            if all(names.same(a, b) for a, b in zip(own[-length:], parts[:length], strict=True)):
+                return parts[length:]
+    return ()
+
+
+def _has(relation: Relation, parts: Sequence[Name], names: Names, steps: int = _MOST_STEPS) -> bool:
+    """Whether a relation is known to have a column."""
+    if isinstance(relation, BaseTable):
+        return relation.ours and names.known and names.begins(parts[0])
+    return steps > 0 and any(
+        output is not None or any(_has(below.relation, parts, names, steps - 1) for below in branch.scope.sources)
+        for branch, output in _outputs(relation, parts[0], names)
+    )
+
+
+def _within(parts: Sequence[Name], source: Source, names: Names, steps: int) -> Resolved:
+    """What a column of a relation means."""
+    relation = source.relation
+    if isinstance(relation, Derived):
+        found = [_output(branch, output, parts, steps) for branch, output in _outputs(relation, parts[0], names)]
+        served = tuple(column for inner in found if inner.problem is None for column in inner.columns)
+        return Resolved(served) if served else next((inner for inner in found if inner.problem), _NOTHING)
+    if not relation.ours:
+        return _NOTHING
+    column = names.column(parts)
+    if column is not None:
+        return Resolved((column,))
+    group = names.group(parts)
+    if group is not None:
+        return Resolved((group,), "expression")
+    return Resolved((".".join(part.text for part in parts),), "not-in-files")
+
+
+def _output(branch: Branch, output: exp.Expr | None, parts: Sequence[Name], steps: int) -> Resolved:
+    """What a column of a subquery means within one of its SELECTs; `output` is None below a star."""
+    inner = tuple(parts) if output is None else parts_of(output)
+    if inner is None:
+        return Resolved(problem="expression")
+    found = _resolve(inner if output is None else (*inner, *parts[1:]), branch.scope, steps - 1)
+    if found.problem is None and found.columns and not _passes(branch.select, inner[-1], branch.scope.names):
+        return Resolved(found.columns, "subquery")
+    return found
+
+
+def _passes(select: exp.Select, column: Name, names: Names) -> bool:
+    """Whether engines may look a value up before they compute the SELECT.
+
+    Not if it takes some rows only (LIMIT), or computes over rows of other values (window functions).
+    """
+    if any(select.args.get(name) for name in ("limit", "offset", "fetch")):
+        return False
+    distinct = select.args.get("distinct")
+    if distinct is not None and distinct.args.get("on") is not None:
+        return False
+    computed = [*select.expressions, *filter(None, [select.args.get("qualify")])]
+    return all(
+        any(_is_called(key, column, names) for key in window.args.get("partition_by") or ())
+        for item in computed
+        for window in item.find_all(exp.Window)
+    )
+
+
+def _outputs(relation: Derived, name: Name, names: Names) -> Iterator[tuple[Branch, exp.Expr | None]]:
+    """The expression of each SELECT that a column of a subquery comes from; None for one of a star's columns."""
+    position = next((i for i, column in enumerate(relation.columns) if names.same(column, name)), None)
+    for branch in relation.branches:
+        items = branch.select.expressions
+        star = next((i for i, item in enumerate(items) if _is_star(item)), len(items))
+        called = next((i for i, item in enumerate(items) if _is_called(item, name, names)), None)
+        if position is None and called is not None:
+            yield branch, items[called].unalias()
+            position = called if called < star else None  # the other SELECTs of a UNION have it there too
+        elif position is not None and position < star:
+            if position < len(items):
+                yield branch, items[position].unalias()
+        elif star < len(items):
+            yield branch, None
+
+
+def _is_called(item: exp.Expr, name: Name, names: Names) -> bool:
+    if isinstance(item, exp.Alias):
+        alias = item.args["alias"]
+        return isinstance(alias, exp.Identifier) and names.same(
+            Name(alias.name, bool(alias.args.get("quoted"))), name
+        )
+    parts = parts_of(item)
+    return parts is not None and names.same(parts[-1], name)
+
+
+def _is_star(item: exp.Expr) -> bool:
+    return isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))

@@ -1,0 +1,190 @@
+"""Splits a log of queries into statements: text with semicolons, or lines of JSON with a statement under "query"."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bloomcli.errors import UsageError
+from bloomcli.storage.base import Source
+
+if TYPE_CHECKING:
+    from sqlglot.dialects.dialect import Dialect
+
+_READ_BYTES: Final = 1 << 20
+MOST_CHARACTERS: Final = 1 << 20
+"""Of a statement, or of a line of JSON. A longer one counts as unreadable: a log needn't fit into memory."""
+_LINE_END: Final = re.compile(r";[ \t\r]*\n")
+_EXAMPLE_CHARACTERS: Final = 1000
+
+
+class Statement(NamedTuple):
+    """The text of a statement, or of several within one line of JSON."""
+
+    text: str
+    problem: str | None = None
+    """Why the text isn't a statement; None if it may be one. The text is then its beginning."""
+
+
+def statements(source: Source, dialect: Dialect) -> Iterator[Statement]:
+    """The statements of a file, in order; bounded memory.
+
+    Raises:
+        UsageError: the file isn't text, or is one array of JSON.
+        UnreadableError: the store can't read it.
+    """
+    texts = _texts(source)
+    first = ""
+    for first in texts:
+        if first.strip():
+            break
+    chunks = _chained(first, texts)
+    match first.lstrip()[:1]:
+        case "{":
+            yield from _of_lines(chunks)
+        case "[":
+            raise UsageError(
+                "the log is an array of JSON, and lines of JSON are read, each an object with the key query",
+                path=source.path,
+                hint="jq -c '.[]' writes an object a line",
+            )
+        case _:
+            yield from split(chunks, boundaries(dialect))
+
+
+def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+def _texts(source: Source) -> Iterator[str]:
+    """The file's text, in pieces. Bytes that aren't UTF-8 become lone surrogates, as `values.literals` takes them."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+    for offset in range(0, source.size, _READ_BYTES):
+        data = source.read_at(offset, min(_READ_BYTES, source.size - offset))
+        if b"\0" in data:
+            raise UsageError(
+                "the log isn't text in UTF-8",
+                path=source.path,
+                offset=offset + data.index(b"\0"),
+                hint="a log is SQL statements that end in semicolons, or lines of JSON with a statement under query",
+            )
+        yield decoder.decode(data, final=offset + _READ_BYTES >= source.size)
+
+
+def _of_lines(chunks: Iterable[str]) -> Iterator[Statement]:
+    """Lines of JSON."""
+    for line in _lines(chunks):
+        if len(line) > MOST_CHARACTERS:
+            yield Statement("", "the line is too long")
+        elif line.strip():
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                yield Statement("", "the line isn't JSON")
+                continue
+            query = found.get("query") if isinstance(found, dict) else None
+            if isinstance(query, str):
+                yield from _statement(query)
+            else:
+                yield Statement("", "the line has no text under query")
+
+
+def _lines(chunks: Iterable[str]) -> Iterator[str]:
+    """Lines without their ends; of longer ones than a statement may be, the beginning."""
+    rest = ""
+    for chunk in chunks:
+        *whole, last = (rest + chunk).split("\n")
+        yield from whole
+        rest = last[: MOST_CHARACTERS + 1]
+    yield rest
+
+
+def boundaries(dialect: Dialect) -> re.Pattern[str]:
+    """A pattern that finds what statements consist of as far as their ends are concerned.
+
+    Its group ``end`` is a semicolon between statements, ``open`` a quote or comment that isn't closed, and no group
+    a whole text, name or comment.
+    """
+    tokens = dialect.tokenizer_class
+    backslash = "\\" in tokens._STRING_ESCAPES
+    whole, opened = [], []
+
+    def add(start: str, end: str, *, escaped: bool) -> None:
+        opening, closing, last = re.escape(start), re.escape(end), re.escape(end[0])
+        inside = rf"[^{last}\\]++|\\." if escaped else rf"[^{last}]++"
+        doubled = f"|{closing}{closing}" if start == end else ""
+        within = "" if len(end) == 1 else f"|(?!{closing}){last}"
+        whole.append(f"{opening}(?:{inside}{doubled}{within})*+{closing}")
+        opened.append(opening)
+
+    quotes = {**tokens._QUOTES, **tokens._IDENTIFIERS}
+    for start, end in sorted(quotes.items(), key=lambda pair: -len(pair[0])):
+        add(start, end, escaped=backslash and start in tokens._QUOTES)
+    if tokens.HEREDOC_STRINGS:
+        whole.append(r"(?P<tag>\$\w*\$).*?(?P=tag)")
+        opened.append(r"\$\w*\$")
+    for start, comment_end in tokens._COMMENTS.items():
+        if comment_end is None:
+            whole.append(rf"{re.escape(start)}[^\n]*+")
+        else:
+            whole.append(rf"{re.escape(start)}.*?{re.escape(comment_end)}")
+            opened.append(re.escape(start))
+    return re.compile(f"(?:{'|'.join(whole)})|(?P<open>{'|'.join(opened)})|(?P<end>;)", re.DOTALL)
+
+
+def split(chunks: Iterable[str], pattern: re.Pattern[str]) -> Iterator[Statement]:
+    """The statements of a text that comes in pieces.
+
+    After a quote that isn't closed, or a statement that is too long, the next statement begins behind the next
+    semicolon at the end of a line.
+    """
+    rest, skipping = "", False
+    for chunk in chunks:
+        rest += chunk
+        if skipping:
+            rest, skipping = _behind_line_end(rest)
+        if skipping:
+            continue
+        found, rest = _complete(rest, pattern, last=False)
+        yield from found
+        if len(rest) > MOST_CHARACTERS:
+            yield Statement(rest[:_EXAMPLE_CHARACTERS], "a quote isn't closed, or the statement is too long")
+            rest, skipping = _behind_line_end(rest)
+    while rest and not skipping:
+        found, rest = _complete(rest, pattern, last=True)
+        yield from found
+        if rest:
+            yield Statement(rest[:_EXAMPLE_CHARACTERS], "a quote isn't closed")
+            rest, skipping = _behind_line_end(rest)
+
+
+def _statement(text: str) -> Iterator[Statement]:
+    if len(text) > MOST_CHARACTERS:
+        yield Statement(text[:_EXAMPLE_CHARACTERS], "the statement is too long")
+    elif text.strip():
+        yield Statement(text)
+
+
+def _behind_line_end(text: str) -> tuple[str, bool]:
+    """The text behind the first semicolon at the end of a line; the second is true if there is none."""
+    match = _LINE_END.search(text)
+    return (text[-2:], True) if match is None else (text[match.end() :], False)
+
+
+def _complete(text: str, pattern: re.Pattern[str], *, last: bool) -> tuple[list[Statement], str]:
+    """The whole statements at the beginning of a text, and what is left."""
+    found: list[Statement] = []
+    start = 0
+    for match in pattern.finditer(text):
+        if match["open"] or (match.end() == len(text) and not last and not match["end"]):
+            return found, text[start:]
+        if match["end"]:
+            found += _statement(text[start : match.start()])
+            start = match.end()
+    if last:
+        return [*found, *_statement(text[start:])], ""
+    return found, text[start:]

@@ -1,0 +1,126 @@
+"""The columns of all files by their metadata: every row group's bounds and bytes, and the units that samples are
+drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from bloomcli.advice.coverage import Coverage, Range
+from bloomcli.model.column_sample import ColumnExtents, FileExtents
+from bloomcli.model.file import Column
+from bloomcli.values.literals import decode_bound
+
+UnitKey = tuple[int, int]
+"""Position of the file, number of the unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A unit of one column: a row group, in ORC a stripe."""
+
+    row_groups: int
+    bytes: int
+    """Compressed bytes of its row groups, all columns."""
+    values: int
+    hull: tuple[Any, Any]
+    """Comparable bounds of all its values; None where they aren't known."""
+
+
+@dataclass(kw_only=True)
+class Universe:
+    """One column over all files that have it."""
+
+    column: str
+    type: str
+    typed: Column
+    """As the first file has it."""
+    unfilterable: str | None = None
+    loses_rows: bool = False
+    files: int = 0
+    rows: int = 0
+    row_groups: int = 0
+    row_group_bytes: int = 0
+    bytes: int = 0
+    nulls: int | None = 0
+    dictionary: int = 0
+    filters: int = 0
+    without_filter: int = 0
+    filter_bytes: int = 0
+    units: dict[UnitKey, Unit] = field(default_factory=dict)
+    """Those with values."""
+    _ranges: list[tuple[Any, Any, int]] = field(default_factory=list)
+
+    def add(self, position: int, file: FileExtents, column: ColumnExtents) -> None:
+        """Add a file's column."""
+        self.unfilterable = self.unfilterable or column.unfilterable
+        self.loses_rows = self.loses_rows or column.loses_rows
+        self.files += 1
+        self.rows += file.rows
+        self.row_groups += len(column.values)
+        self.row_group_bytes += sum(file.row_group_bytes)
+        self.bytes += column.chunk_bytes
+        self.nulls = None if self.nulls is None or column.nulls is None else self.nulls + column.nulls
+        self.dictionary += column.dictionary
+        self.filters += column.filters
+        self.without_filter += column.without_filter
+        self.filter_bytes += column.filter_bytes
+        same = column.typed == self.typed  # bounds of other types don't compare: they exclude nothing
+        lows = _keys(column.lows, column.typed) if same else [None] * len(column.lows)
+        highs = _keys(column.highs, column.typed) if same else [None] * len(column.highs)
+        first = 0
+        for number, count in enumerate(file.units):
+            here = [g for g in range(first, first + count) if not column.empty[g]]
+            first += count
+            if not here:
+                continue
+            known = all(lows[g] is not None and highs[g] is not None for g in here)
+            self.units[position, number] = Unit(
+                row_groups=len(here),
+                bytes=sum(file.row_group_bytes[g] for g in here),
+                values=sum(column.values[g] for g in here),
+                hull=_hull(lows, highs, here) if known else (None, None),
+            )
+            self._ranges += [(lows[g], highs[g], file.row_group_bytes[g]) for g in here]
+
+    @property
+    def values(self) -> int:
+        """Values that aren't null, at most."""
+        return sum(unit.values for unit in self.units.values())
+
+    @property
+    def single(self) -> bool:
+        """Every unit is one row group."""
+        return all(unit.row_groups == 1 for unit in self.units.values())
+
+    @cached_property
+    def by_number(self) -> Coverage:
+        """Row groups that min/max leave."""
+        return Coverage([Range(low, high, 1) for low, high, _ in self._ranges])
+
+    @cached_property
+    def by_bytes(self) -> Coverage:
+        """Bytes of these."""
+        return Coverage([Range(*found) for found in self._ranges])
+
+
+def _hull(lows: Sequence[Any], highs: Sequence[Any], here: Sequence[int]) -> tuple[Any, Any]:
+    return min(lows[g] for g in here), max(highs[g] for g in here)
+
+
+def _keys(bounds: Sequence[bytes | None], typed: Column) -> list[Any]:
+    return [None if bound is None else decode_bound(bound, typed) for bound in bounds]
+
+
+def universes(files: Iterable[tuple[int, FileExtents]]) -> dict[str, Universe]:
+    """The columns of all files, by path, in the order in which files have them."""
+    found: dict[str, Universe] = {}
+    for position, file in files:
+        for column in file.columns:
+            one = found.get(column.column)
+            if one is None:
+                one = found[column.column] = Universe(column=column.column, type=column.type, typed=column.typed)
+            one.add(position, file, column)
+    return found

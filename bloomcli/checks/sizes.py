@@ -1,0 +1,79 @@
+"""Decides whether all readers of a file take filters whose size isn't a power of two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from bloomcli.errors import UsageError
+from bloomcli.formats.add_options import for_old_readers
+from bloomcli.formats.format import NO_OPTIONS, OptionValues, Sizes
+from bloomcli.formats.records import format_named
+from bloomcli.model.file import Severity
+from bloomcli.model.sizes import TIGHT
+from bloomcli.model.validate import Finding
+from bloomcli.policy.policy import FilePolicy, Policy
+from bloomcli.rules.reader_types import NOT_POWER_OF_TWO
+from bloomcli.rules.readers import any_size_refusal, reader
+
+_NOBODY = f"--size {TIGHT} needs the names of the files' readers, as some readers take powers of two only"
+_NAMING = "--readers spark,duckdb or the like, or readers in the policy"
+
+
+def tight(rules: FilePolicy, file_format: str, path: str, options: OptionValues = NO_OPTIONS) -> bool:
+    """Return whether a file's filters get tight sizes: if they are requested, and the format rounds sizes.
+
+    Args:
+        rules: the file's policy, with its readers and the requested size.
+        file_format: as in `FilterFile.format`.
+        path: the file's path, for errors.
+        options: options of single formats.
+
+    Raises:
+        UsageError: tight sizes are requested, and no reader is named, or a named one isn't known to take them, or the
+            format has powers of two only.
+    """
+    sizes = format_named(file_format).sizes
+    if rules.size != TIGHT or sizes is Sizes.OWN:
+        return False
+    if sizes is Sizes.POWERS_OF_TWO or for_old_readers(options):
+        what = "this form of filters" if sizes is Sizes.ANY else format_named(file_format).title
+        raise UsageError(f"{what} has powers of two only", path=path, hint=f"leave --size {TIGHT} out")
+    if not rules.readers:
+        raise UsageError(_NOBODY, path=path, hint=_NAMING)
+    for name in rules.readers:
+        refusal = any_size_refusal(reader(name), file_format)
+        if refusal is not None:
+            raise UsageError(
+                f"--size {TIGHT} makes filters whose size isn't a power of two: {refusal}",
+                path=path,
+                hint=f"leave --size {TIGHT} out, or {name} out of the readers if it doesn't read the file",
+            )
+    return True
+
+
+def refuse_without_readers(policy: Policy) -> None:
+    """Raise UsageError if a policy requests tight sizes and names no reader in any part."""
+    parts = (policy.whole, *policy.files)
+    if any(part.size == TIGHT for part in parts) and not any(part.readers for part in parts):
+        raise UsageError(_NOBODY, path=policy.path, hint=_NAMING)
+
+
+def by_readers(findings: Iterable[Finding], rules: FilePolicy, file_format: str) -> Iterator[Finding]:
+    """Yield the findings, those about sizes that aren't powers of two only for the named readers.
+
+    If readers are named and all take such filters, there is no finding, unless the policy gives the rule a severity.
+    If one misreads them, which loses rows, it is an error.
+    """
+    named = [reader(name) for name in rules.readers]
+    refusals = [text for who in named if (text := any_size_refusal(who, file_format)) is not None]
+    loses = any(NOT_POWER_OF_TWO in who.misreads for who in named)
+    for finding in findings:
+        if finding.id != NOT_POWER_OF_TWO or not named:
+            yield finding
+        elif refusals:
+            size, _, _ = finding.message.partition(":")
+            severity = Severity.ERROR if loses else finding.severity
+            yield replace(finding, message=f"{size}: {'; '.join(refusals)}", severity=severity)
+        elif NOT_POWER_OF_TWO in rules.severity:
+            yield finding

@@ -1,0 +1,174 @@
+"""bloom advise"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from bloomcli.cli import options, output
+from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths
+from bloomcli.cli.query_options import query_options
+from bloomcli.cli.reader_options import policy_file, readers_option, table_schema_option
+from bloomcli.cli.table_options import table_options
+from bloomcli.errors import UsageError
+
+if TYPE_CHECKING:
+    from bloomcli.advice.command_line import Source
+    from bloomcli.commands.options import AdviseOptions
+    from bloomcli.model.advice import AdviseReport
+
+_size_options = options.bundle(
+    click.option(
+        "--budget",
+        metavar="SIZE",
+        help="Bytes that all new filters together may take, such as 64MiB, or a share of the files, such as 2%."
+        " Chooses the columns, and for each --fpp or a higher rate.",
+    ),
+    options.fpp_option("False-positive rate of new filters; with --budget the lowest that a filter gets."),
+)
+"""Options for the sizes of filters."""
+
+_sample_options = options.bundle(
+    click.option(
+        "--sample",
+        metavar="SHARE",
+        help="Read values from this part of the row groups, 5% or a number, and look them up in up to as many others."
+        "  [default: as many as take seconds]",
+    ),
+    options.seed_option("Seed of the sample: the same one takes the same part."),
+)
+"""Options for the sample."""
+
+_policy_options = options.bundle(
+    click.option(
+        "--policy",
+        "new_policy",
+        type=click.Path(readable=False, dir_okay=False, path_type=str),
+        metavar="FILE",
+        help="Also write what is recommended as a policy, for `bloom add --policy` and `bloom validate`.",
+    ),
+    click.option("--overwrite", is_flag=True, help="Let --policy replace an existing file."),
+)
+"""Options for the policy that is written."""
+
+
+@click.command(
+    short_help="Advise which columns need filters, at which sizes.",
+    epilog="""\b
+Examples:
+  bloom advise /data/orders
+  bloom advise /data/orders --queries queries.sql --readers spark,trino
+  bloom advise /data/orders --budget 2% --queries logs/ --table-name orders
+  bloom advise /data/orders --policy bloom.toml
+  bloom advise /data/orders --report html=advice.html
+  bloom advise orders.parquet --columns 'user.*' --sample 50 --seed 7
+  bloom advise /data/orders --format json | jq '.columns[] | select(.recommended) | .column'
+  bloom advise --table ice.db.orders --queries queries.sql""",
+)
+@options.files_argument
+@options.columns_option("Look at these leaf columns only; globs are allowed.")
+@options.exclude_option("Don't look at these leaf columns.")
+@query_options
+@_size_options
+@readers_option(
+    "Engines that read the files: columns in which one of them would lose rows by a sound filter get none, and"
+    " dictionaries count if all of them look there.  [default: all that read files as they are, or the policy's]"
+    " Known:"
+)
+@table_schema_option(
+    "The table's schema (Spark's or Iceberg's JSON, or DDL), for readers that look values up at its types."
+)
+@_sample_options
+@_policy_options
+@options.format_option("text", "json", "csv")
+@options.reports_option("text", "json", "csv", "html")
+@table_options()
+@dataset_options
+def command(
+    dataset: Dataset,
+    new_policy: str | None,
+    overwrite: bool,
+    form: str,
+    reports: tuple[tuple[str, str], ...],
+    **options_: Any,
+) -> int:
+    """Advise which columns need Bloom filters, at which sizes, and which columns to leave as they are.
+
+    Reads the footers of all files, and the values of a sample of their row groups. Sampled values, and
+    values that the columns don't have, are looked up by min/max statistics, in dictionaries, in filters
+    that are there, and in new filters that are built in memory. A filter is recommended if lookups (= and
+    IN) read clearly less with it than today. Filters that are there are judged as well. No file is changed.
+
+    The report ends with the command that adds what is recommended. Without --queries, values that a column
+    has and values that it doesn't have count alike, and all columns count alike.
+
+    A budget is spent on the filters that save most for each of their bytes, which gives columns that are
+    looked up often large filters, and others small ones.
+
+    Exits with 0 whether or not a filter is recommended, and with 3 if a file could not be read.
+    """
+    from bloomcli.advice import advise
+    from bloomcli.commands.options import AdviseOptions
+
+    if overwrite and new_policy is None:
+        raise UsageError("--overwrite is for --policy", hint="--policy FILE")
+    chosen = AdviseOptions(policy=policy_file(None, no_policy=False), **options_)
+    if new_policy is not None:
+        from bloomcli.cli.advised_policy import check
+
+        check(new_policy, overwrite=overwrite, others=(chosen.table_schema, *options_["queries"]))
+    if reports:
+        from bloomcli.cli.reports import prepare
+
+        prepare(reports, (new_policy, dataset.files_from, options_["table_schema"], *options_["queries"]))
+    paths = named_paths(dataset)
+    source = _source(dataset, chosen)
+    report = advise.advise(engine_of(dataset), paths, chosen, source)
+    _write(report, form)
+    if reports:
+        from bloomcli.cli.reports import save_all
+
+        save_all(reports, lambda other, stream: _write(report, other, stream))
+    if new_policy is not None:
+        from bloomcli.cli.advised_policy import write
+
+        sys.stdout.flush()  # what comes next may fail
+        write(new_policy, report, source, chosen, overwrite=overwrite, quiet=form != "text")
+    return report.exit_code
+
+
+def _source(dataset: Dataset, chosen: AdviseOptions) -> Source:
+    """The files, as the commands of the report name them."""
+    from bloomcli.advice.command_line import of_paths, of_table, reader_options
+
+    engine: list[str] = []
+    if dataset.engine == "spark" and dataset.table is None:
+        engine += ["--engine", "spark"]
+    if dataset.master is not None:
+        engine += ["--master", dataset.master]
+    for setting in dataset.conf:
+        engine += ["--conf", setting]
+    readers = reader_options(chosen)
+    if dataset.table is not None:
+        return of_table(dataset.table.table, where=dataset.table.where, engine=engine, readers=readers)
+    return of_paths(
+        dataset.paths,
+        files_from=dataset.files_from,
+        engine=engine,
+        readers=readers,
+        single=dataset.single is not None,
+    )
+
+
+def _write(report: AdviseReport, form: str, stream: TextIO | None = None) -> None:
+    """Write a form of the report to a stream, or to standard output."""
+    if form == "csv":
+        from bloomcli.report import csv_advice
+
+        csv_advice.write(report, sys.stdout if stream is None else stream)
+    else:
+        from bloomcli.report import text_advice
+
+        output.write("advise", report, form, text_advice.advice, stream)

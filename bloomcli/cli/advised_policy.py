@@ -1,0 +1,103 @@
+"""`bloom advise --policy`: writes what is recommended as a policy."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bloomcli.cli import output
+from bloomcli.cli.options import is_quiet
+from bloomcli.commands.options import policy_of
+from bloomcli.errors import UsageError
+from bloomcli.model.sizes import TIGHT
+from bloomcli.policy.policy_file import NAME, PYPROJECT
+from bloomcli.policy.recommended import Wanted, recommended
+from bloomcli.storage.names import is_uri
+from bloomcli.storage.os_errors import is_there, refused
+from bloomcli.storage.registry import write_file
+
+if TYPE_CHECKING:
+    from bloomcli.advice.command_line import Source
+    from bloomcli.commands.options import AdviseOptions
+    from bloomcli.model.advice import AdviseReport, ColumnAdvice
+
+
+def check(path: str, *, overwrite: bool, others: Iterable[object]) -> None:
+    """Check, before the work starts, that the policy can be written and replaces nothing but a policy.
+
+    Args:
+        path: the file to write.
+        overwrite: it may replace a file.
+        others: other files of the same run.
+
+    Raises:
+        UsageError: the file exists and isn't to be replaced, or is of another kind.
+        WriteError: the directory doesn't exist or isn't writable.
+    """
+    from bloomcli.cli import reports
+
+    if is_uri(path):
+        raise UsageError("--policy writes to this machine", path=path, hint="--policy FILE, then copy the file there")
+    if Path(path).name == PYPROJECT:
+        raise UsageError(
+            f"--policy doesn't write into {PYPROJECT}",
+            path=path,
+            hint=f"let it write {NAME}, then move its keys to [tool.bloom], and its tables to [tool.bloom.off], ...",
+        )
+    reports.check([path], [os.fspath(other) for other in others if isinstance(other, str | os.PathLike)])
+    with refused(path):
+        if not overwrite and is_there(Path(path)):
+            raise UsageError(
+                "the policy exists already", path=path, hint="--overwrite replaces it, or use another name"
+            )
+
+
+def write(
+    path: str, report: AdviseReport, source: Source, options: AdviseOptions, *, overwrite: bool, quiet: bool
+) -> None:
+    """Write the policy, and say which command adds what it requires.
+
+    Args:
+        path: the file to write, which `check` has checked.
+        report: the advice.
+        source: the files, as the command names them.
+        options: as the user gave them.
+        overwrite: the policy may replace a file.
+        quiet: print nothing to standard output.
+    """
+    wanted = [one for column in report.columns if (one := _wanted(column)) is not None]
+    if not wanted:
+        output.say(
+            f"{path} isn't written: no filter is recommended, and none that is there is worth its bytes", err=True
+        )
+        return
+    base = os.path.abspath(Path(path).parent)  # noqa: PTH100  resolves no links
+    schema = options.table_schema
+    policy = policy_of(options.checked())
+    text = recommended(
+        wanted,
+        files=report.files,
+        readers=policy.whole.readers or (),
+        table_schema=None if schema is None else os.path.relpath(schema, base),
+        tight=report.size == TIGHT,
+    )
+    with refused(path):
+        write_file(path, text.encode(), overwrite=overwrite)
+    if not quiet and not is_quiet():
+        replaces = ["--replace"] if report.command is not None and " --replace" in report.command else []
+        words = ["bloom", "add", *source.words, "--policy", path, *replaces, *source.engine, *source.target]
+        output.say("")
+        output.say(f"wrote {path}; now: {shlex.join(words)}")
+
+
+def _wanted(column: ColumnAdvice) -> Wanted | None:
+    """What the policy requires of a column: recommended filters, and those that are there and worth their bytes."""
+    if column.recommended and column.fpp is not None:
+        return Wanted(column.column, column.fpp, column.reason)
+    existing = column.existing
+    if existing is None or existing.judgement not in {"worth", "foldable"} or existing.max_fpp is None:
+        return None
+    return Wanted(column.column, max(existing.max_fpp, column.fpp or 0.0), column.reason)

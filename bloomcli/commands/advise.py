@@ -1,0 +1,122 @@
+"""advise: what one file tells of its columns. The estimates over all files are in `bloomcli.advice`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bloomcli.checks.additions import Readers
+from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
+from bloomcli.commands.columns import type_alone
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.registry import open_file
+from bloomcli.formats.sampled import Extent
+from bloomcli.model.column_sample import ColumnExtents, FileExtents, SampledRow
+from bloomcli.model.dataset import Status
+from bloomcli.model.file import Column
+from bloomcli.policy.policy import FilePolicy, Policy, matches
+from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.registry import open_source
+
+_BOUND_BYTES: Final = 64
+"""Bytes of a bound that are kept; a longer one is cut, and stays a bound."""
+
+
+@of_file
+def extents(path: str, options: ExtentOptions) -> SampledRow:
+    """Read a file's metadata. Raises UnreadableError, UnsupportedError."""
+    with open_source(path) as source:
+        file = open_file(source, options.names)
+        readers = Readers(file.format, _rules(options.policy, path))
+        chosen = _chosen(file, options)
+        found = [_column(file, column, readers) for column in file.leaves if column.index in chosen]
+        sizes = found[0][1] if found else ()
+        return SampledRow(
+            path=source.path,
+            status=Status.DONE,
+            format=file.format,
+            row_groups=file.row_group_count,
+            bytes_before=source.size,
+            extents=FileExtents(
+                format=file.format,
+                bytes=source.size,
+                rows=file.rows,
+                units=tuple(file.units()),
+                row_group_bytes=tuple(sizes),
+                columns=tuple(column for column, _ in found),
+            ),
+        )
+
+
+def _rules(policy: Policy | None, path: str) -> FilePolicy:
+    return FilePolicy() if policy is None else policy.for_file(path)
+
+
+def _chosen(file: FilterFile, options: ExtentOptions) -> set[int]:
+    """Ordinals of the leaves to look at. A file may lack some of the named columns, or all."""
+    return {
+        c.index
+        for c in file.leaves
+        if not c.not_in_table
+        and (not options.columns or matches(options.columns, c.path))
+        and not matches(options.exclude, c.path)
+    }
+
+
+def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnExtents, list[int]]:
+    typed = file.literal_column(column)
+    found: list[Extent] = list(file.extents(column))
+    refusal = readers.refusal(column) if column.unfilterable is None else None
+    why = column.unfilterable or (None if refusal is None else refusal.reason)
+    if why is None and any(extent.doubtful for extent in found):
+        why = file.why_not(column) or file.unreadable(column)
+    bytes_like = typed.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"} and not (typed.logical or "").startswith(
+        "DECIMAL"
+    )
+    nulls = [extent.nulls for extent in found]
+    filters = [extent.filter_bytes for extent in found]
+    summed = ColumnExtents(
+        column=column.path,
+        type=column.logical or column.physical,
+        typed=type_alone(typed),
+        unfilterable=why,
+        loses_rows=refusal is not None,
+        values=tuple(extent.values for extent in found),
+        nulls=None if None in nulls else sum(n for n in nulls if n is not None),
+        chunk_bytes=sum(extent.chunk_bytes for extent in found),
+        lows=tuple(_cut(extent.low) if bytes_like else extent.low for extent in found),
+        highs=tuple(_raised(extent.high) if bytes_like else extent.high for extent in found),
+        empty=bytes(extent.empty for extent in found),
+        dictionary=sum(extent.only_dictionary for extent in found),
+        filters=sum(size is not None for size in filters),
+        without_filter=sum(extent.filter_bytes is None and not extent.empty for extent in found),
+        filter_bytes=sum(size or 0 for size in filters),
+    )
+    return summed, [extent.row_group_bytes for extent in found]
+
+
+def _cut(low: bytes | None) -> bytes | None:
+    return None if low is None else low[:_BOUND_BYTES]
+
+
+def _raised(high: bytes | None) -> bytes | None:
+    """A short upper bound: the last byte that can be is one higher. Source: parquet.thrift, ColumnIndex."""
+    if high is None or len(high) <= _BOUND_BYTES:
+        return high
+    kept = high[:_BOUND_BYTES].rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+@of_file
+def units(path: str, options: UnitOptions) -> SampledRow:
+    """Read the values of some units of a file, look values up, and measure the filters that are there.
+
+    Raises UnreadableError, UnsupportedError.
+    """
+    from bloomcli.commands.advise_units import UnitReader
+
+    with open_source(path) as source:
+        file = open_file(source, options.names)
+        smallest = Readers(file.format, _rules(options.policy, path)).smallest()
+        reader = UnitReader(file, options, smallest)
+        found = [sample for unit in options.units.get(path, ()) for sample in reader.samples(unit)]
+        return SampledRow(path=source.path, status=Status.DONE, format=file.format, units=tuple(found))

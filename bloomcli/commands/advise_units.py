@@ -1,0 +1,375 @@
+"""Reads the values of a unit for `advise`, builds filters for it, and looks values up in them.
+
+What a lookup reads is counted by row group: by min/max statistics, by all that is there today (the filters, and
+dictionaries where all named readers look values up in them), and with a new filter at each rate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from bloomcli.commands.advise_options import LookedUp, UnitOptions
+from bloomcli.commands.columns import type_alone
+from bloomcli.commands.value_sample import Sketch, ValueSample, numpy
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import LiteralError
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.filters.sizing import tight_estimate
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.answer import Contents, UnitFacts, answers
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.format import Sizes
+from bloomcli.formats.records import format_named
+from bloomcli.formats.sampled import BuiltFilter, CheckedBits, UnitValues
+from bloomcli.model.column_sample import RATE_SUMS, SUMS, ExistingSample, UnitSample
+from bloomcli.model.file import Column, Presence
+from bloomcli.values.literals import Literal, decode_bound, parse, render
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+_WANTED_BITS_BYTES: Final = 1 << 17
+"""Bytes of the filter that finds looked-up values among those of a unit."""
+_LEAST: Final = 2
+_VALUES_BYTES: Final = 1 << 18
+"""Bytes of the values that a unit gives."""
+_NAN: Final = Literal(text="nan", unknowable="NaN is equal to no value")
+
+Built = list[list[BuiltFilter]]
+"""Of each row group, a filter for each rate."""
+
+
+class UnitReader:
+    """Reads units of one file."""
+
+    def __init__(self, file: FilterFile, options: UnitOptions, least: int) -> None:
+        self._file, self._options, self._least = file, options, least
+        by_path: dict[str, Column] = {}
+        for column in file.leaves:
+            if not column.not_in_table:
+                by_path.setdefault(column.path, column)
+        self._columns = [(by_path[path], wanted) for path, wanted in options.columns.items() if path in by_path]
+
+    def samples(self, unit: int) -> Iterator[UnitSample]:
+        """Each column of a unit. Raises CorruptFile, UnsupportedError."""
+        wanted = {column.index: looked_up for column, looked_up in self._columns}
+        columns = [column for column, _ in self._columns]
+        options = self._options
+        for found in self._file.unit_values(columns, unit, options.rates, self._least, Stop()):
+            yield _Column(self._file, options, unit, found, wanted[found.column.index], self._least).sample()
+
+
+class _Column:
+    """One column of a unit."""
+
+    def __init__(
+        self,
+        file: FilterFile,
+        options: UnitOptions,
+        unit: int,
+        values: UnitValues,
+        wanted: LookedUp | None,
+        least: int,
+    ) -> None:
+        self._np, self._least = numpy(), least
+        self._file, self._options, self._unit, self._values, self._wanted = file, options, unit, values, wanted
+        self._typed = file.literal_column(values.column)
+        self._literals = [] if wanted is None else literals(wanted.values, wanted.typed, self._typed)
+        self._facts = self._units(self._literals)
+        self._hashed = 0
+        self._any_size = format_named(file.format).sizes is Sizes.ANY
+        self._tight: Built = []
+        self._fixed = False
+
+    def _units(self, wanted: Sequence[Literal]) -> list[UnitFacts]:
+        return list(self._file.unit_facts(self._values.column, wanted, {self._unit}))
+
+    def sample(self) -> UnitSample:
+        """Read the values, and look values up."""
+        options = self._options
+        started = time.perf_counter()
+        sketch = Sketch(options.sketch_bits)
+        seed = options.seed * 0x9E3779B97F4A7C15 + self._unit * 0xD1B54A32D192ED03 + _number(self._file.source.path)
+        chosen = ValueSample(options.values, seed) if self._wanted is None else None
+        lookups = Lookups(self._literals, self._facts)
+        built = self._read(sketch, chosen, lookups)
+        seconds = time.perf_counter() - started
+        values: list[bytes] = []
+        cells = self._wanted
+        if chosen is not None:
+            plain = _bounded(v for v in self._values.plain(chosen.keys()) if v is not None)
+            own = literals(tuple(plain), self._typed, self._typed)
+            values = [v for v, literal in zip(plain, own, strict=True) if literal.unknowable is None]
+            own = [literal for literal in own if literal.unknowable is None]
+            self._facts = self._units(own)
+            lookups = Lookups(own, self._facts, own=True)
+            cells = _own(values, self._typed, options.parts)
+        sums = self._np.zeros((cells.cell_count if cells else 0, SUMS + RATE_SUMS * len(options.rates)))
+        if cells is not None and cells.values:
+            counted = lookups.counted(cells)
+            for facts, filters in zip(self._facts, built, strict=True):
+                sums += lookups.sums(facts, filters, cells, counted, dictionary=options.dictionary)
+        return UnitSample(
+            column=self._values.column.path,
+            unit=self._unit,
+            typed=type_alone(self._typed),
+            hashed=self._hashed,
+            sketch=sketch.packed(),
+            filter_bytes=tuple(sum(done[at].nbytes for done in built) for at in range(len(options.rates))),
+            filter_fpp=tuple(sum(done[at].fpp for done in built) for at in range(len(options.rates))),
+            highest_fpp=tuple(max((done[at].fpp for done in built), default=0.0) for at in range(len(options.rates))),
+            tight_bytes=tuple(sum(done[at].nbytes for done in self._tight) for at in range(len(options.rates))),
+            row_groups=len(built),
+            fixed_filters=self._fixed,
+            seconds=seconds,
+            existing=existing(self._facts, options.fpp),
+            values=tuple(values),
+            sums=sums.tobytes(),
+        )
+
+    def _read(self, sketch: Sketch, chosen: ValueSample | None, lookups: Lookups) -> Built:
+        """Pass the values on, and build the filters."""
+        np, options = self._np, self._options
+        built: Built = []
+        for filters, batches in self._values.row_groups:
+            for batch in batches:
+                self._hashed += batch.hashed
+                filters.insert(batch.hashes, batch.hashed)
+                if batch.more:
+                    filters.insert(batch.more, len(batch.more) // 8)
+                hashes = np.frombuffer(batch.hashes, np.uint64, batch.hashed)
+                sketch.add(hashes)
+                lookups.find(batch.hashes, batch.hashed)
+                if chosen is not None:
+                    chosen.add(hashes, batch.key)
+            done = filters.finished()
+            self._fixed = filters.fixed
+            self._tight.append(tight(done, options.rates, self._least) if self._any_size else done)
+            built.append(self._tight[-1] if options.tight else done)
+        return built
+
+
+def tight(built: Sequence[BuiltFilter], rates: Sequence[float], least: int) -> list[BuiltFilter]:
+    """The filters with tight sizes, as far as these are smaller.
+
+    Args:
+        built: split-block filters of a row group, one for each rate; others stay as they are.
+        rates: the false-positive rates.
+        least: bytes of the smallest filter.
+    """
+    largest = max((done.bits for done in built if isinstance(done.bits, SplitBlockFilter)), key=_nbytes, default=None)
+    values = None if largest is None else largest.ndv_estimate
+    if values is None:
+        return list(built)
+    sizes = [max(tight_estimate(round(values), rate), least) for rate in rates]
+    return [
+        BuiltFilter(None, size, rate) if size < done.nbytes else done
+        for done, size, rate in zip(built, sizes, rates, strict=True)
+    ]
+
+
+def _nbytes(bits: SplitBlockFilter) -> int:
+    return bits.nbytes
+
+
+def _number(path: str) -> int:
+    """A number of a path, so that each file's values are chosen on their own."""
+    from hashlib import blake2b
+
+    return int.from_bytes(blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).digest(), "little")
+
+
+def _bounded(values: Iterable[bytes]) -> list[bytes]:
+    """The first values, two at least, with up to `_VALUES_BYTES`: their order is random."""
+    kept: list[bytes] = []
+    room = _VALUES_BYTES
+    for value in values:
+        room -= len(value)
+        if room < 0 and len(kept) >= _LEAST:
+            break
+        kept.append(value)
+    return kept
+
+
+def _own(values: Sequence[bytes], typed: Column, parts: int) -> LookedUp:
+    """A unit's own values, one after the other in so many cells: their order is random."""
+    count = len(values)
+    return LookedUp(
+        typed=typed,
+        values=tuple(values),
+        cells=tuple(at % parts for at in range(count)),
+        weights=(parts / max(count, 1),) * count,
+        cell_count=parts,
+        absent_from=parts,
+        absent_to=parts,
+    )
+
+
+@lru_cache(maxsize=64)  # a process reads many files with the same values
+def literals(values: tuple[bytes, ...], written: Column, typed: Column) -> Sequence[Literal]:
+    """Values as a column looks them up; those of a column with another type by their texts."""
+    same = type_alone(written) == type_alone(typed)
+    return [_literal(value, typed) if same else _converted(value, written, typed) for value in values]
+
+
+def _converted(value: bytes, written: Column, typed: Column) -> Literal:
+    if _is_nan(value, written):
+        return _NAN
+    text = render(value, written)
+    try:
+        return parse(text, typed)
+    except LiteralError:
+        return Literal(text=text, impossible="it isn't a value of the column's type")
+
+
+def _is_nan(value: bytes, typed: Column) -> bool:
+    return _is_float(typed) and decode_bound(value, typed) is None
+
+
+def _is_float(typed: Column) -> bool:
+    return typed.physical in {"FLOAT", "DOUBLE"} or typed.logical == "FLOAT16"
+
+
+def _literal(value: bytes, typed: Column) -> Literal:
+    if _is_nan(value, typed):
+        return _NAN
+    if _is_float(typed):
+        return parse(render(value, typed), typed)  # a zero has two encodings
+    return Literal(text="", encodings=(value,), order_key=decode_bound(value, typed))
+
+
+class Lookups:
+    """Values that are looked up in the row groups of a unit."""
+
+    def __init__(self, wanted: Sequence[Literal], facts: Sequence[UnitFacts], *, own: bool = False) -> None:
+        self._np = np = numpy()
+        self._count = len(wanted)
+        hashed = facts[0].lookups if facts else ()
+        flat = [(value, at) for at, lookup in enumerate(hashed) for value in lookup.hashes]
+        self._hashes = np.array([value for value, _ in flat], np.uint64)
+        self._owners = np.array([at for _, at in flat], np.intp)
+        self._blind = np.array([bool(lookup.unknowable) or not lookup.hashes for lookup in hashed], bool)
+        self._bits = SplitBlockFilter.empty(_WANTED_BITS_BYTES) if flat else None
+        self._found: set[int] = set()
+        self._own = own  # they are the unit's
+        self._here: Flags = np.zeros(self._count, bool)
+        if self._bits is not None:
+            self._bits.insert_hashes(self._hashes.tobytes(), len(flat))
+
+    def find(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
+        """Note which of the values are among those of the unit."""
+        if self._bits is not None and count:
+            flags = bytearray(count)
+            if self._bits.check_hashes(hashes, count, flags) < count:
+                np = self._np
+                maybe = np.frombuffer(hashes, np.uint64, count)[np.frombuffer(flags, bool)]
+                self._found.update(np.unique(maybe).tolist())
+
+    def counted(self, cells: LookedUp) -> Flags:
+        """Which values count in the unit: all but those that were taken for absent and aren't."""
+        np = self._np
+        places = np.array(cells.cells, np.intp)
+        absent = (places >= cells.absent_from) & (places < cells.absent_to)
+        here = np.full(self._count, self._own)
+        known = np.array([value in self._found for value in self._hashes.tolist()], bool)
+        here[self._owners[known]] = True
+        counted: Flags = ~(absent & here)
+        self._here = here
+        return counted
+
+    def sums(
+        self,
+        facts: UnitFacts,
+        filters: Sequence[BuiltFilter],
+        cells: LookedUp,
+        counted: Flags,
+        *,
+        dictionary: bool,
+    ) -> Floats:
+        """What the lookups read of one row group, summed by cell."""
+        np = self._np
+        passed = counted.copy()
+        if facts.contents is not Contents.VALUES:
+            passed[:] = False
+        else:
+            passed &= np.array([skip is not True for skip in facts.stats_skip], bool)
+        today = self._today(facts, passed, dictionary=dictionary)
+        size = facts.row_group_bytes
+        columns = [passed, passed * size, today, today * size]
+        places = np.array(cells.cells, np.intp)
+        absent = (places >= cells.absent_from) & (places < cells.absent_to)
+        for built in filters:
+            # of values that aren't there, as many are kept on average as the filter's measured rate says
+            kept = np.where(absent, today * built.fpp, today * self._kept(built))
+            columns += [kept, kept * size, today * built.nbytes]
+        weights = np.array(cells.weights)
+        sums: Floats = np.stack([np.bincount(places, weights * c, cells.cell_count) for c in columns], axis=1)
+        return sums
+
+    def _today(self, facts: UnitFacts, passed: Flags, *, dictionary: bool) -> Flags:
+        """Which values are read after the filter that is there, and the dictionary."""
+        lacks = facts.lacks if dictionary else None
+        today = passed.copy()
+        if not facts.has_filter and lacks is None:
+            return today
+        places = self._np.flatnonzero(passed).tolist()
+        if not places:
+            return today
+        asked = facts._replace(
+            lookups=[facts.lookups[at] for at in places],
+            stats_skip=[facts.stats_skip[at] for at in places],
+            lacks=lacks,
+        )
+        (found,) = answers([asked], explain=False)
+        today[places] = [answer.together is not Presence.ABSENT for answer in found.answers]
+        return today
+
+    def _kept(self, built: BuiltFilter) -> Floats:
+        """How likely a filter keeps the row group for each value: 0 or 1 of one that is built."""
+        if built.bits is not None:
+            return self._maybe(built.bits).astype(float)
+        kept: Floats = self._np.where(self._here | self._blind, 1.0, built.fpp)
+        return kept
+
+    def _maybe(self, bits: CheckedBits) -> Flags:
+        """Which values a filter may have."""
+        np = self._np
+        flags = bytearray(len(self._hashes))
+        if flags:
+            bits.check_hashes(self._hashes.tobytes(), len(flags), flags)
+        maybe: Flags = self._blind.copy()
+        maybe[self._owners[np.frombuffer(flags, bool)]] = True
+        return maybe
+
+
+def existing(facts: Sequence[UnitFacts], fpp: float) -> ExistingSample:
+    """Measure the filters that are there, as far as they were read whole."""
+    filters = unreadable = nbytes = foldable = 0
+    rates: list[float] = []
+    for one in facts:
+        filters += one.has_filter
+        unreadable += one.problem is not None
+        bits = one.bits
+        if isinstance(bits, SplitBlockFilter):
+            nbytes += bits.nbytes
+            rates.append(bits.fpp)
+            if bits.fpp <= fpp:
+                foldable += bits.nbytes - bits.folded_to(fpp).nbytes
+        elif isinstance(bits, KirschMitzenmacherFilter):
+            nbytes += bits.bits // 8
+            rates.append(bits.fpp)
+    return ExistingSample(
+        filters=filters,
+        unreadable=unreadable,
+        measured=len(rates),
+        bitset_bytes=nbytes,
+        foldable_bytes=foldable,
+        max_fpp=max(rates, default=None),
+    )

@@ -1,0 +1,72 @@
+"""The metadata and the values of Mosaic row groups, for `advise`."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+from bloomcli.errors import LiteralError
+from bloomcli.formats.mosaic import decoder, schema, statistics, values
+from bloomcli.formats.mosaic.filters import Filters
+from bloomcli.formats.mosaic.values import Hashed
+from bloomcli.formats.sampled import Batch, Extent, RowGroupValues, SplitBlocks, UnitValues
+from bloomcli.model.file import Column
+from bloomcli.values.literals import parse
+
+
+def extents(filters: Filters, column: Column) -> Iterator[Extent]:
+    """What the index says of a column in each row group."""
+    mosaic = filters.footer.columns[column.index]
+    for group in filters.footer.row_groups:
+        found = group.statistics.get(column.index)
+        used = filters.used(group, column.index)
+        count = group.non_null(column.index)
+        yield Extent(
+            rows=group.rows,
+            row_group_bytes=group.data_bytes,
+            chunk_bytes=group.bucket_bytes(mosaic.bucket),
+            values=count,
+            nulls=None if found is None else found.nulls,
+            low=None if found is None else statistics.plain(found.minimum, mosaic),
+            high=None if found is None else statistics.plain(found.maximum, mosaic),
+            empty=not count,
+            filter_bytes=None if used is None else used.length,
+        )
+
+
+def unit_values(
+    filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int
+) -> Iterator[UnitValues]:
+    """The values of columns in a row group, which are decoded at once. Raises UnsupportedError, CorruptFile."""
+    decoder.check(filters.source.path)
+    group = filters.footer.row_groups[unit]
+    chosen = [filters.footer.columns[c.index] for c in columns]
+    filters.source.will_read(filters.value_ranges(group, {c.index for c in chosen}))
+    reader = values.ColumnReader(filters.footer, chosen)
+    try:
+        decoded = reader.row_group(group)
+    finally:
+        reader.close()
+    for column, mosaic in zip(columns, chosen, strict=True):
+        hashed = decoded[mosaic.index]
+        most = values.distinct_bound(mosaic, group.non_null(mosaic.index))
+        zeros = array("Q", values.zero_hashes(mosaic)).tobytes() if hashed.has_zero else b""
+        batch = Batch(hashed.hashes, hashed.count, int, zeros)
+        row_group = RowGroupValues(SplitBlocks(most, rates, least), iter([batch]))
+        yield UnitValues(column, iter([row_group]), _Plain(hashed, schema.literal_column(mosaic)))
+
+
+class _Plain:
+    """The PLAIN bytes of values by their numbers."""
+
+    def __init__(self, hashed: Hashed, typed: Column) -> None:
+        self._hashed, self._typed = hashed, typed
+
+    def __call__(self, keys: Sequence[object]) -> Sequence[bytes | None]:
+        return [self._one(key) for key in keys if isinstance(key, int)]
+
+    def _one(self, key: int) -> bytes | None:
+        try:
+            return next(iter(parse(self._hashed.value(key), self._typed).encodings), None)
+        except LiteralError:
+            return None

@@ -1,0 +1,182 @@
+"""The report of `advise`: what a filter of each column would save, what it costs, and whether to add it.
+
+Sizes are bytes, rates and shares are numbers in [0, 1]. An `Interval` is an estimate with its 95 % confidence
+interval; docs/advice.md has the formula and the source of each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bloomcli.model.queries import QueryLog
+from bloomcli.model.sizes import POWER_OF_TWO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """An estimate, and the ends of its 95 % confidence interval. An exact figure has equal ends."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupCost:
+    """What readers read to look up one value (`=`): means over the sampled values."""
+
+    row_groups: Interval
+    """The share of the row groups that are read."""
+    bytes: Interval
+    """Compressed bytes of these row groups, all columns; the filters that are read for it not included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupGain:
+    """One kind of value, present or absent: its lookup by what the files have today, and with the new filters."""
+
+    values: int
+    """Values that were looked up."""
+    today: LookupCost
+    """By min/max statistics, dictionaries where all named readers look them up, and the filters that are there."""
+    with_filter: LookupCost
+    """By these and by filters of the recommended size for all row groups."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtRate:
+    """What new filters of all row groups cost and save at one rate."""
+
+    fpp: float
+    filter_bytes: Interval
+    """Bitset bytes of the filters of all row groups."""
+    present: LookupCost | None
+    """A present value's lookup with these filters."""
+    absent: LookupCost | None
+    """An absent value's."""
+    queried: LookupCost | None
+    """That of a literal of the queries, by their frequency; None without queries of the column."""
+    saved_present: Interval | None
+    """Compressed bytes that one lookup of a present value reads less than today; the bytes of the filters that it
+    reads are deducted, so that it may be negative. `saved_absent` and `saved_queried` likewise."""
+    saved_absent: Interval | None
+    saved_queried: Interval | None
+    tight_bytes: float | None = None
+    """An estimate of `filter_bytes` with tight sizes, of any number of blocks; the same if they are tight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExistingFilters:
+    """The filters that a column has already."""
+
+    filters: int
+    row_groups_without_filter: int
+    bitset_bytes: int
+    max_fpp: float | None
+    """The highest measured false-positive rate."""
+    foldable_bytes: int
+    """Bytes that `bloom fold` would save at the rate."""
+    judgement: str = "worth"
+    """One of ``worth``, ``not-worth``, ``saturated``, ``foldable``, ``missing``, ``unreadable``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnAdvice:
+    """One leaf column: its figures, and the recommendation."""
+
+    column: str
+    type: str
+    """The logical type, or the physical one if there is none."""
+    recommended: bool
+    reason: str
+    """Why it is recommended or not, as one sentence."""
+    reason_id: str
+    """The kind of the reason, stable for scripts: ``saves``, ``sorted``, ``few-values``, ``dictionary``,
+    ``loses-rows``, ``costs-more``, ``over-budget``, ``not-queried``, ``has-filters``, ``unfilterable``,
+    ``unknown``."""
+    fpp: float | None = None
+    """The rate that the recommended size is for."""
+    filter_bytes: Interval | None = None
+    """Bitset bytes of the filters of all row groups at this rate."""
+    filter_share: float | None = None
+    """`filter_bytes` as a share of the bytes of all files."""
+    seconds_to_add: Interval | None = None
+    files: int = 0
+    row_groups: int = 0
+    rows: int = 0
+    nulls: int | None = None
+    """From the statistics; None if a row group doesn't have them."""
+    column_bytes: int | None = None
+    distinct: Interval | None = None
+    """Distinct values over all files."""
+    distinct_per_row_group: Interval | None = None
+    overlap: Interval | None = None
+    """The share of the row groups whose min/max range contains a value; 1 where min/max prunes nothing."""
+    dictionary_row_groups: int | None = None
+    """Row groups in which every data page is dictionary-encoded."""
+    unfilterable: str | None = None
+    """Why `bloom add` makes no filter for the column: its type, or a reader that would lose rows, with the rule."""
+    loses_rows: bool = False
+    """`unfilterable` is about a reader that would lose rows."""
+    present: LookupGain | None = None
+    absent: LookupGain | None = None
+    queried: LookupGain | None = None
+    """The literals of the queries; None without queries of the column."""
+    rates: tuple[AtRate, ...] = ()
+    """The filters at several rates, the highest first; `filter_bytes` and the gains are those of one of them."""
+    saved_bytes: Interval | None = None
+    """Bytes that one lookup reads less with the filter, the filter's own bytes deducted. With queries: by their
+    literals; otherwise the mean of present and absent values."""
+    lookups: int | None = None
+    """Lookups of the column in the queries, one for each literal; None without queries."""
+    existing: ExistingFilters | None = None
+    sampled_row_groups: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviseReport:
+    """The advice on a file, or on all files of a dataset or a table."""
+
+    paths: tuple[str, ...]
+    files: int
+    row_groups: int
+    rows: int
+    bytes: int
+    """Bytes of all files."""
+    sampled_files: int
+    sampled_row_groups: int
+    seed: int
+    fpp: float
+    """The requested rate."""
+    readers: tuple[str, ...]
+    columns: tuple[ColumnAdvice, ...]
+    """Recommended columns first, by `saved_bytes`; then the others, in schema order."""
+    budget_bytes: int | None = None
+    budget_used: int | None = None
+    """Bytes of the recommended filters."""
+    budget_gap: float | None = None
+    """How much more than the recommended filters the best ones within the budget could save, at most: as a share of
+    what the recommended ones save; 0 if no others within the budget save more."""
+    queries: QueryLog | None = None
+    """What the queries look up; None without queries."""
+    command: str | None = None
+    """The `bloom add` command lines for what is recommended, one a line: one for each rate, and one for columns whose
+    filters are replaced. None if nothing is recommended."""
+    size: str = POWER_OF_TWO
+    """The sizes of new filters: "power-of-two", or "tight" where readers are named and all take any size."""
+    tight_saves: int | None = None
+    """Bytes of the recommended filters that tight sizes would save; None if nothing is recommended."""
+    in_table: str | None = None
+    """The table that the files belong to, and why they aren't changed by their paths; the commands name the table.
+    None if no table was found above them."""
+    upkeep: str | None = None
+    """The `bloom fold` and `bloom remove` command lines, one a line, for filters that are larger than the rate needs,
+    or that save nothing; None without such filters."""
+    failed: tuple[tuple[str, str], ...] = ()
+    """Files that couldn't be read, and why."""
+    seconds: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """3 if a file couldn't be read, otherwise 0."""
+        return 3 if self.failed else 0

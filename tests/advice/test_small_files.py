@@ -1,0 +1,59 @@
+"""A file of few row groups, all of which are sampled, gets clear recommendations: only the choice of values is left
+to chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bloomcli
+
+USEFUL = ("id", "amount", "created", "user.email", "user.name")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_useful_column_of_a_small_file_is_recommended_with_a_narrow_interval(fixtures: Path, seed: int) -> None:
+    report = bloomcli.advise(fixtures / "parquet" / "orders.parquet", seed=seed)
+    columns = {column.column: column for column in report.columns}
+    assert "unknown" not in {column.reason_id for column in report.columns}
+    assert {name for name, column in columns.items() if column.recommended} == set(USEFUL)
+    for name in USEFUL:
+        saved = columns[name].saved_bytes
+        assert saved is not None
+        assert saved.high - saved.low <= 0.1 * saved.estimate
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 8])
+def test_intervals_of_files_with_few_row_groups_contain_no_0_where_filters_save(tmp_path: Path, groups: int) -> None:
+    rng = np.random.default_rng(groups)
+    rows = 20_000
+    table = pa.table(
+        {
+            "id": rng.permutation(rows * groups * 5)[: rows * groups],
+            "trace": [f"{a:016x}{b:016x}" for a, b in rng.integers(0, 1 << 62, (rows * groups, 2))],
+            "payload": [rng.bytes(60) for _ in range(rows * groups)],
+        }
+    )
+    pq.write_table(table, tmp_path / "small.parquet", row_group_size=rows)
+    columns = {column.column: column for column in bloomcli.advise(tmp_path / "small.parquet").columns}
+    for name in ("id", "trace"):
+        saved = columns[name].saved_bytes
+        assert columns[name].recommended, columns[name].reason
+        assert saved is not None
+        assert saved.high - saved.low <= 0.1 * saved.estimate
+
+
+def test_absent_texts_read_all_row_groups_of_a_column_of_random_ids_today(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    ids = [f"{value:016x}" for value in rng.integers(0, 1 << 62, 8000)]
+    pq.write_table(pa.table({"trace": ids}), tmp_path / "traces.parquet", row_group_size=2000)
+    (column,) = bloomcli.advise(tmp_path / "traces.parquet").columns
+    assert column.absent is not None
+    assert column.absent.today.row_groups.estimate > 0.95
+    assert "instead of 4 for one that it doesn't have" in column.reason
