@@ -1,0 +1,155 @@
+"""bloom trial"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from bloomcli.cli import options, output
+from bloomcli.cli.query_options import query_options
+from bloomcli.errors import UsageError
+
+if TYPE_CHECKING:
+    from bloomcli.model.trial import TrialReport
+
+
+class _Runnable(click.Option):
+    """An option whose help lists the readers that `trial` runs, which are only looked up when the help is shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Do the same as Click, with the readers' names."""
+        from bloomcli.trials.readers import ENTRIES
+
+        record = super().get_help_record(ctx)
+        return record and (record[0], f"{record[1]} {', '.join(entry.name for entry in ENTRIES)}.")
+
+
+@click.command(
+    short_help="Look values up with installed readers, with filters and without.",
+    epilog="""\b
+Examples:
+  bloom trial orders.parquet --columns id
+  bloom trial orders.parquet --columns id,user.email --readers duckdb,spark --values 50
+  bloom trial filtered.parquet                       # the columns that have filters
+  bloom trial /data/orders --columns id --sample 2
+  bloom trial orders.parquet --queries queries.sql --table-name orders
+  bloom trial orders.parquet --columns id --report html=trial.html
+  pip install 'bloomcli[trial]'                      # DuckDB, DataFusion, Polars, chDB""",
+)
+@options.files_argument
+@options.columns_option(
+    "The leaf columns to look values up in; globs are allowed.  [default: those that have filters, or that the"
+    " queries look up]"
+)
+@options.exclude_option("Don't look at these leaf columns.")
+@click.option(
+    "--readers",
+    cls=_Runnable,
+    metavar="READERS",
+    multiple=True,
+    callback=options.split_names,
+    help="Readers to run, separated by commas; one that isn't installed is shown as such.  [default: all]  Known:",
+)
+@click.option(
+    "--values",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Values of each column to look up: N that the file has, and N that it doesn't. With --queries: the N most"
+    " frequent ones.",
+)
+@query_options
+@click.option(
+    "--runs",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Times that each lookup is timed, with filters and without in turn.",
+)
+@options.fpp_option("False-positive rate of the filters in temporary copies.")
+@click.option(
+    "--sample",
+    metavar="SHARE",
+    default="4",
+    show_default=True,
+    help="Of many files, try this part: 5%, or a number of files.",
+)
+@options.seed_option("Seed of the values and the files: the same one takes the same.")
+@click.option(
+    "--timeout",
+    type=float,
+    default=300.0,
+    show_default="300",
+    metavar="SECONDS",
+    help="How long a reader may take to start, and for each lookup.",
+)
+@click.option("--table", metavar="NAME", hidden=True, help="Not for trials: they read files.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors and findings only; JSON and CSV stay.")
+@options.format_option("text", "json", "csv")
+@options.reports_option("text", "json", "csv", "html")
+def command(
+    files: tuple[str, ...],
+    table: str | None,
+    quiet: bool,
+    form: str,
+    reports: tuple[tuple[str, str], ...],
+    **options_: Any,
+) -> int:
+    """Look values up with installed readers, with filters and without, and compare.
+
+    For each reader: whether it returns the same rows, what it reads by its own metrics, and the time as a ratio.
+    If the file has filters of the columns, it is read with the reader's option for filters on and off; a reader
+    without such an option also reads a copy without filters. If it has none, a copy gets them. Copies lie in a
+    temporary folder, which is removed.
+
+    Present values are the extremes of the column (minimum, maximum, zeros, NaN, the empty string, the first and last
+    of row groups) and those of random rows; absent ones lie between minimum and maximum, if they can. The files are
+    in the page cache when times are taken.
+
+    Each reader runs in a process of its own. One that crashes or doesn't answer is shown with its error.
+
+    Exits with 1 if a reader returns other rows with filters than without.
+    """
+    if table is not None:
+        raise UsageError(
+            "trials read files: a table's deletes and schema would have to be known to every reader",
+            hint="name some of its data files; `bloom inspect --table NAME --format csv` lists them",
+        )
+    if not files:
+        raise click.UsageError("Missing argument 'FILE...'.")
+    from bloomcli.commands.options import TrialOptions
+    from bloomcli.trials import trial
+
+    if reports:
+        from bloomcli.cli.reports import prepare
+
+        prepare(reports, tuple(options_["queries"]))
+    with output.Counting() as counting:
+        report = trial.run(files, TrialOptions(**options_), on_lookup=counting.show)
+    if form == "text" and quiet:
+        from bloomcli.report import render, text_trial
+
+        render.write(text_trial.faults(report), sys.stdout)
+    else:
+        _write(report, form)
+    if reports:
+        from bloomcli.cli.reports import save_all
+
+        save_all(reports, lambda other, stream: _write(report, other, stream))
+    return report.exit_code
+
+
+def _write(report: TrialReport, form: str, stream: TextIO | None = None) -> None:
+    """Write a form of the report to a stream, or to standard output."""
+    if form == "csv":
+        from bloomcli.report import csv_trial
+
+        csv_trial.write_trial(report, sys.stdout if stream is None else stream)
+    else:
+        from bloomcli.report import text_trial
+
+        output.write("trial", report, form, text_trial.trial, stream)

@@ -1,0 +1,82 @@
+"""Reports as HTML: a page in one file, which needs no network. The extra ``report`` installs what this package uses.
+
+`page_of` makes the parts of a page from a report, and `rendering` writes them. Charts are drawn by matplotlib, which
+is imported only here, and without pyplot: no display is needed, and no state is shared.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import count
+from typing import Final
+
+from bloomcli.extras import needed
+from bloomcli.model.advice import AdviseReport
+from bloomcli.model.dataset import DatasetReport
+from bloomcli.model.gate import GateReport
+from bloomcli.model.inspect import InspectReport
+from bloomcli.model.trial import TrialReport
+from bloomcli.report.html.parts import ROWS_SHOWN, Limits, Page
+
+MOST_BYTES: Final = 2_000_000
+"""A page is smaller: its tables show fewer rows if it would not be."""
+
+_PACKAGES: Final = ("jinja2", "markdown_it", "matplotlib")
+
+Report = InspectReport | DatasetReport | GateReport | AdviseReport | TrialReport
+"""The reports that have a page."""
+
+
+def check_packages() -> None:
+    """Check, before the work starts, that pages can be made. Raises UnsupportedError, which names the extra."""
+    with needed("HTML reports need", "report"):
+        for name in _PACKAGES:
+            if find_spec(name) is None:
+                raise ImportError(name=name)
+
+
+def write(report: Report) -> str:
+    """Return the page of a report, smaller than `MOST_BYTES`.
+
+    Raises:
+        TypeError: reports of this type have no page.
+        UnsupportedError: the packages for it aren't installed.
+    """
+    check_packages()
+    from bloomcli.report.html.draw import NUMBERS
+    from bloomcli.report.html.drawing import quiet
+    from bloomcli.report.html.rendering import html
+
+    rows = ROWS_SHOWN
+    while True:
+        NUMBERS.set(count(1))
+        with quiet():
+            text = html(page_of(report, Limits(rows)))
+        if len(text.encode("utf-8", "backslashreplace")) < MOST_BYTES or rows <= 1:
+            return text
+        rows //= 2
+
+
+def page_of(report: Report, limits: Limits) -> Page:
+    """Return the parts of a report's page. Raises TypeError."""
+    if isinstance(report, InspectReport):
+        from bloomcli.report.html import file
+
+        return file.page(report, limits)
+    if isinstance(report, GateReport):
+        from bloomcli.report.html import findings
+
+        return findings.page(report, limits)
+    if isinstance(report, AdviseReport):
+        from bloomcli.report.html import advice
+
+        return advice.page(report, limits)
+    if isinstance(report, TrialReport):
+        from bloomcli.report.html import trial
+
+        return trial.page(report, limits)
+    if isinstance(report, DatasetReport) and report.command == "inspect":
+        from bloomcli.report.html import lake
+
+        return lake.page(report, limits)
+    raise TypeError(f"a {type(report).__name__} has no page")

@@ -1,0 +1,313 @@
+"""The kinds of charts: a map of places, ranges by row, stacked bars, estimates with intervals, curves, a strip.
+
+Each function draws one chart from numbers and names. Nothing depends on colour alone: parts of bars have their
+numbers in a table, cells of a map show their share by height and what is wrong by a cross, and tones differ in
+lightness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bloomcli.report.html.drawing import LETTER, NAME_CELLS, WIDTH, Drawing, colour
+from bloomcli.report.human import printable, width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROW: Final = 24.0
+"""Pixels of a row."""
+_BOTTOM: Final = 44.0
+"""Pixels below a chart: the labels and the title of its scale."""
+_TOP: Final = 8.0
+LEAST_SHARE: Final = 0.2
+"""The height of the lowest marks of a strip, so that they are seen."""
+_CELL_LETTERS: Final = 7
+"""Characters of a text within a cell of a map, which is left out if the cells are too narrow for it."""
+
+Point = tuple[float, float]
+Labels = Sequence[tuple[float, str]]
+"""Places of a scale, with their texts."""
+Svg = Callable[[Drawing], str]
+"""Makes the markup of a drawing, with its text alternative."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A cell of a map: one row group, file or stripe, or several that are drawn as one."""
+
+    share: float
+    """The share of it that has filters: the height of the cell."""
+    level: int
+    """1 to 5: how large."""
+    text: str = ""
+    broken: bool = False
+    """Something in it can't be read or must not be used: a cross."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A row of figures: the least, the quartiles and the greatest."""
+
+    name: str
+    low: float
+    first: float
+    median: float
+    third: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An estimate of a series, with the ends of its interval."""
+
+    tone: str
+    value: float
+    low: float
+    high: float
+    hollow: bool = False
+    """Drawn as a circle instead of a disc."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A curve, and the chosen point on it."""
+
+    name: str
+    points: tuple[Point, ...]
+    chosen: Point | None
+    label: str = ""
+
+
+def _left(names: Sequence[str]) -> float:
+    """Pixels that names beside a chart take."""
+    longest = max((min(width(printable(name)), NAME_CELLS) for name in names), default=0)
+    return longest * LETTER + 16
+
+
+def _rows(names: Sequence[str], *, right: float = 16, row: float = _ROW) -> tuple[Drawing, Axes]:
+    """A drawing with a row for each name."""
+    high = len(names) * row
+    drawing = Drawing(_TOP + high + _BOTTOM)
+    left = _left(names)
+    axes = drawing.axes(left, _TOP, WIDTH - left - right, high)
+    drawing.names(axes, names)
+    return drawing, axes
+
+
+def _boxes(axes: Axes, boxes: Sequence[tuple[float, float, float, float]], tone: str) -> None:
+    """Draw rectangles (x, y, width, height) of one tone, as one path."""
+    if not boxes:
+        return
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    points: list[Point] = []
+    for x, y, wide, high in boxes:
+        points += [(x, y), (x + wide, y), (x + wide, y + high), (x, y + high), (x, y)]
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(boxes)
+    axes.add_patch(PathPatch(Path(points, codes), facecolor=colour(tone), edgecolor="none", linewidth=0))
+
+
+def _lines(axes: Axes, lines: Sequence[tuple[Point, Point]], tone: str, thickness: float) -> None:
+    """Draw straight lines of one tone, as one path."""
+    if not lines:
+        return
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    path = Path([point for pair in lines for point in pair], [Path.MOVETO, Path.LINETO] * len(lines))
+    axes.add_patch(PathPatch(path, facecolor="none", edgecolor=colour(tone), linewidth=thickness))
+
+
+def place_map(
+    names: Sequence[str], cells: Sequence[Sequence[Place | None]], ticks: Labels, title: str, alternative: Svg
+) -> str:
+    """Draw a map: a row for each name, a cell for each place.
+
+    Args:
+        names: of the rows.
+        cells: of each row its places, all rows as many. None: nothing is there.
+        ticks: labels below the cells: the number of a cell, and its text.
+        title: of the scale below.
+        alternative: the name of the chart and its text alternative.
+    """
+    drawing, axes = _rows(names)
+    across = len(cells[0])
+    axes.set_xlim(0, across)
+    drawing.scale(axes, [], [])
+    axes.set_xticks([at + 0.5 for at, _ in ticks], [drawing.mark(text) for _, text in ticks])
+    drawing.title(axes, title)
+    pixels = (WIDTH - _left(names) - 16) / across
+    gap = min(1.5 / pixels, 0.12)
+    by_level: dict[int, list[tuple[float, float, float, float]]] = {}
+    frames, crosses = [], []
+    for y, row in enumerate(cells):
+        for x, place in enumerate(row):
+            if place is None:
+                continue
+            left, wide = x + gap / 2, 1 - gap
+            high = 0.84 * max(place.share, 0.12 if place.share else 0)
+            frames.append((left, y + 0.42, wide, -0.05))
+            if place.share:
+                by_level.setdefault(place.level, []).append((left, y + 0.42 - high, wide, high))
+            if place.broken:
+                half = min(5 / pixels, 0.4)
+                crosses += [((x + 0.5 - half, y - 0.22), (x + 0.5 + half, y + 0.22))]
+                crosses += [((x + 0.5 - half, y + 0.22), (x + 0.5 + half, y - 0.22))]
+    _boxes(axes, frames, "dim")
+    for level in sorted(by_level):
+        _boxes(axes, by_level[level], f"q{level}")
+    _lines(axes, crosses, "paper", 5)
+    _lines(axes, crosses, "bad", 2.5)
+    if pixels >= _CELL_LETTERS * LETTER + 6:
+        for y, row in enumerate(cells):
+            for x, place in enumerate(row):
+                if place is not None and place.text and place.share == 1 and not place.broken:
+                    tone = "paper" if place.level > 3 else "ink"
+                    drawing.write(axes, x + 0.5, y, place.text, ha="center", color=colour(tone))
+    return alternative(drawing)
+
+
+def ranges(rows: Sequence[Range], ticks: Labels, title: str, alternative: Svg, *, logarithmic: bool = False) -> str:
+    """Draw a line from the least to the greatest figure of each row, a bar between the quartiles, and the median."""
+    drawing, axes = _rows([row.name for row in rows], right=28)
+    if logarithmic:
+        axes.set_xscale("log")
+    axes.set_xlim(ticks[0][0], ticks[-1][0])
+    drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])
+    drawing.title(axes, title)
+    _lines(axes, [((row.low, y), (row.high, y)) for y, row in enumerate(rows)], "accent", 2)
+    ends = [((x, y - 0.16), (x, y + 0.16)) for y, row in enumerate(rows) for x in (row.low, row.high)]
+    _lines(axes, ends, "accent", 2)
+    _boxes(axes, [(row.first, y - 0.2, row.third - row.first, 0.4) for y, row in enumerate(rows)], "q2")
+    axes.plot(
+        [row.median for row in rows],
+        range(len(rows)),
+        linestyle="none",
+        marker="o",
+        markersize=7,
+        markerfacecolor=colour("ink"),
+        markeredgewidth=0,
+        clip_on=False,
+    )
+    return alternative(drawing)
+
+
+def bars(
+    rows: Sequence[tuple[str, Sequence[tuple[str, float]], str]], ticks: Labels, title: str, alternative: Svg
+) -> str:
+    """Draw a bar for each row: its parts (tone, length) beside each other, and its text at the end."""
+    longest = max((width(text) for _, _, text in rows), default=0)
+    drawing, axes = _rows([name for name, _, _ in rows], right=longest * LETTER + 20)
+    end = ticks[-1][0]
+    axes.set_xlim(0, end)
+    drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])
+    drawing.title(axes, title)
+    by_tone: dict[str, list[tuple[float, float, float, float]]] = {}
+    gaps = []
+    for y, (_, parts, text) in enumerate(rows):
+        at = 0.0
+        for tone, length in parts:
+            by_tone.setdefault(tone, []).append((at, y - 0.34, length, 0.68))
+            if at and length:
+                gaps.append(((at, y - 0.36), (at, y + 0.36)))
+            at += length
+        drawing.write(axes, at + end * 0.008, y, text, ha="left", clip_on=False)
+    for tone, boxes in by_tone.items():
+        _boxes(axes, boxes, tone)
+    _lines(axes, gaps, "paper", 2)
+    return alternative(drawing)
+
+
+def estimates(
+    rows: Sequence[tuple[str, Sequence[Estimate]]],
+    ticks: Labels,
+    title: str,
+    alternative: Svg,
+    *,
+    logarithmic: bool = False,
+    mark: float | None = None,
+) -> str:
+    """Draw the estimates of each row below each other, each with its interval; and an upright line at `mark`."""
+    series = max(len(found) for _, found in rows)
+    drawing, axes = _rows([name for name, _ in rows], right=44, row=max(_ROW, 12.0 * series + 6))
+    if logarithmic:
+        axes.set_xscale("log")
+    axes.set_xlim(ticks[0][0], ticks[-1][0])
+    drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])
+    drawing.title(axes, title)
+    if mark is not None:
+        _lines(axes, [((mark, -0.5), (mark, len(rows) - 0.5))], "ink", 1.5)
+    edges = [((ticks[0][0], y + 0.5), (ticks[-1][0], y + 0.5)) for y in range(len(rows) - 1)]
+    _lines(axes, edges, "line", 1)
+    for y, (_, found) in enumerate(rows):
+        step = 0.8 / max(len(found), 1)
+        for number, one in enumerate(found):
+            at = y - 0.4 + step * (number + 0.5)
+            _lines(axes, [((one.low, at), (one.high, at))], one.tone, 2)
+            face = "paper" if one.hollow else one.tone
+            axes.plot(
+                [one.value],
+                [at],
+                linestyle="none",
+                marker="o",
+                markersize=7,
+                markerfacecolor=colour(face),
+                markeredgecolor=colour(one.tone),
+                markeredgewidth=2,
+                clip_on=False,
+            )
+    return alternative(drawing)
+
+
+def curves(panels: Sequence[Curve], xticks: Labels, yticks: Labels, title: str, alternative: Svg) -> str:
+    """Draw a panel for each curve, two beside each other, on logarithmic scales, with the chosen point."""
+    across = 2
+    wide, high, left, between = (WIDTH - 3 * 64 - 16) / 2, 170.0, 64.0, 72.0
+    down = -(-len(panels) // across)
+    drawing = Drawing(down * (high + between))
+    for number, panel in enumerate(panels):
+        column, row = number % across, number // across
+        axes = drawing.axes(left + column * (wide + 80), 24 + row * (high + between), wide, high)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(xticks[0][0], xticks[-1][0])
+        axes.set_ylim(yticks[0][0], yticks[-1][0])
+        drawing.scale(axes, [at for at, _ in xticks], [text for _, text in xticks])
+        axes.set_yticks([at for at, _ in yticks], [drawing.mark(text) for _, text in yticks])
+        axes.set_yticks([], minor=True)
+        axes.grid(axis="y", color=colour("line"), linewidth=1)
+        drawing.title(axes, title)
+        axes.plot(*zip(*panel.points, strict=True), color=colour("accent"), linewidth=2, marker="o", markersize=4)
+        axes.set_title(drawing.mark(panel.name, 48), fontsize=LETTER * 2, color=colour("ink"), loc="left")
+        if panel.chosen is not None:
+            x, y = panel.chosen
+            _lines(axes, [((x, yticks[0][0]), (x, y)), ((xticks[0][0], y), (x, y))], "ink", 1)
+            axes.plot([x], [y], linestyle="none", marker="o", markersize=9, color=colour("ink"))
+            late = x > (xticks[0][0] * xticks[-1][0]) ** 0.5
+            aside = (xticks[-1][0] / xticks[0][0]) ** (-0.02 if late else 0.02)
+            drawing.write(axes, x * aside, y * 1.2, panel.label, ha="right" if late else "left", va="bottom")
+    return alternative(drawing)
+
+
+def strip(
+    rows: Sequence[tuple[str, Sequence[tuple[float, float, float]]]], ticks: Labels, title: str, alternative: Svg
+) -> str:
+    """Draw a band for each row, and on it the parts (start, end, share) that belong to the row, as high as their
+    share."""
+    drawing, axes = _rows([name for name, _ in rows], right=44)
+    end = ticks[-1][0]
+    axes.set_xlim(0, end)
+    drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])
+    drawing.title(axes, title)
+    _boxes(axes, [(0, y + 0.36, end, 0.04) for y in range(len(rows))], "dim")
+    boxes = []
+    for y, (_, parts) in enumerate(rows):
+        for start, stop, share in parts:
+            high = 0.74 * max(share, LEAST_SHARE)
+            boxes.append((start, y + 0.36 - high, stop - start, high))
+    _boxes(axes, boxes, "accent")
+    return alternative(drawing)

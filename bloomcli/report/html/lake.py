@@ -1,0 +1,271 @@
+"""The page of `inspect` on many files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nlargest
+from typing import Final
+
+from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.model.lake import ColumnFilters, ColumnOverFiles
+from bloomcli.report.html import charts, scales
+from bloomcli.report.html.charts import Place
+from bloomcli.report.html.draw import chart
+from bloomcli.report.html.file import rated, sized
+from bloomcli.report.html.parts import (
+    Cell,
+    Chart,
+    Facts,
+    Head,
+    Key,
+    Limits,
+    Page,
+    Part,
+    Section,
+    Table,
+    Text,
+    figure,
+    table,
+)
+from bloomcli.report.human import count, seconds, size
+from bloomcli.words import plural
+
+_TONE: Final = {Status.FAILED: "bad", Status.SKIPPED: "dim"}
+_COVERED: Final = (
+    Key("accent", "files with a filter in every row group"),
+    Key("q2", "in some row groups"),
+    Key("line", "in none"),
+)
+
+
+class _Sums:
+    """The sums of a column over the files of a cell."""
+
+    __slots__ = ("bits", "filters", "groups", "unreadable", "with_filter")
+
+    def __init__(self) -> None:
+        self.groups = self.with_filter = self.bits = self.filters = self.unreadable = 0
+
+    def add(self, column: ColumnFilters) -> None:
+        self.with_filter += column.row_groups_with_filter
+        self.groups += column.row_groups_with_filter + column.row_groups_without_filter
+        self.bits += column.bitset_bytes
+        self.filters += column.filters
+        self.unreadable += column.unreadable
+
+    @property
+    def mean(self) -> float:
+        """Bytes of a filter."""
+        return self.bits / self.filters if self.filters else 0.0
+
+
+def page(report: DatasetReport, limits: Limits) -> Page:
+    """Return the page of many files: totals, coverage, rates, columns, files."""
+    columns = report.by_column
+    filtered = [column for column in columns if column.filters or column.unreadable]
+    sections = [Section("Files", tuple(_totals(report)))]
+    if filtered:
+        names = [column.column for column in filtered[: scales.ROWS]]
+        rates: dict[str, list[float]] = {name: [] for name in names}
+        left = len(filtered) - len(names)
+        parts = [_covered(filtered, names), _map(report, names, rates, left), *_rates(rates)]
+        sections.append(Section("Coverage", tuple(parts)))
+    if columns:
+        sections.append(Section("Columns", (_columns(columns, limits),)))
+    sections.append(Section("All files", (_files(report, limits),)))
+    title = ", ".join(_roots(report)) or "no files"
+    return Page(title, "inspect", _lead(report, filtered), tuple(sections))
+
+
+def _roots(report: DatasetReport) -> Iterator[str]:
+    """The name of the table, or the directory that all files are in."""
+    if report.table is not None:
+        yield report.table.name
+        return
+    low = min((row.path for row in report.rows), default="")
+    high = max((row.path for row in report.rows), default="")
+    same = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
+    folder = low[: low.rfind("/", 0, same + 1) + 1]
+    yield f"{plural(report.files, 'file')}" + (f" in {folder}" if folder else "")
+
+
+def _lead(report: DatasetReport, filtered: list[ColumnOverFiles]) -> Text:
+    if report.failed:
+        return Text(f"{plural(report.failed, 'file')} of {count(report.files)} couldn't be read.", "bad")
+    if not filtered:
+        return Text("No file has a Bloom filter.")
+    whole = [c for c in filtered if c.files_with_filter and not c.files_partly and not c.files_without_filter]
+    return Text(
+        f"{plural(len(filtered), 'column')} with filters; {count(len(whole))} of them in every row group of every "
+        "file that has the column."
+    )
+
+
+def _totals(report: DatasetReport) -> Iterator[Part]:
+    statuses = report.row_totals().statuses
+    items = [
+        (status.value, Cell(count(statuses[status]), tone=_TONE.get(status, "")))
+        for status in Status
+        if statuses[status]
+    ]
+    bits = sum(row.filter_bytes or 0 for row in report.rows)
+    whole = sum(row.bytes_before or 0 for row in report.rows)
+    items += [
+        ("row groups", Cell(count(report.row_totals().row_groups))),
+        ("filters", Cell(f"{count(report.row_totals().filters)}, {size(bits)}")),
+        ("size of the files", Cell(size(whole))),
+        ("time", Cell(f"{seconds(report.seconds)}, {report.engine}, {plural(report.jobs, 'job')}")),
+    ]
+    if report.not_started:
+        items.append(
+            ("not started", Cell(f"{plural(report.not_started, 'file')}: --fail-fast ended the run", tone="warn"))
+        )
+    yield Facts(tuple(items))
+    for remark in report.remarks:
+        yield Text(remark, "warn")
+
+
+def _covered(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
+    """In how many files each column has filters."""
+    rows = []
+    figures = []
+    for column in filtered[: len(names)]:
+        parts = (column.files_with_filter, column.files_partly, column.files_without_filter)
+        text = f"{count(parts[0])} of {count(sum(parts))}"
+        rows.append((column.column, tuple(zip(("accent", "q2", "line"), map(float, parts), strict=True)), text))
+        figures.append((Cell(column.column), *(figure(count(n), n) for n in parts)))
+    heads = (
+        Head("column"),
+        Head("in every row group", figures=True),
+        Head("in some row groups", figures=True),
+        Head("in none", figures=True),
+    )
+    most = max(sum(length for _, length in parts) for _, parts, _ in rows)
+    title = "Files with filters by column"
+    return chart(
+        title,
+        f"A bar for each of {plural(len(names), 'column')}: files with a filter in every row group, in some, in "
+        "none.",
+        lambda svg: charts.bars(rows, scales.numbers(most), "files that have the column and rows", svg),
+        legend=_COVERED,
+        table=table(title, heads, figures, total=len(filtered)),
+        note=_rest(len(names), len(filtered)),
+    )
+
+
+def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]], left: int) -> Chart:
+    """The map of files and columns. Also fills `rates` with the worst rate of each file: one pass over the rows."""
+    ranges = scales.bins(max(report.files, 1))
+    sums = {name: [_Sums() for _ in ranges] for name in names}
+    cell = 0
+    for number, row in enumerate(report.rows):
+        if number >= ranges[cell].stop:
+            cell += 1
+        for column in row.by_column:
+            found = sums.get(column.column)
+            if found is None:
+                continue
+            found[cell].add(column)
+            if column.max_fpp is not None:
+                rates[column.column].append(column.max_fpp)
+    means = [one.mean for row in sums.values() for one in row if one.filters]
+    low, high = min(means, default=1.0), max(means, default=1.0)
+    cells = [[_place(one, low, high) for one in sums[name]] for name in names]
+    legend = [Key(f"q{number}", text) for number, text in scales.level_texts(low, high)]
+    legend += [
+        Key("half", "cell in part filled: only that part of the row groups has a filter"),
+        Key("none", "no filter"),
+        Key("cross", "a filter that can't be read"),
+    ]
+    several = (
+        f"Each cell shows about {count(report.files / len(ranges))} files. " if len(ranges) < report.files else ""
+    )
+    title = "Filters by file and column"
+    return chart(
+        title,
+        f"A map with a row for each of {plural(len(names), 'column')} and a cell for each file, or for several "
+        "files in their order. Where a cell is filled to its top, all row groups have a filter. Shades show the mean "
+        f"size of a filter: {size(round(low))} to {size(round(high))}. The table of columns has the figures.",
+        lambda svg: charts.place_map(names, cells, scales.ordinals(ranges), "file, in the order of the table", svg),
+        legend=tuple(legend),
+        note=several
+        + "An empty place: no file there has rows of the column. "
+        + _rest(len(names), len(names) + left),
+    )
+
+
+def _place(sums: _Sums, low: float, high: float) -> Place | None:
+    if not sums.groups:
+        return None
+    return Place(
+        sums.with_filter / sums.groups,
+        scales.level(sums.mean, low, high) if sums.filters else 1,
+        size(round(sums.mean)).replace(".0 ", " ") if sums.filters else "",
+        bool(sums.unreadable),
+    )
+
+
+def _rates(rates: dict[str, list[float]]) -> Iterator[Part]:
+    from bloomcli.report.html.file import spreads
+
+    yield from spreads("Worst false-positive rate of each file", rates, logarithmic=True, what="files")
+
+
+def _rest(shown: int, total: int) -> str:
+    return f"The chart shows the first {shown} of {count(total)} columns with filters." if total > shown else ""
+
+
+def _columns(columns: tuple[ColumnOverFiles, ...], limits: Limits) -> Table:
+    titles = ("files", "with filter", "partly", "without", "filters", "unreadable", "filter size", "worst FPP")
+    heads = (Head("column"), Head("type"), *(Head(title, figures=True) for title in titles))
+    rows = []
+    for column in columns[: limits.rows]:
+        numbers = (column.files, column.files_with_filter, column.files_partly, column.files_without_filter)
+        rows.append(
+            (
+                Cell(column.column),
+                Cell(" or ".join(column.types)),
+                *(figure(count(n), n) for n in numbers),
+                figure(count(column.filters), column.filters),
+                Cell(count(column.unreadable), column.unreadable, "bad" if column.unreadable else ""),
+                sized(column.bitset_bytes),
+                rated(column.max_fpp),
+            )
+        )
+    return table("Columns over all files", heads, rows, total=len(columns))
+
+
+def _files(report: DatasetReport, limits: Limits) -> Table:
+    """The files: failed ones first, then the largest. Their number is that of the map."""
+    titles = ("row groups", "filtered columns", "filters", "filter size", "size", "worst FPP")
+    heads = (
+        Head("file"),
+        Head("number", figures=True),
+        Head("status"),
+        Head("format"),
+        *(Head(title, figures=True) for title in titles),
+        Head("note"),
+    )
+    chosen = nlargest(
+        limits.rows,
+        enumerate(report.rows),
+        key=lambda item: (item[1].status is Status.FAILED, item[1].bytes_before or 0, -item[0]),
+    )
+    rows = [_file(number, row) for number, row in sorted(chosen, key=lambda item: item[0])]
+    word = "largest files" + (" (failed ones before others)" if report.failed else "")
+    return table("All files", heads, rows, total=report.files, chosen=word, complete="--all --format csv")
+
+
+def _file(number: int, row: FileRow) -> tuple[Cell, ...]:
+    numbers = (row.row_groups, row.columns, row.filters)
+    return (
+        Cell(row.path),
+        figure(count(number), number),
+        Cell(row.status.value, tone=_TONE.get(row.status, "")),
+        Cell(row.format or "-"),
+        *(figure(count(n), n) for n in numbers),
+        sized(row.filter_bytes),
+        sized(row.bytes_before),
+        rated(row.max_fpp),
+        Cell(row.error or row.reason or "", tone="bad" if row.error else ""),
+    )

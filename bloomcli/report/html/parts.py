@@ -1,0 +1,183 @@
+"""The parts of an HTML page: facts, charts, tables, command lines, texts. `rendering` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from bloomcli.model.file import Severity
+from bloomcli.report.human import count, printable
+
+ROWS_SHOWN: Final = 500
+"""Rows of the longest table. What a table leaves out is counted above it."""
+TEXT_SHOWN: Final = 300
+"""Characters of the longest text in a table. A text that is cut ends in a mark."""
+CUT: Final = "…"
+
+SEVERITY_TONE: Final = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "dim"}
+"""The tone of a finding's severity."""
+
+
+def shown(text: str, most: int = TEXT_SHOWN) -> str:
+    """Return a text as a page shows it: control characters escaped, and cut after `most` characters."""
+    return printable(text) if len(text) <= most else printable(text[: most - 1]) + CUT
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table."""
+
+    text: str
+    value: float | None = None
+    """What the column is sorted by; None for the text."""
+    tone: str = ""
+    """``good``, ``warn``, ``bad`` or ``dim``. The text says the same without colour."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", shown(self.text))
+
+
+def figure(text: str, value: float | None) -> Cell:
+    """Return a cell with a number, which is sorted by its value. An unknown number is sorted below all others."""
+    return Cell(text, float("-inf") if value is None else float(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The title of a column of a table."""
+
+    title: str
+    figures: bool = False
+    """Numbers, aligned right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. Its first column has the names of the rows."""
+
+    caption: str
+    heads: tuple[Head, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    total: int
+    """Rows that there are, shown or not."""
+    chosen: str = "first ones"
+    """Which of the rows are shown: "first ones", "largest filters"."""
+    complete: str = "--format json"
+    """The option whose output has all rows."""
+
+    @property
+    def note(self) -> str:
+        """Say how many rows are shown; empty if all are."""
+        if self.total <= len(self.rows):
+            return ""
+        return (
+            f"The table shows {count(len(self.rows))} of {count(self.total)} rows, the {self.chosen}; "
+            f"{self.complete} has all."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of a chart's legend."""
+
+    tone: str
+    """The class of its swatch."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart, with its text alternative."""
+
+    title: str
+    description: str
+    """What it shows, in sentences: the accessible description."""
+    svg: str
+    """The markup, which `drawing` made."""
+    legend: tuple[Key, ...] = ()
+    table: Table | None = None
+    """The figures of the chart."""
+    note: str = ""
+    """What the chart leaves out or aggregates; empty if nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and their values."""
+
+    items: tuple[tuple[str, Cell], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+    tone: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", shown(self.text, 2000))
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line to copy."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text of the package, in Markdown, that can be unfolded."""
+
+    title: str
+    markdown: str
+
+
+Part = Table | Chart | Facts | Text | Command | Document
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a page."""
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: a report of one command."""
+
+    title: str
+    command: str
+    lead: Text
+    """What the report says, in one sentence."""
+    sections: tuple[Section, ...] = field(default=())
+
+
+@dataclass(slots=True)
+class Limits:
+    """How much of a report a page shows. They are lowered until the page is small enough."""
+
+    rows: int = ROWS_SHOWN
+
+
+def table(
+    caption: str,
+    heads: Sequence[Head],
+    rows: Iterable[Sequence[Cell | str]],
+    *,
+    total: int | None = None,
+    chosen: str = "first ones",
+    complete: str = "--format json",
+) -> Table:
+    """Return a table of all rows given; `total` says how many there are if these are a part."""
+    made = tuple(tuple(c if isinstance(c, Cell) else Cell(c) for c in row) for row in rows)
+    return Table(caption, tuple(heads), made, len(made) if total is None else total, chosen, complete)
+
+
+def slug(title: str) -> str:
+    """Return the id of a section: ``filters-by-column``."""
+    return "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())

@@ -1,0 +1,73 @@
+"""Writes a page as HTML: Jinja2 escapes every text, and a policy in the page forbids what it doesn't need."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bloomcli.report.html import parts
+from bloomcli.report.html.parts import Page, slug
+from bloomcli.version import __version__
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).with_name("templates")
+
+
+def html(page: Page) -> str:
+    """Return the page as one HTML file, which asks for nothing: no style, script, font or picture elsewhere."""
+    style, script = _file("style.css"), _file("sort.js")
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    template = _environment().get_template("page.html")
+    return template.render(page=page, style=style, script=script, policy=policy, version=__version__)
+
+
+@cache
+def _file(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """A source of a Content-Security-Policy. Source: CSP3, 2.3.1."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    made.filters |= {"slug": slug, "sortable": _sortable, "markdown": _markdown}
+    made.tests["part_of"] = _is_part
+    return made
+
+
+def _is_part(part: object, name: str) -> bool:
+    return isinstance(part, getattr(parts, name))
+
+
+def _sortable(value: float) -> str:
+    """A number as JavaScript's `Number` reads it."""
+    return repr(value).replace("inf", "Infinity")
+
+
+def _markdown(text: str) -> Any:
+    """A text of the package as HTML. Markup in it stays text, and its headings come below those of the section."""
+    from markdown_it import MarkdownIt
+    from markupsafe import Markup
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(text)
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
+    return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704  the parser escapes the text

@@ -1,0 +1,210 @@
+"""Text of `trial`: a row for each reader, column and kind of value; what readers lose; and why others didn't run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
+from bloomcli.report.human import count, rate, seconds, size
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
+from bloomcli.words import plural
+
+_DIFFERENCES_SHOWN: Final = 5
+"""Of a reader and column; JSON has all of them."""
+
+_COMPARED: Final = {
+    "switch": "the file, compared with itself and {switch} off",
+    "added": "a temporary copy with filters, compared with the file as it is",
+    "removed": "the file, compared with a temporary copy without filters",
+    "mixed": "files with filters, compared with files without; either may be temporary copies",
+}
+"""What was compared with what."""
+
+
+def trial(report: TrialReport) -> Iterator[Block]:
+    """Yield what was tried, the figures, the findings, and the verdict."""
+    yield Pairs(tuple(_head(report)))
+    ran = [reader for reader in report.readers if reader.lookups]
+    if ran:
+        yield Gap()
+        yield _grid(ran)
+    notes = list(_notes(report))
+    if notes:
+        yield Gap()
+        yield from notes
+    yield Gap()
+    yield from faults(report)
+    yield _verdict(report, ran)
+    yield line(f"took {seconds(report.seconds)}")
+
+
+def faults(report: TrialReport) -> Iterator[Block]:
+    """Yield the findings, and what failed."""
+    shown: dict[tuple[str, str], int] = {}
+    for reader in report.readers:
+        for difference in reader.differences:
+            key = (reader.reader, difference.column)
+            shown[key] = shown.get(key, 0) + 1
+            if shown[key] <= _DIFFERENCES_SHOWN:
+                yield from _difference(difference, several=len(report.tried) > 1)
+    left = sum(number - _DIFFERENCES_SHOWN for number in shown.values() if number > _DIFFERENCES_SHOWN)
+    if left:
+        yield line(f"... and {plural(left, 'more lookup')}: --format json has all of them")
+    for reader in report.readers:
+        if reader.status == "failed":
+            yield line(f"{_name(reader)} failed: {reader.reason}", Style.BAD)
+            yield from _hint(reader.hint)
+    for path, reason in report.failed:
+        yield line(f"{path}: {reason}", Style.BAD)
+
+
+def _difference(difference: RowDifference, *, several: bool) -> Iterator[Block]:
+    where = f"{difference.path}: " if several else ""
+    yield line(where + difference.message, Style.BAD)
+    if difference.rule is not None:
+        yield from _hint(f"`bloom validate --explain {difference.rule}`")
+
+
+def _hint(text: str | None) -> Iterator[Block]:
+    if text is not None:
+        yield line(f"hint: {text}", indent=2)
+
+
+def _head(report: TrialReport) -> Iterator[tuple[str, Cell]]:
+    if report.files == 1:
+        yield "file", Cell(report.tried[0], Style.TITLE)
+    else:
+        only = f": {report.tried[0]}" if len(report.tried) == 1 else ""
+        yield "files", Cell(f"{len(report.tried):,} of {report.files:,} (seed {report.seed}){only}", Style.TITLE)
+    yield "rows", Cell(f"{count(report.rows)} in {plural(report.row_groups, 'row group')}")
+    yield "columns", Cell(", ".join(report.columns))
+    if report.queries:
+        yield "values", Cell(f"the most frequent of {', '.join(report.queries)}, up to {report.values:,} a column")
+    else:
+        most = f"{report.values:,} present and {report.values:,} absent a column (seed {report.seed})"
+        yield "values", Cell(f"up to {most}" if _has_fewer(report) else most)
+    compared = {reader.comparison for reader in report.readers if reader.comparison is not None}
+    added = f"added in {'a temporary copy' if len(report.tried) == 1 else 'temporary copies'}, FPP {rate(report.fpp)}"
+    there = "those of the file" if len(report.tried) == 1 else "those of the files"
+    if compared:
+        yield (
+            "filters",
+            Cell(added if compared == {"added"} else f"{there}, or {added}" if "mixed" in compared else there),
+        )
+
+
+def _has_fewer(report: TrialReport) -> bool:
+    """Whether a reader looked up fewer values of a column than the option says: there were no more."""
+    for reader in report.readers:
+        kinds = {(lookups.column, lookups.kind): lookups.lookups for lookups in reader.lookups}
+        wanted = {(column, kind) for column, _ in kinds for kind in ("present", "absent")}
+        if any(kinds.get(key, 0) < report.values for key in wanted):
+            return True
+    return False
+
+
+def _grid(readers: Sequence[ReaderTrial]) -> Grid:
+    found = [lookups for reader in readers for lookups in reader.lookups]
+    in_bytes = any(lookups.bytes_without is not None for lookups in found)
+    in_rows = any(lookups.rows_read_without is not None for lookups in found)
+    counted = in_rows or any(lookups.row_groups_without is not None for lookups in found)
+    timed = any(lookups.ratio is not None for lookups in found)
+    columns = len({lookups.column for lookups in found}) > 1
+    unit = "row groups of all lookups together, or rows," if in_rows else "row groups of all lookups together,"
+    legend = [("read without", f"Read: {unit} by the reader's own metrics.")] * counted
+    legend += [("time", "Time: with filters / without, the median; the files are in the page cache.")] * timed
+    if any(lookups.not_found for lookups in found):
+        legend.append(("rows", "Not found: present values without a row, without filters too; they prove nothing."))
+    grid = Grid(
+        (
+            Head("reader"),
+            *([Head("column", most=20)] * columns),
+            Head("values"),
+            Head("rows"),
+            *([Head("read without", figures=True), Head("with filters", figures=True)] * counted),
+            *([Head("bytes without", figures=True, rank=2), Head("bytes with", figures=True, rank=2)] * in_bytes),
+            *([Head("time", figures=True), Head("quartiles", figures=True, rank=3)] * timed),
+        ),
+        complete="--format csv",
+        legend=legend,
+    )
+    for reader in readers:
+        for lookups in reader.lookups:
+            grid.add(
+                reader.title,
+                *([lookups.column] * columns),
+                f"{lookups.lookups:,} {lookups.kind}",
+                _rows(lookups),
+                *(_read(lookups) * counted),
+                *([_size(lookups.bytes_without), _size(lookups.bytes_with)] * in_bytes),
+                *(_time(lookups.ratio) * timed),
+            )
+    return grid
+
+
+def _rows(lookups: TrialLookups) -> Cell:
+    if lookups.unequal:
+        return Cell(f"{lookups.unequal:,} of {lookups.lookups:,} differ", Style.BAD)
+    if lookups.not_found:
+        return Cell(f"equal, {lookups.not_found:,} not found", Style.WARN)
+    return Cell("equal", Style.GOOD)
+
+
+def _read(lookups: TrialLookups) -> tuple[Cell | str, Cell | str]:
+    if lookups.row_groups_without is not None and lookups.row_groups_with is not None:
+        fewer = lookups.row_groups_with < lookups.row_groups_without
+        without = f"{lookups.row_groups_without:,} of {lookups.row_groups:,}"
+        return without, Cell(count(lookups.row_groups_with), Style.GOOD if fewer else Style.PLAIN)
+    if lookups.rows_read_without is not None and lookups.rows_read_with is not None:
+        fewer = lookups.rows_read_with < lookups.rows_read_without
+        without = plural(lookups.rows_read_without, "row")
+        return without, Cell(count(lookups.rows_read_with), Style.GOOD if fewer else Style.PLAIN)
+    return "-", "-"
+
+
+def _size(value: int | None) -> str:
+    return "-" if value is None else size(value)
+
+
+def _time(ratio: Quartiles | None) -> tuple[str, str]:
+    if ratio is None:
+        return "-", "-"
+    return f"{ratio.median:.2f}", f"{ratio.low:.2f} to {ratio.high:.2f}"
+
+
+def _notes(report: TrialReport) -> Iterator[Block]:
+    """Yield what was compared with what, why some readers didn't run, and which columns weren't tried."""
+    readers = report.readers
+    compared: dict[str, list[str]] = {}
+    for reader in readers:
+        if reader.lookups and reader.comparison is not None:
+            how = _COMPARED[reader.comparison].format(switch=reader.switch)
+            compared.setdefault(how if reader.uses_filters else "never looks at filters", []).append(_name(reader))
+    for how, names in compared.items():
+        yield line(f"{', '.join(names)}: {how}")
+    for reader in readers:
+        if reader.status in {"not-installed", "unsupported"}:
+            yield line(f"{_name(reader)}: {reader.reason}", Style.WARN)
+            yield from _hint(reader.hint)
+        elif reader.reason is not None and reader.status != "failed":
+            yield line(f"{_name(reader)}: {reader.reason}", Style.WARN)
+    for remark in report.remarks:
+        yield line(remark, Style.WARN)
+
+
+def _verdict(report: TrialReport, ran: Sequence[ReaderTrial]) -> Block:
+    unequal = [_name(reader) for reader in ran if reader.status == "unequal"]
+    if unequal:
+        verb = "returns" if len(unequal) == 1 else "return"
+        return line(f"{', '.join(unequal)} {verb} other rows with filters than without", Style.BAD)
+    if not ran:
+        return line("no reader did a lookup", Style.WARN)
+    lookups = sum(lookups.lookups for reader in ran for lookups in reader.lookups)
+    readers = plural(len(ran), "reader")
+    equal = f"{readers} returned the same rows with filters and without, in {plural(lookups, 'lookup')}"
+    return line(equal, Style.WARN if report.exit_code else Style.GOOD)
+
+
+def _name(reader: ReaderTrial) -> str:
+    return reader.title if reader.version is None else f"{reader.title} {reader.version}"

@@ -1,0 +1,112 @@
+"""The process of a reader: it does a job's lookups one after the other, and sends each outcome."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from typing import Final
+
+from bloomcli import limits
+from bloomcli.errors import BloomError
+from bloomcli.trials.job import Finished, Job, Message, Outcome, Started, TrialColumn, TrialFile
+from bloomcli.trials.readers import named
+from bloomcli.trials.readers.base import Lookup, Reader
+from bloomcli.trials.values import Wanted
+
+_ERROR_MOST: Final = 400
+"""Characters of a reader's error that are shown."""
+
+
+def serve(descriptor: int) -> None:
+    """Receive a job on a connection, and send what comes of it. Ends with the process at the other end."""
+    with Connection(descriptor) as connection:
+        job: Job = connection.recv()
+        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        for message in messages(job):
+            connection.send(message)
+
+
+def _end_with(connection: Connection) -> None:
+    """End this process when the other end of the connection closes, also in the middle of a lookup."""
+    try:
+        connection.recv()
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+def messages(job: Job) -> Iterator[Message]:
+    """Start the reader and do the lookups."""
+    try:
+        reader = named([job.reader])[0].reader()
+    except BloomError as error:
+        yield Finished(error.reason, error.hint)
+        return
+    except Exception as error:  # noqa: BLE001  it is the reader's: whatever it is, it is shown
+        yield Finished(_text(error))
+        return
+    yield Started("")
+    for at, file in enumerate(job.files):
+        for number, column in enumerate(file.columns):
+            for index, wanted in enumerate(column.values):
+                yield from _outcome(reader, file, column, wanted, job.runs, (at, number, index))
+    reader.close()
+    yield Finished()
+
+
+def _outcome(
+    reader: Reader, file: TrialFile, column: TrialColumn, wanted: Wanted, runs: int, place: tuple[int, int, int]
+) -> Iterator[Message]:
+    name = f"{column.column.path} = {wanted.literal}"
+    counted = None
+    whole = wanted.rows <= limits.TRIAL_ROWS_COMPARED
+    yield Started(f"{name} without filters")
+    try:
+        without = reader.look_up(_lookup(file, column, wanted, filters=False, whole=whole))
+    except Exception as error:  # noqa: BLE001
+        counted = _text(error)
+        whole = False
+        try:  # it may be another column of the file that the reader can't read
+            without = reader.look_up(_lookup(file, column, wanted, filters=False, whole=whole))
+        except Exception as other:  # noqa: BLE001
+            yield Outcome(*place, _text(other), None)
+            return
+    yield Started(f"{name} with filters")
+    lookups = [_lookup(file, column, wanted, filters=filters, whole=whole) for filters in (False, True)]
+    try:
+        found = reader.look_up(lookups[True])
+        seconds = []
+        for run in range(runs):
+            yield Started(name)
+            seconds.append(_timed(reader, lookups, first=bool(run % 2)))
+    except Exception as error:  # noqa: BLE001
+        yield Outcome(*place, without, _text(error), counted=counted)
+        return
+    yield Outcome(*place, without, found, tuple(seconds), counted)
+
+
+def _timed(reader: Reader, lookups: list[Lookup], *, first: bool) -> tuple[float, float]:
+    """The seconds without filters and with them, one directly after the other; with them first if `first`."""
+    seconds = {filters: reader.seconds(lookups[filters]) for filters in (first, not first)}
+    return seconds[False], seconds[True]
+
+
+def _lookup(file: TrialFile, column: TrialColumn, wanted: Wanted, *, filters: bool, whole: bool) -> Lookup:
+    switched = file.comparison == "switch"
+    return Lookup(
+        path=file.with_filters if filters else file.without_filters,
+        format=file.format,
+        names=column.names,
+        value=wanted.value,
+        filters=filters or not switched,
+        whole=whole,
+    )
+
+
+def _text(error: Exception) -> str:
+    """The first line of a reader's error, without the stack traces that Java adds."""
+    from bloomcli.datasets.spark_session import first_line
+
+    text = first_line(error)[:_ERROR_MOST]
+    return text if " " in text else f"{type(error).__name__} {text}"

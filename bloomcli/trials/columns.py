@@ -1,0 +1,116 @@
+"""The columns of a file as Arrow reads them: their names in structs, and their values, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import orc
+
+from bloomcli import limits
+from bloomcli.errors import CorruptFile, UsageError
+from bloomcli.model.file import Column
+from bloomcli.trials.texts import storage_of
+
+_NO_SETS: Final = {
+    pa.float16(): pa.float32(),
+    pa.string_view(): pa.string(),
+    pa.binary_view(): pa.binary(),
+}
+"""Types that Arrow has few functions for, and types with the same values that it has all of them for."""
+
+
+class Leaf(NamedTuple):
+    """A column that readers can compare with a value."""
+
+    column: Column
+    names: tuple[str, ...]
+    """Its name and, in structs, those of the fields below it."""
+    type: pa.DataType
+    """The type that Arrow reads it as, without extensions and dictionaries."""
+
+
+class Values(NamedTuple):
+    """Some values of a column, without nulls."""
+
+    row_group: int
+    array: pa.Array
+    """Of a type that all of Arrow's functions know."""
+
+
+class ColumnFile:
+    """A local Parquet or ORC file, read by Arrow. Closing the file that it was opened with ends it."""
+
+    def __init__(self, path: str, file_format: str) -> None:
+        self._path = path
+        try:
+            self._file = orc.ORCFile(path) if file_format == "orc" else pq.ParquetFile(path)
+            self._schema: pa.Schema = self._file.schema if file_format == "orc" else self._file.schema_arrow
+        except (pa.ArrowException, OSError) as error:
+            raise CorruptFile(f"Arrow can't read the file: {error}", path=path) from None
+        self._leaves: dict[str, list[Leaf]] = {}
+
+    def leaf(self, column: Column) -> Leaf:
+        """The column as Arrow reads it.
+
+        Raises:
+            UsageError: no reader can compare the column with a value: it lies in a list or a map, or its name isn't
+                the only one of its kind.
+        """
+        found = [(names, kind) for names, kind in _leaves((), self._schema) if ".".join(names) == column.path]
+        if len(found) == 1:
+            (names, kind) = found[0]
+            return Leaf(column, names, storage_of(kind))
+        reason = "several columns have this name" if found else "no query compares single values of a list or a map"
+        raise UsageError(f"column {column.path} can't be looked up: {reason}", path=self._path)
+
+    def values(self, leaf: Leaf) -> Iterator[Values]:
+        """All values, without nulls. Raises CorruptFile."""
+        try:
+            for row_group, batch in self._batches(".".join(leaf.names)):
+                array = batch.column(0)
+                for name in leaf.names[1:]:
+                    array = pc.struct_field(_storage(array), name)
+                yield Values(row_group, comparable(_storage(array)).drop_null())
+        except (pa.ArrowException, OSError) as error:  # encrypted pages are an OSError
+            raise CorruptFile(f"Arrow can't read column {leaf.column.path}: {error}", path=self._path) from None
+
+    def _batches(self, path: str) -> Iterator[tuple[int, pa.RecordBatch]]:
+        if isinstance(self._file, orc.ORCFile):
+            for stripe in range(self._file.nstripes):
+                yield stripe, self._file.read_stripe(stripe, columns=[path])
+            return
+        for row_group in range(self._file.num_row_groups):
+            batches = self._file.iter_batches(limits.ROWS_PER_BATCH, row_groups=[row_group], columns=[path])
+            yield from ((row_group, batch) for batch in batches)
+
+
+def _leaves(
+    above: tuple[str, ...], fields: pa.Schema | pa.StructType
+) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    for field in fields:
+        names, kind = (*above, field.name), storage_of(field.type)
+        if pa.types.is_struct(kind):
+            yield from _leaves(names, kind)
+        elif not pa.types.is_nested(kind):
+            yield names, field.type
+
+
+def _storage(array: pa.Array) -> pa.Array:
+    """The values of an extension type or a dictionary as those of the type below it."""
+    while True:
+        if isinstance(array.type, pa.BaseExtensionType):
+            array = array.storage
+        elif pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        else:
+            return array
+
+
+def comparable(array: pa.Array) -> pa.Array:
+    """The same values in a type that all of Arrow's functions know."""
+    kind = _NO_SETS.get(array.type, array.type)
+    return array if kind == array.type else array.cast(kind)

@@ -1,0 +1,201 @@
+"""The files of a trial: which of a dataset, which of their columns and values, and what is compared with what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from bloomcli.commands.arguments import paths
+from bloomcli.commands.columns import select
+from bloomcli.commands.options import TrialOptions
+from bloomcli.commands.sampling import chosen_files, share
+from bloomcli.errors import BloomError, UnsupportedError, UsageError
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.records import format_named
+from bloomcli.formats.registry import known_suffix, open_file
+from bloomcli.hints import quoted
+from bloomcli.model.file import Column
+from bloomcli.model.paths import shown
+from bloomcli.storage.base import Listed
+from bloomcli.storage.registry import open_source
+from bloomcli.trials.columns import ColumnFile, Leaf
+from bloomcli.trials.copies import Copies
+from bloomcli.trials.job import TrialColumn, TrialFile
+from bloomcli.trials.readers import ENTRIES, Entry
+from bloomcli.trials.texts import from_text
+from bloomcli.trials.values import counted_values, sampled_values
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bloomcli.model.queries import QueryLog
+
+
+def sampled_files(listed: Sequence[Listed], options: TrialOptions) -> list[Listed]:
+    """The files of a dataset to try. Raises UsageError if there are none of a known format."""
+    files = [item for item in listed if item.problem is None and not item.linked]
+    taken = chosen_files(
+        [item.relative for item in files],
+        share(options.sample),
+        options.seed,
+        sure=[not item.walked or known_suffix(item.path) for item in files],
+        known=lambda position: _is_known(files[position].path),
+    )
+    found = [files[position] for position in sorted(taken)]
+    found = [item for item in found if not item.walked or known_suffix(item.path) or _is_known(item.path)]
+    if not found:
+        raise UsageError("there are no files of a known format", hint="name Parquet or ORC files")
+    return found
+
+
+def _is_known(path: str) -> bool:
+    try:
+        with open_source(path) as source:
+            open_file(source)
+    except BloomError:
+        return False
+    return True
+
+
+@contextmanager
+def _about(path: str, folder: Path) -> Iterator[None]:
+    """Have errors about a file's copies in `folder` name the file."""
+    try:
+        yield
+    except BloomError as error:
+        if error.path is not None and error.path.startswith(str(folder)):
+            error.path = shown(path)
+        raise
+
+
+class PreparedFile:
+    """A file, the values to look up in it, and the copies that readers compare it with."""
+
+    def __init__(self, path: str, folder: Path, options: TrialOptions, log: QueryLog | None) -> None:
+        """Choose the values, and make the copy with filters, if one is needed.
+
+        Raises:
+            UsageError: no such column, or one that can't be looked up, can't have a filter, or has no values.
+            UnsupportedError: no reader reads files of this format.
+            UnreadableError, WriteError: as `bloomcli.add`.
+        """
+        self.path = path
+        with _about(path, folder), open_source(path) as source:
+            file = open_file(source)
+            self.format = file.format
+            if not any(file.format in entry.formats for entry in ENTRIES):
+                raise UnsupportedError(
+                    f"no reader that trial runs reads {format_named(file.format).title} files", path=path
+                )
+            self._copies = Copies(folder, path, file.format)
+            self.rows, self.row_groups = file.rows, len(file.units())
+            filtered = file.filtered_columns()
+            chosen = _chosen(file, filtered, options, log)
+            self.left_out: tuple[str, ...] = ()
+            """Why columns that only a glob names aren't tried; one text for each."""
+            self.columns = tuple(self._values(file, chosen, options, log))
+            self._had_filters = any(one.column.index in filtered for one in self.columns)
+            bare = tuple(one.column.path for one in self.columns if one.column.index not in filtered)
+            original = self._copies.original
+            self._with_filters = self._copies.with_filters(bare, options.fpp) if bare else original
+
+    def _values(
+        self, file: FilterFile, chosen: Sequence[Column], options: TrialOptions, log: QueryLog | None
+    ) -> list[TrialColumn]:
+        arrow = ColumnFile(self._copies.original, self.format)
+        found: list[TrialColumn] = []
+        problems: list[BloomError] = []
+        for column in chosen:
+            try:
+                found.append(self._column(file, arrow, column, options, log))
+            except (UsageError, UnsupportedError) as error:
+                if column.path in options.columns:
+                    raise
+                problems.append(error)  # a glob, or all columns with filters: the others can be tried
+        if problems and not found:
+            raise problems[0]
+        self.left_out = tuple(error.reason for error in problems)
+        return found
+
+    def _column(
+        self, file: FilterFile, arrow: ColumnFile, column: Column, options: TrialOptions, log: QueryLog | None
+    ) -> TrialColumn:
+        """A column and its values. Raises UsageError or UnsupportedError: it can't be tried."""
+        unreadable = file.unreadable(column)
+        if unreadable is not None:
+            raise UnsupportedError(f"column {column.path} can't be tried: {unreadable}", path=self.path)
+        leaf = arrow.leaf(column)
+        if log is not None:
+            values = counted_values(arrow, leaf, _literals(file, leaf, log, options.values))
+        else:
+            values = sampled_values(arrow, leaf, file.rows, options.values, options.seed)
+        if not values:
+            what = "the queries name no value of it" if log is not None else "it has no values"
+            raise UsageError(f"column {column.path} can't be tried: {what}", path=self.path)
+        return TrialColumn(column=column, names=leaf.names, values=values)
+
+    @cached_property
+    def _without_filters(self) -> str:
+        return self._copies.without_filters(self._with_filters)
+
+    def for_reader(self, entry: Entry) -> TrialFile:
+        """The file as a reader tries it. Raises: as `bloomcli.remove`, and WriteError."""
+        if not self._had_filters:
+            without, comparison = self._copies.original, "added"
+        elif self.format in entry.switches:
+            without, comparison = self._with_filters, "switch"
+        else:
+            without, comparison = self._without_filters, "removed"
+        return TrialFile(
+            path=self.path,
+            format=self.format,
+            row_groups=self.row_groups,
+            with_filters=self._with_filters,
+            without_filters=without,
+            comparison=comparison,
+            columns=self.columns,
+        )
+
+
+def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: QueryLog | None) -> list[Column]:
+    """The columns to try: those that are named, or that queries look up, or that have filters."""
+    path = file.source.path
+    names: Sequence[str] = options.columns
+    if not names and log is not None:
+        known = {column.path for column in file.leaves}
+        names = [queried.column for queried in log.columns if queried.column in known and queried.literals]
+        if not names:
+            raise UsageError(
+                "the queries look up no column of the file", path=path, hint=_look_at(paths(options.queries), path)
+            )
+    if not names:
+        found = [column for column in file.leaves if column.index in filtered]
+        if not found:
+            raise UsageError(
+                "no column has a filter", path=path, hint="--columns names those to try with filters in a copy"
+            )
+        return found
+    return list(select(file.leaves, names, path=path, exclude=options.exclude, why_not=file.why_not))
+
+
+def _look_at(logs: Sequence[str], path: str) -> str:
+    """The command that lists what queries look up, and why filters can't serve it."""
+    names = " ".join(f"--queries {quoted(log)}" for log in logs)
+    return f"`bloom advise {quoted(path)} {names}` lists the predicates that filters can't serve"
+
+
+def _literals(file: FilterFile, leaf: Leaf, log: QueryLog, most: int) -> list[pa.Scalar]:
+    """The most frequent literals of a column, as Arrow's values."""
+    column = file.literal_column(leaf.column)
+    found: list[pa.Scalar] = []
+    for queried in log.columns:
+        if queried.column == leaf.column.path:
+            for text, _ in queried.literals[:most]:
+                value = from_text(text, column, leaf.type)
+                if value is not None:
+                    found.append(value)
+    return found

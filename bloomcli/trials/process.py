@@ -1,0 +1,114 @@
+"""Runs a reader in a process of its own, which is killed if it doesn't answer in time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from multiprocessing.spawn import get_executable
+from typing import IO, Final
+
+from bloomcli.concurrency.signals import deferred
+from bloomcli.trials.job import Finished, Job, Message, Outcome, Started
+
+_CHILD: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
+    " from bloomcli.trials.child import serve; serve(int(sys.argv[2]))"
+)
+_OUTPUT_READ: Final = 1 << 14
+_END_SECONDS: Final = 5.0
+"""How long a reader that has finished may take to end; Spark stops within two seconds."""
+
+
+def run(job: Job, timeout: float) -> Iterator[Outcome | Finished]:
+    """Yield the outcome of each lookup as it is done, and at the end how it ended.
+
+    Args:
+        job: the lookups.
+        timeout: seconds that the reader may take to start, and for each lookup.
+    """
+    here, there = Pipe()
+    child: subprocess.Popen[bytes] | None = None
+    with here, tempfile.TemporaryFile() as output:
+        try:
+            with there, deferred():  # a signal must not come between the start of the process and its name
+                child = _start(there, output)
+            with contextlib.suppress(BrokenPipeError):  # it ended: `_received` says how
+                here.send(job)
+            yield from _received(child, here, timeout, output)
+        except NotStarted as error:
+            yield Finished(str(error))
+        finally:
+            if child is not None:
+                _end(child)
+
+
+class NotStarted(Exception):
+    """The system starts no process; the message says why."""
+
+
+def _start(connection: Connection, output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a reader's process at the other end of a connection. Raises NotStarted."""
+    try:
+        return subprocess.Popen(  # noqa: S603  this Python
+            [os.fsdecode(get_executable()), "-c", _CHILD, json.dumps(sys.path), str(connection.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=[connection.fileno()],
+            start_new_session=True,  # Ctrl-C goes to this process, which ends the child and what it started
+        )
+    except OSError as error:
+        raise NotStarted(f"its process doesn't start: {error.strerror or error}") from None
+
+
+def _received(
+    child: subprocess.Popen[bytes], connection: Connection, timeout: float, output: IO[bytes]
+) -> Iterator[Outcome | Finished]:
+    doing = "it starts"
+    while True:
+        try:
+            if not connection.poll(timeout):
+                yield Finished(f"no answer for {timeout:g} s: {doing}", "--timeout gives it more time")
+                return
+            message: Message = connection.recv()
+        except (EOFError, OSError):
+            yield Finished(f"its process ended {_how(child)}: {doing}{_last_line(output)}")
+            return
+        if isinstance(message, Started):
+            doing = message.text or doing
+            continue
+        yield message
+        if isinstance(message, Finished):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_END_SECONDS)
+            return
+
+
+def _how(child: subprocess.Popen[bytes]) -> str:
+    try:
+        code = child.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        return "without an answer"
+    return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+
+
+def _last_line(output: IO[bytes]) -> str:
+    output.seek(0, os.SEEK_END)
+    output.seek(max(output.tell() - _OUTPUT_READ, 0))
+    lines = [line.strip() for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    return f"; the last line of its output: {lines[-1]}" if lines else ""
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill the process and those that it started, which are in its session."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

@@ -1,0 +1,136 @@
+"""The readers that `trial` can run: what is known about each without importing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+from typing import Final, NamedTuple
+
+from bloomcli.errors import UsageError, near_names
+from bloomcli.trials.readers.base import Reader
+
+_PARQUET: Final = "parquet"
+_ORC: Final = "orc"
+_NO_SWITCH: Final[Mapping[str, str]] = {}
+
+
+class Entry(NamedTuple):
+    """A reader, and the package that it comes in."""
+
+    name: str
+    title: str
+    package: str
+    """The distribution, as pip names it."""
+    extra: str
+    """bloomcli's extra that installs it; empty for a package that bloomcli always needs."""
+    formats: frozenset[str]
+    """Formats that it reads."""
+    probes: frozenset[str]
+    """Formats whose filters it looks up values in."""
+    rules: tuple[str, ...] = ()
+    """Its names in the table of readers, the current release first; those of old releases have the first version
+    that isn't theirs behind a colon."""
+    switches: Mapping[str, str] = _NO_SWITCH
+    """For each format, the option that switches only the filters off."""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str | None:
+        """The installed version; None if it isn't installed."""
+        try:
+            return version_of(self.package)
+        except PackageNotFoundError:
+            return None
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return f"pip install 'bloomcli[{self.extra}]'" if self.extra else f"pip install {self.package}"
+
+    def reader(self) -> Reader:
+        """Start the reader in this process. Raises ImportError, BloomError, and whatever the reader raises."""
+        made: Reader = import_module(f"bloomcli.trials.readers.{self.name}").start()
+        return made
+
+
+ENTRIES: Final = (
+    Entry(
+        "duckdb",
+        "DuckDB",
+        "duckdb",
+        "trial",
+        formats=frozenset({_PARQUET}),
+        probes=frozenset({_PARQUET}),
+        rules=("duckdb", "duckdb-1:2"),
+    ),
+    Entry(
+        "spark",
+        "Spark",
+        "pyspark",
+        "spark",
+        formats=frozenset({_PARQUET, _ORC}),
+        probes=frozenset({_PARQUET, _ORC}),
+        rules=("spark",),
+        switches={_PARQUET: "parquet.filter.bloom.enabled"},
+        aliases=("pyspark",),
+    ),
+    Entry(
+        "datafusion",
+        "DataFusion",
+        "datafusion",
+        "trial",
+        formats=frozenset({_PARQUET}),
+        probes=frozenset({_PARQUET}),
+        rules=("datafusion", "datafusion-54:55"),
+        switches={_PARQUET: "datafusion.execution.parquet.bloom_filter_on_read"},
+    ),
+    Entry(
+        "pyarrow",
+        "PyArrow",
+        "pyarrow",
+        "",
+        formats=frozenset({_PARQUET, _ORC}),
+        probes=frozenset(),
+        aliases=("arrow", "arrow-cpp"),
+    ),
+    Entry("polars", "Polars", "polars", "trial", formats=frozenset({_PARQUET}), probes=frozenset()),
+    Entry(
+        "chdb",
+        "chDB",
+        "chdb",
+        "trial",
+        formats=frozenset({_PARQUET, _ORC}),
+        probes=frozenset({_PARQUET, _ORC}),
+        rules=("clickhouse",),
+        switches={_PARQUET: "input_format_parquet_bloom_filter_push_down"},
+        aliases=("clickhouse",),
+    ),
+)
+"""In the order in which they run if no reader is named."""
+
+_BY_NAME: Final = {name: entry for entry in ENTRIES for name in (entry.name, *entry.aliases)}
+
+
+def named(names: Iterable[str]) -> tuple[Entry, ...]:
+    """The readers with these names, each once; all of them if there are no names.
+
+    Raises:
+        UsageError: an unknown name; with similar ones.
+    """
+    found = {entry.name: entry for entry in map(_one, names)}
+    return tuple(found.values()) or ENTRIES
+
+
+def _one(name: str) -> Entry:
+    key = name.strip().lower()
+    if key in _BY_NAME:
+        return _BY_NAME[key]
+    near = near_names(key, _BY_NAME, n=2, cutoff=0.5)
+    known = "trial runs " + ", ".join(entry.name for entry in ENTRIES)
+    raise UsageError(
+        f"no reader {name!r} to run",
+        hint=f"did you mean {' or '.join(near)}? {known}" if near else f"{known}; of other readers, see `bloom "
+        "validate --readers`",
+    )  # fmt: skip

@@ -1,0 +1,95 @@
+"""ClickHouse, in chDB. It counts the rows of the row groups that it doesn't skip."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+from chdb import session
+
+from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, Rows, rows_of
+from bloomcli.trials.texts import is_binary, sql_text
+
+_SWITCH: Final = "input_format_parquet_bloom_filter_push_down"
+_ROWS: Final = "ParquetRowsFilterExpression"
+"""The event that counts rows which were decoded for a condition."""
+_FORMATS: Final = {"parquet": "Parquet", "orc": "ORC"}
+_NO_CACHE: Final = "use_query_condition_cache = 0"
+
+
+class ChDB(Reader):
+    """A session in memory."""
+
+    def __init__(self) -> None:
+        self._session: Any = session.Session()  # type: ignore[no-untyped-call]
+        self._types: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    def query(self, lookup: Lookup) -> Query:
+        """A SELECT."""
+        file = f"file({_quoted(lookup.path)}, {_quoted(_FORMATS[lookup.format])})"
+        column = ".".join(map(_name, lookup.names))
+        wanted = "toString(tuple(*))" if lookup.whole else "count()"
+        settings = [_NO_CACHE]
+        if lookup.format == "parquet":
+            settings.append(f"{_SWITCH} = {int(lookup.filters)}")
+        statement = (
+            f"SELECT {wanted} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
+            f" SETTINGS {', '.join(settings)}"
+        )
+        before = self._counted() if lookup.format == "parquet" else 0
+
+        def run() -> Rows:
+            table = self._ask(statement)
+            if lookup.whole:
+                return rows_of(table)
+            return int(table.column(0)[0].as_py())
+
+        def read() -> Read:
+            return Read(rows=self._counted() - before) if lookup.format == "parquet" else Read()
+
+        return Query(run, read)
+
+    def _ask(self, statement: str) -> Any:
+        data = self._session.query(statement, "ArrowStream").bytes()
+        return pa.ipc.open_stream(data).read_all() if data else pa.table({})
+
+    def _counted(self) -> int:
+        table = self._ask(f"SELECT value FROM system.events WHERE event = {_quoted(_ROWS)}")  # noqa: S608  all names and texts are quoted
+        return int(table.column(0)[0].as_py()) if table.num_rows else 0
+
+    def _literal(self, lookup: Lookup, file: str, column: str) -> str:
+        key = (lookup.path, lookup.names)
+        if key not in self._types:
+            table = self._ask(f"SELECT toTypeName({column}) FROM {file} LIMIT 1")  # noqa: S608  all names and texts are quoted
+            self._types[key] = _bare(table.column(0)[0].cast(pa.string()).as_py())
+        kind, value = self._types[key], lookup.value
+        data = value.as_py() if is_binary(value.type) else sql_text(value).encode("utf-8", "surrogateescape")
+        if kind == "UUID":
+            data = str(UUID(bytes=data)).encode()
+        return f"CAST(unhex('{data.hex()}') AS {kind})"
+
+    def close(self) -> None:
+        """End the session."""
+        self._session.close()
+
+
+def _bare(kind: str) -> str:
+    """A type without what says that it has nulls or a dictionary."""
+    for around in ("LowCardinality(", "Nullable("):
+        if kind.startswith(around):
+            kind = kind.removeprefix(around).removesuffix(")")
+    return kind
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _name(name: str) -> str:
+    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def start() -> Reader:
+    """A new session."""
+    return ChDB()

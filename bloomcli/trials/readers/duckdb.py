@@ -1,0 +1,85 @@
+"""DuckDB. No option switches its filters off; it counts the row groups that it scans and the bytes that it reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import duckdb
+
+from bloomcli.trials.readers.base import Lookup, Query, Read, Reader
+from bloomcli.trials.texts import is_binary, sql_text
+
+_ROWS = '"bloom trial"'
+"""The alias of the file, which no column has as its name."""
+
+
+class DuckDB(Reader):
+    """A database in memory."""
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect()
+        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection.execute("SET enable_profiling = 'no_output'")
+        self._types: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    def query(self, lookup: Lookup) -> Query:
+        """A SELECT."""
+        file = f"read_parquet({_quoted(lookup.path)}, hive_partitioning = false) AS {_ROWS}"
+        column = ".".join((_ROWS, *(_name(name) for name in lookup.names)))
+        wanted = f"{_ROWS}::VARCHAR" if lookup.whole else "count(*)"
+        statement = f"SELECT {wanted} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
+        return Query(lambda: self._rows(statement, whole=lookup.whole), self._read)
+
+    def _rows(self, statement: str, *, whole: bool) -> list[Any] | int:
+        rows = self._connection.execute(statement).fetchall()
+        return rows if whole else int(rows[0][0])
+
+    def _literal(self, lookup: Lookup, file: str, column: str) -> str:
+        key = (lookup.path, lookup.names)
+        if key not in self._types:
+            described = self._connection.execute(f"DESCRIBE SELECT {column} FROM {file}").fetchall()  # noqa: S608  all names and texts are quoted
+            self._types[key] = described[0][1]
+        kind, value = self._types[key], lookup.value
+        if is_binary(value.type):
+            data: bytes = value.as_py()
+            return f"from_hex('{data.hex()}')" if kind == "BLOB" else f"CAST('{_plain(data, kind)}' AS {kind})"
+        zone = "+00" if kind == "TIMESTAMP WITH TIME ZONE" else ""
+        return f"CAST({_quoted(sql_text(value) + zone)} AS {kind})"
+
+    def _read(self) -> Read:
+        try:
+            profile = json.loads(self._connection.get_profiling_information(format="json"))
+        except (AttributeError, duckdb.Error, ValueError):  # releases before 2.0
+            return Read()
+        return Read(
+            row_groups=profile.get("query", {}).get("total_row_groups_scanned", 0),
+            bytes=profile.get("io", {}).get("total_bytes_read", 0),
+        )
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()
+
+
+def _plain(data: bytes, kind: str) -> str:
+    """Bytes that DuckDB reads as another type: a UUID, text, or an interval of months, days and milliseconds."""
+    if kind == "UUID":
+        return data.hex()
+    if kind == "INTERVAL":
+        months, days, millis = (int.from_bytes(data[at : at + 4], "little") for at in (0, 4, 8))
+        return f"{months} months {days} days {millis} milliseconds"
+    return data.decode("utf-8").replace("'", "''")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def start() -> Reader:
+    """A new database."""
+    return DuckDB()

@@ -1,0 +1,244 @@
+"""Sums up the outcomes of a reader's lookups."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from bloomcli.commands import validate
+from bloomcli.commands.options import ValidateOptions
+from bloomcli.errors import BloomError
+from bloomcli.formats.records import format_named
+from bloomcli.model.file import Column
+from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups
+from bloomcli.rules.reader_types import NEGATIVE_ZERO
+from bloomcli.rules.readers import reader as known_reader
+from bloomcli.trials.job import Finished, Job, Outcome, TrialFile
+from bloomcli.trials.readers.base import Found
+from bloomcli.trials.values import Wanted
+from bloomcli.values.column_types import kind_of
+from bloomcli.words import plural
+
+if TYPE_CHECKING:
+    from bloomcli.rules.reader_types import Reader
+    from bloomcli.trials.readers import Entry
+
+
+def not_run(entry: Entry, version: str | None, formats: set[str]) -> ReaderTrial:
+    """The row of a reader that didn't run: it isn't installed, or reads no file of these formats."""
+    if version is None:
+        return _row(entry, None, "not-installed", formats, reason="not installed", hint=entry.install)
+    names = " and ".join(format_named(name).title for name in sorted(formats))
+    return _row(entry, version, "unsupported", formats, reason=f"it doesn't read {names} files")
+
+
+def summed(entry: Entry, job: Job, outcomes: Sequence[Outcome], end: Finished, seconds: float) -> ReaderTrial:
+    """The row of a reader that ran.
+
+    Args:
+        entry: the reader.
+        job: what it had to do.
+        outcomes: of the lookups that it did.
+        end: how it ended.
+        seconds: that it took, with its start.
+    """
+    version = entry.version
+    compared = [outcome for outcome in outcomes if outcome.with_filters is not None]
+    differences = tuple(_differences(entry, version or "", job, compared))
+    if differences:
+        status = "unequal"
+    elif end.error is not None:
+        status = "failed"
+    else:
+        status = "equal" if compared else "unsupported"
+    comparisons = {file.comparison for file in job.files}
+    return _row(
+        entry,
+        version,
+        status,
+        {file.format for file in job.files},
+        comparison=(comparisons.pop() if len(comparisons) == 1 else "mixed") if compared else None,
+        reason="; ".join(_reasons(job, outcomes, end)) or None,
+        hint=end.hint,
+        lookups=tuple(_lookups(job, compared)),
+        differences=differences,
+        seconds=seconds,
+    )
+
+
+def _row(
+    entry: Entry,
+    version: str | None,
+    status: str,
+    formats: set[str],
+    *,
+    comparison: str | None = None,
+    reason: str | None = None,
+    hint: str | None = None,
+    lookups: tuple[TrialLookups, ...] = (),
+    differences: tuple[RowDifference, ...] = (),
+    seconds: float = 0.0,
+) -> ReaderTrial:
+    return ReaderTrial(
+        reader=entry.name,
+        title=entry.title,
+        version=version,
+        status=status,
+        uses_filters=bool(formats & entry.probes),
+        comparison=comparison,
+        switch=next((entry.switches[name] for name in sorted(formats) if name in entry.switches), None),
+        reason=reason,
+        hint=hint,
+        lookups=lookups,
+        differences=differences,
+        seconds=seconds,
+    )
+
+
+def _reasons(job: Job, outcomes: Sequence[Outcome], end: Finished) -> Iterator[str]:
+    """Why not everything was compared: the reader's errors, each once for a column, and how it ended."""
+    failed: dict[tuple[str, str], int] = {}
+    counted: dict[str, str] = {}
+    for outcome in outcomes:
+        column = job.files[outcome.file].columns[outcome.column].column.path
+        if isinstance(outcome.without, str):
+            failed[column, outcome.without] = failed.get((column, outcome.without), 0) + 1
+        elif outcome.counted is not None:
+            counted.setdefault(outcome.counted, column)
+    for (column, error), number in failed.items():
+        yield f"{plural(number, 'lookup')} of {column} failed without filters: {error}"
+    for error in counted:
+        yield f"rows were counted, not compared, as it doesn't read all columns: {error}"
+    if end.error is not None:
+        yield end.error
+
+
+def _place(job: Job, outcome: Outcome) -> tuple[TrialFile, Column, Wanted]:
+    file = job.files[outcome.file]
+    column = file.columns[outcome.column]
+    return file, column.column, column.values[outcome.value]
+
+
+def _differences(entry: Entry, version: str, job: Job, outcomes: Iterable[Outcome]) -> Iterator[RowDifference]:
+    for outcome in outcomes:
+        file, column, wanted = _place(job, outcome)
+        without, found = outcome.without, outcome.with_filters
+        assert isinstance(without, Found)  # noqa: S101  it was compared
+        if isinstance(found, Found) and _same(without, found):
+            continue
+        rule = _rule(entry, version, file, column, wanted)
+        who = f"{entry.title} {version}: {column.path} = {wanted.literal}"
+        if not isinstance(found, Found):
+            what = f"fails with filters, and returns {plural(without.rows, 'row')} without: {found}"
+        elif without.rows != found.rows:
+            what = f"returns {plural(found.rows, 'row')} with filters and {without.rows:,} without"
+        else:
+            what = f"returns {plural(found.rows, 'row')} with other contents with filters than without"
+        yield RowDifference(
+            path=file.path,
+            column=column.path,
+            value=wanted.text,
+            rows_without=without.rows,
+            rows_with=found.rows if isinstance(found, Found) else None,
+            rule=rule,
+            message=f"{who} {what}",
+        )
+
+
+def _same(one: Found, other: Found) -> bool:
+    return one.rows == other.rows and one.digest == other.digest
+
+
+def _rule(entry: Entry, version: str, file: TrialFile, column: Column, wanted: Wanted) -> str | None:
+    """The rule about what a reader does wrong with this column or value: `validate` finds it in the file that has the
+    filters, and the table of readers says that this reader breaks it."""
+    who = _in_table(entry, version)
+    if who is None:
+        return None
+    if wanted.text in {"0.0", "-0.0"} and who.loses_zeros(kind_of(column).upper(), file.format):
+        return NEGATIVE_ZERO if NEGATIVE_ZERO in who.wrong_about else None
+    known = {*who.wrong_about, *who.refuses, *who.misreads} - {NEGATIVE_ZERO}
+    return next((rule for rule in _found(file.with_filters, column.path, who.name) if rule in known), None)
+
+
+@cache
+def _found(path: str, column: str, reader: str) -> tuple[str, ...]:
+    """The rules that a column's filters break for a reader; none if the file can't be validated."""
+    try:
+        report = validate.run(path, ValidateOptions(columns=[column], readers=[reader]).checked())
+    except BloomError:
+        return ()
+    return tuple(finding.id for finding in report.findings)
+
+
+def _in_table(entry: Entry, version: str) -> Reader | None:
+    """The table's row about this release."""
+    major = int(version.partition(".")[0]) if version.partition(".")[0].isdigit() else None
+    for name in entry.rules[1:]:
+        old, _, first_new = name.partition(":")
+        if major is not None and major < int(first_new):
+            return known_reader(old)
+    return known_reader(entry.rules[0]) if entry.rules else None
+
+
+def _lookups(job: Job, outcomes: Sequence[Outcome]) -> Iterator[TrialLookups]:
+    """The figures of each column's present and absent values."""
+    groups: dict[tuple[str, bool], list[Outcome]] = {}
+    for file in job.files:
+        for column in file.columns:
+            for present in (True, False):
+                groups.setdefault((column.column.path, present), [])
+    for outcome in outcomes:
+        _, looked_up, wanted = _place(job, outcome)
+        groups[looked_up.path, wanted.present].append(outcome)
+    for (path, present), group in groups.items():
+        if group:
+            yield _one(job, path, group, present=present)
+
+
+def _one(job: Job, column: str, group: Sequence[Outcome], *, present: bool) -> TrialLookups:
+    pairs = [
+        (outcome.without, outcome.with_filters)
+        for outcome in group
+        if isinstance(outcome.without, Found) and isinstance(outcome.with_filters, Found)
+    ]
+    without, found = [one.read for one, _ in pairs], [other.read for _, other in pairs]
+    times = [pair for outcome in group for pair in outcome.seconds]
+    return TrialLookups(
+        column=column,
+        kind="present" if present else "absent",
+        lookups=len(group),
+        unequal=len(group) - sum(_same(one, other) for one, other in pairs),
+        not_found=sum(present and one.rows == 0 for one, _ in pairs),
+        rows_without=sum(one.rows for one, _ in pairs),
+        rows_with=sum(other.rows for _, other in pairs),
+        row_groups=sum(job.files[outcome.file].row_groups for outcome in group),
+        row_groups_without=_total(read.row_groups for read in without),
+        row_groups_with=_total(read.row_groups for read in found),
+        rows_read_without=_total(read.rows for read in without),
+        rows_read_with=_total(read.rows for read in found),
+        bytes_without=_total(read.bytes for read in without),
+        bytes_with=_total(read.bytes for read in found),
+        seconds_without=quartiles([one for one, _ in times]),
+        seconds_with=quartiles([other for _, other in times]),
+        ratio=quartiles([other / one for one, other in times if one > 0]),
+    )
+
+
+def _total(numbers: Iterable[int | None]) -> int | None:
+    """The sum; None if a number isn't known, or there is none."""
+    found = list(numbers)
+    known = [number for number in found if number is not None]
+    return sum(known) if known and len(known) == len(found) else None
+
+
+def quartiles(figures: Sequence[float]) -> Quartiles | None:
+    """The median and the quartiles, by linear interpolation between the nearest measurements; None without any."""
+    if not figures:
+        return None
+    if len(figures) == 1:
+        return Quartiles(low=figures[0], median=figures[0], high=figures[0], count=1)
+    low, median, high = statistics.quantiles(figures, n=4, method="inclusive")
+    return Quartiles(low=low, median=median, high=high, count=len(figures))

@@ -1,0 +1,119 @@
+"""Values as texts: for reports, as `bloom probe` takes them, and for SQL, as engines cast them to a column's type."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.model.file import Column
+from bloomcli.values import calendar, literals
+
+_NANOS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+"""Nanoseconds of each of Arrow's units."""
+_PER_UNIT: Final = {"MILLIS": 10**6, "MICROS": 10**3, "NANOS": 1}
+"""Nanoseconds of each unit of a column."""
+_JULIAN_EPOCH: Final = 2440588
+"""Julian day of 1970-01-01, which INT96 timestamps count from."""
+
+
+def storage_of(kind: pa.DataType) -> pa.DataType:
+    """The type that holds the values of an extension type or a dictionary; otherwise the type itself."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return storage_of(kind.storage_type)
+    return storage_of(kind.value_type) if pa.types.is_dictionary(kind) else kind
+
+
+def is_binary(kind: pa.DataType) -> bool:
+    """Whether values are bytes that are no text."""
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+        or pa.types.is_binary_view(kind)
+    )
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def ticks(value: pa.Scalar) -> int:
+    """The number that stands for a date, a time or a timestamp, in its own unit."""
+    small = pa.types.is_date32(value.type) or pa.types.is_time32(value.type)
+    number: int = value.cast(pa.int32() if small else pa.int64()).as_py()
+    return number
+
+
+def text_of(value: pa.Scalar) -> str:
+    """A value as `bloom probe` takes it."""
+    kind = value.type
+    if pa.types.is_timestamp(kind):
+        return calendar.format_timestamp(ticks(value) * _NANOS[kind.unit]) + ("Z" if kind.tz is not None else "")
+    return f"0x{value.as_py().hex()}" if is_binary(kind) else sql_text(value)
+
+
+def sql_text(value: pa.Scalar) -> str:
+    """A value that isn't bytes, as SQL engines read it in `CAST('text' AS type)`; timestamps without a zone."""
+    kind = value.type
+    if pa.types.is_timestamp(kind):
+        return calendar.format_timestamp(ticks(value) * _NANOS[kind.unit]).replace("T", " ")
+    if pa.types.is_date(kind):
+        return calendar.format_date(ticks(value.cast(pa.date32())))
+    if pa.types.is_time(kind):
+        return calendar.format_time(ticks(value) * _NANOS[kind.unit])
+    if pa.types.is_decimal(kind):
+        return f"{value.as_py():f}"
+    if pa.types.is_floating(kind):
+        return repr(pc.cast(value, pa.float64()).as_py() if kind != pa.float32() else _shortest(value))
+    return str(value.as_py()).lower() if pa.types.is_boolean(kind) else str(value.as_py())
+
+
+def _shortest(value: pa.Scalar) -> float:
+    """A FLOAT as the double with the fewest digits that rounds to it."""
+    text = pc.cast(value, pa.string()).as_py()
+    return float(text)
+
+
+def from_text(text: str, column: Column, kind: pa.DataType) -> pa.Scalar | None:
+    """A value that a query names; None if the column can't store it.
+
+    Args:
+        text: as `bloom probe` takes it.
+        column: as `FilterFile.literal_column` gives it.
+        kind: the type that Arrow reads the column as.
+
+    Raises:
+        LiteralError: the text isn't a value of the column's type.
+    """
+    literal = literals.parse(text, column)
+    if not literal.encodings:
+        return None
+    if pa.types.is_floating(kind):
+        return pa.scalar(float(text), pa.float64()).cast(kind)
+    data = literal.encodings[0]
+    if is_binary(kind):
+        return pa.scalar(data, kind)
+    if is_text(kind):
+        return pa.scalar(data.decode("utf-8"), kind)
+    if pa.types.is_decimal(kind):
+        return pa.scalar(Decimal(text), kind)
+    if column.physical == "INT96":
+        return _in_unit(int.from_bytes(data[:8], "little") + _days(data[8:]) * calendar.DAY_NANOS, kind)
+    number = int.from_bytes(data, "little", signed=column.signed)
+    if pa.types.is_timestamp(kind):
+        return _in_unit(number * _PER_UNIT[column.unit or "NANOS"], kind)
+    whole = pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64()
+    return pa.scalar(number, whole if pa.types.is_temporal(kind) else kind).cast(kind)
+
+
+def _days(data: bytes) -> int:
+    """Days since 1970 of the Julian day in an INT96."""
+    return int.from_bytes(data, "little", signed=True) - _JULIAN_EPOCH
+
+
+def _in_unit(nanos: int, kind: pa.TimestampType) -> pa.Scalar:
+    return pa.scalar(nanos // _NANOS[kind.unit], pa.int64()).cast(kind)

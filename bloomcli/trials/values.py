@@ -1,0 +1,184 @@
+"""The values that a trial looks up: some that a column has, and some that it doesn't.
+
+The first are the extremes, where readers and writers make mistakes (both zeros, NaN, the empty string, minimum and
+maximum, the first and the last value of row groups), and then values of random rows. The second lie between minimum
+and maximum where there are such values, so that statistics alone don't exclude them. The whole column is read twice:
+for the values, and to count the rows of each.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.trials.absent import absent_candidates
+from bloomcli.trials.columns import ColumnFile, Leaf, comparable
+from bloomcli.trials.texts import is_binary, is_text, text_of
+
+_ENDS: Final = 16
+"""Row groups whose first and last value are looked up, at most."""
+_MORE: Final = 4
+"""Times as many candidates as values: some come twice, and some absent ones are there."""
+
+
+class Wanted(NamedTuple):
+    """One value to look up."""
+
+    text: str
+    """As `bloom probe` takes it."""
+    value: pa.Scalar
+    """Of the type that Arrow reads the column as."""
+    rows: int
+    """Rows of the file that have the value, as Arrow compares them."""
+
+    @property
+    def present(self) -> bool:
+        """Whether the file has the value."""
+        return self.rows > 0
+
+    @property
+    def literal(self) -> str:
+        """For messages: text is in quotes, as in SQL, so that it can be told from the sentence around it."""
+        return "'" + self.text.replace("'", "''") + "'" if is_text(self.value.type) else self.text
+
+
+class Sampled(NamedTuple):
+    """The extremes of a column, and values of random rows, in a type that all of Arrow's functions know."""
+
+    extremes: list[pa.Scalar]
+    others: list[pa.Scalar]
+    low: pa.Scalar | None
+    high: pa.Scalar | None
+
+
+def sampled_values(file: ColumnFile, leaf: Leaf, rows: int, wanted: int, seed: int) -> tuple[Wanted, ...]:
+    """Choose the values of a column to look up.
+
+    Args:
+        file, leaf: the column.
+        rows: rows of the file.
+        wanted: values that the file has, and as many that it doesn't; fewer where there are no more.
+        seed: of the choice.
+    """
+    chance = random.Random(f"{seed} {leaf.column.path}")  # noqa: S311  a sample, not a secret
+    found = _sample(file, leaf, rows, wanted, chance)
+    present = _first_of_each([*found.extremes, *found.others], leaf)
+    candidates = absent_candidates(found.low, found.high, found.others, wanted * _MORE, chance)
+    absent = _first_of_each(_inner_first(candidates, found), leaf)
+    counts = count_rows(file, leaf, [*present.values(), *absent.values()])
+    there = [w for w in _wanted(present, counts, leaf) if w.rows]
+    gone = [w for w in _wanted(absent, counts, leaf) if not w.rows and w.text not in present]
+    return (*there[:wanted], *gone[:wanted])
+
+
+def counted_values(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> tuple[Wanted, ...]:
+    """Values that a query log names, each with the number of rows that have it."""
+    keyed = _first_of_each(values, leaf)
+    return tuple(_wanted(keyed, count_rows(file, leaf, list(keyed.values())), leaf))
+
+
+def _inner_first(candidates: Sequence[pa.Scalar], found: Sampled) -> list[pa.Scalar]:
+    """The candidates between minimum and maximum, then the others."""
+
+    def is_outer(value: pa.Scalar) -> bool:
+        return bool(pc.less(value, found.low).as_py() or pc.less(found.high, value).as_py())
+
+    return sorted(candidates, key=is_outer)
+
+
+def _wanted(keyed: dict[str, pa.Scalar], counts: dict[str, int], leaf: Leaf) -> Iterator[Wanted]:
+    for text, value in keyed.items():
+        yield Wanted(text, value.cast(leaf.type), counts[text])
+
+
+def _first_of_each(values: Iterable[pa.Scalar], leaf: Leaf) -> dict[str, pa.Scalar]:
+    """The values by their texts, each once. A value that can't be read as the column's type is left out."""
+    found: dict[str, pa.Scalar] = {}
+    for value in values:
+        try:
+            found.setdefault(text_of(value.cast(leaf.type)), value)
+        except (pa.ArrowException, ValueError, OverflowError, UnicodeError):
+            continue
+    return found
+
+
+def count_rows(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> dict[str, int]:
+    """Rows that have each value, by its text. Positive and negative zero have the same rows, as in SQL."""
+    texts = [text_of(value.cast(leaf.type)) for value in values]
+    counts = dict.fromkeys(texts, 0)
+    if not values:
+        return counts
+    kind = comparable(pa.array([], leaf.type)).type
+    known = pa.array([_plus_zero(value) for value in values], kind)
+    places = known.unique()
+    totals = [0] * len(places)
+    for part in file.values(leaf):
+        array = pc.add(part.array, pa.scalar(0, kind)) if pa.types.is_floating(kind) else part.array
+        for entry in pc.value_counts(pc.index_in(array, value_set=places).drop_null()).to_pylist():
+            totals[entry["values"]] += entry["counts"]
+    for text, place in zip(texts, pc.index_in(known, value_set=places).to_pylist(), strict=True):
+        counts[text] = totals[place]
+    return counts
+
+
+def _plus_zero(value: pa.Scalar) -> pa.Scalar:
+    """The value, and +0.0 for -0.0: adding zero makes it positive (IEEE 754)."""
+    return pc.add(value, pa.scalar(0, value.type)) if pa.types.is_floating(value.type) else value
+
+
+def _sample(file: ColumnFile, leaf: Leaf, rows: int, wanted: int, chance: random.Random) -> Sampled:
+    positions = sorted(chance.sample(range(rows), min(rows, wanted * _MORE)))
+    specials: dict[str, pa.Scalar] = {}
+    ends: dict[int, list[pa.Scalar]] = {}
+    others: list[pa.Scalar] = []
+    low: pa.Scalar | None = None
+    high: pa.Scalar | None = None
+    at = 0
+    for row_group, array in file.values(leaf):
+        if not len(array):
+            continue
+        while positions and positions[0] < at + len(array):
+            others.append(array[positions.pop(0) - at])
+        at += len(array)
+        for value in _specials(array):
+            specials.setdefault(text_of(value), value)
+        ends[row_group] = [ends.get(row_group, [array[0]])[0], array[-1]]
+        bounds = pc.min_max(array) if not pa.types.is_boolean(array.type) else {"min": array[0], "max": array[-1]}
+        low, high = _lower(low, bounds["min"]), _higher(high, bounds["max"])
+    some = sorted(chance.sample(sorted(ends), min(len(ends), _ENDS)))
+    chance.shuffle(others)
+    extremes = [*specials.values(), *(v for v in (low, high) if v is not None), *(v for g in some for v in ends[g])]
+    return Sampled(extremes, others, low, high)
+
+
+def _specials(array: pa.Array) -> list[pa.Scalar]:
+    """The zeros and NaN of floats, and the empty string."""
+    kind = array.type
+    if pa.types.is_floating(kind):
+        found = []
+        if pc.any(pc.equal(array, pa.scalar(0.0, kind))).as_py():
+            found += [pa.scalar(0.0, kind), pa.scalar(-0.0, kind)]
+        return found + [pa.scalar(float("nan"), kind)] * bool(pc.any(pc.is_nan(array)).as_py())
+    if is_text(kind) or (is_binary(kind) and not pa.types.is_fixed_size_binary(kind)):
+        empty = pa.scalar("" if is_text(kind) else b"", kind)
+        return [empty] * bool(pc.any(pc.equal(array, empty)).as_py())
+    return []
+
+
+def _lower(one: pa.Scalar | None, other: pa.Scalar) -> pa.Scalar | None:
+    return _better(one, other, lower=True)
+
+
+def _higher(one: pa.Scalar | None, other: pa.Scalar) -> pa.Scalar | None:
+    return _better(one, other, lower=False)
+
+
+def _better(one: pa.Scalar | None, other: pa.Scalar, *, lower: bool) -> pa.Scalar | None:
+    if one is None or not other.is_valid:
+        return other if other.is_valid else one
+    less: Any = pc.less(other, one).as_py()
+    return other if less == lower else one

@@ -1,0 +1,187 @@
+"""`bloom trial` on the command line: forms of output, exit codes, and errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.cli import Bloom
+from support.trials import halves, orders
+
+from bloomcli.report import csv_trial
+
+pytestmark = pytest.mark.interop
+
+FAST = ("--values", 4, "--runs", 1)
+
+
+def test_rows_that_a_reader_loses_are_printed_and_exit_with_1(bloom: Bloom, tmp_path: Path) -> None:
+    path = halves(tmp_path / "f.parquet")
+    done = bloom("trial", path, "-c", "c", "--readers", "duckdb,polars", *FAST)
+    assert done.code == 1
+    assert "returns 0 rows with filters and 6 without" in done.out
+    assert "hint: `bloom validate --explain reader-float16`" in done.out
+    assert done.out.count("4 of 4 differ") == 1
+    assert "never looks at filters" in done.out
+    quiet = bloom("trial", path, "-c", "c", "--readers", "duckdb,polars", "--quiet", *FAST)
+    assert quiet.code == 1
+    assert len(quiet.out.splitlines()) == 8
+    assert done.out.count("returns 0 rows") == quiet.out.count("returns 0 rows") == 4
+
+
+def test_equal_rows_exit_with_0_and_print_nothing_if_quiet(bloom: Bloom, tmp_path: Path) -> None:
+    path = orders(tmp_path / "f.parquet", 1000)
+    done = bloom("trial", path, "-c", "id", "--readers", "duckdb,datafusion", *FAST)
+    assert done.code == 0
+    assert "2 readers returned the same rows with filters and without, in 16 lookups" in done.out
+    quiet = bloom("trial", path, "-c", "id", "--readers", "duckdb", "-q", *FAST)
+    assert (quiet.code, quiet.out) == (0, "")
+
+
+def test_json_has_the_report_and_csv_a_row_for_each_reader_and_kind(bloom: Bloom, tmp_path: Path) -> None:
+    path = orders(tmp_path / "f.parquet", 1000)
+    args = ("trial", path, "-c", "id", "--readers", "duckdb,pyarrow", *FAST)
+    found = bloom(*args, "-f", "json").json
+    assert found["schema"] == "bloom/trial/1"
+    assert [reader["status"] for reader in found["readers"]] == ["equal", "equal"]
+    assert found["readers"][0]["lookups"][0]["ratio"]["count"] == 4
+    rows = list(csv.reader(io.StringIO(bloom(*args, "-f", "csv").out)))
+    assert tuple(rows[0]) == csv_trial.HEADER
+    assert [(row[0], row[6]) for row in rows[1:]] == [
+        ("duckdb", "present"),
+        ("duckdb", "absent"),
+        ("pyarrow", "present"),
+        ("pyarrow", "absent"),
+    ]
+
+
+def test_tables_and_unknown_readers_are_refused_with_what_to_do(bloom: Bloom, tmp_path: Path) -> None:
+    done = bloom("trial", "--table", "ice.db.orders", "-c", "id")
+    assert done.code == 2
+    assert "trials read files" in done.err
+    assert "bloom inspect --table" in done.err
+    done = bloom("trial", orders(tmp_path / "f.parquet", 100), "-c", "id", "--readers", "sparc")
+    assert done.code == 2
+    assert "no reader 'sparc' to run" in done.err
+    assert "did you mean spark" in done.err
+    assert bloom("trial").code == 2
+
+
+def test_literals_of_queries_are_looked_up(bloom: Bloom, tmp_path: Path) -> None:
+    path, log = orders(tmp_path / "f.parquet", 1000), tmp_path / "q.sql"
+    log.write_text(
+        "SELECT * FROM orders WHERE at = 7;\n"
+        "SELECT id FROM orders o WHERE o.at IN (7, 5000) AND name = 'user 3';\n"
+        "SELECT 1 FROM customers WHERE at = 8;"
+    )
+    args = ("trial", path, "--queries", log, "--table-name", "orders", "--readers", "duckdb", "--runs", 0)
+    found = bloom(*args, "-f", "json").json
+    assert found["columns"] == ["name", "at"]
+    assert found["queries"] == [str(log)]
+    lookups = {(one["column"], one["kind"]): one for one in found["readers"][0]["lookups"]}
+    assert {key: one["lookups"] for key, one in lookups.items()} == {
+        ("at", "present"): 1,
+        ("at", "absent"): 1,
+        ("name", "absent"): 1,
+    }
+    assert "the most frequent of" in bloom(*args).out
+    done = bloom(*args, "-c", "id")
+    assert done.code == 2
+    assert "the queries name no value of it" in done.err
+
+
+def test_help_names_the_readers(bloom: Bloom) -> None:
+    text = " ".join(bloom("trial", "--help").out.split())
+    assert "Known: duckdb, spark, datafusion, pyarrow, polars, chdb." in text
+
+
+def test_the_page_of_a_trial_has_what_standard_output_shows(bloom: Bloom, tmp_path: Path) -> None:
+    name = "<script>alert(1)</script>"
+    path, page = tmp_path / "f.parquet", tmp_path / "trial.html"
+    rows = [f"value {number * 7919 % 1000}" for number in range(1000)]
+    pq.write_table(pa.table({name: rows}), path, row_group_size=100)
+    done = bloom("trial", path, "-c", name, "--readers", "duckdb,polars", *FAST, "--report", f"html={page}")
+    assert (done.code, done.err) == (0, "")
+    text = page.read_text()
+    assert text.startswith("<!DOCTYPE html>")
+    assert "2 readers returned the same rows with filters and without" in text
+    assert "Polars: filters are never looked at" in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "<script>alert" not in text
+    assert "2 readers returned the same rows" in done.out
+
+
+def test_the_page_of_a_trial_in_which_rows_are_lost_shows_them_and_the_exit_code_stays_1(
+    bloom: Bloom, tmp_path: Path
+) -> None:
+    path, page = halves(tmp_path / "f.parquet"), tmp_path / "trial.html"
+    done = bloom("trial", path, "-c", "c", "--readers", "duckdb", "-q", *FAST, "--report", f"html={page}")
+    assert done.code == 1
+    text = page.read_text()
+    assert "other rows with filters than without" in text
+    assert "reader-float16" in text
+    before = path.read_bytes()
+    refused = bloom("trial", path, "-c", "c", "--readers", "duckdb", *FAST, "--report", f"html={path}")
+    assert (refused.code, refused.out) == (2, "")
+    assert "would replace a data file" in refused.err
+    assert path.read_bytes() == before
+
+
+def test_a_glob_leaves_out_columns_that_can_not_be_looked_up_and_says_so(bloom: Bloom, tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    columns = {"id": range(100), "tags": [[number] for number in range(100)], "none": pa.nulls(100, pa.int64())}
+    pq.write_table(pa.table(columns), path, row_group_size=50)
+    args = ("trial", path, "--readers", "duckdb", *FAST)
+    done = bloom(*args, "-c", "*")
+    assert (done.code, done.err) == (0, "")
+    assert "columns  id\n" in done.out
+    assert "column tags.list.element can't be looked up: no query compares single values of a list" in done.out
+    assert "column none can't be tried: it has no values" in done.out
+    for named in ("id,tags.list.element", "*,none", "tags*"):
+        refused = bloom(*args, "-c", named)
+        assert (refused.code, refused.out) == (2, "")
+
+
+def test_an_encrypted_column_is_named_as_such(bloom: Bloom, fixtures: Path) -> None:
+    path = fixtures / "parquet" / "pyarrow_encrypted_columns.parquet"
+    done = bloom("trial", path, "-c", "id", "--readers", "duckdb", *FAST)
+    assert done.code == 4
+    assert f"{path}: column id can't be tried: encrypted: bloom has no keys" in done.err
+    advised = bloom("advise", path)
+    assert advised.out.count("encrypted: bloom has no keys") == 2
+
+
+def test_texts_are_in_quotes_where_rows_are_lost(bloom: Bloom, fixtures: Path) -> None:
+    path = fixtures / "rules" / "value-missing" / "broken.parquet"
+    done = bloom("trial", path, "-c", "name", "--readers", "duckdb", "--runs", 0, "-q")
+    assert done.code == 1
+    assert ": name = 'name 40' returns 0 rows with filters and 1 without" in done.out
+
+
+def test_queries_without_lookups_are_refused_with_the_command_that_lists_them(bloom: Bloom, tmp_path: Path) -> None:
+    path, log = orders(tmp_path / "f.parquet", 100), tmp_path / "q.sql"
+    log.write_text("SELECT 1 FROM orders WHERE lower(name) = 'x';")
+    done = bloom("trial", path, "--queries", log, "--readers", "duckdb")
+    assert done.code == 2
+    assert f"`bloom advise {path} --queries {log}` lists the predicates" in done.err
+    assert bloom("advise", path, "--queries", log).code == 0
+
+
+@pytest.mark.parametrize("name", ["*", "^a.*$", "a.b", "e,f", "日本", "with space", "new\nline", "q\"u'o`te"])
+def test_every_reader_finds_columns_whose_names_are_patterns_or_quotes(
+    bloom: Bloom, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({name: range(100), "abc": range(100, 200)}), path, row_group_size=50)
+    done = bloom(
+        "trial", path, "-c", name.replace(",", "\\,"), "--readers", "duckdb,datafusion,pyarrow,polars,chdb",
+        "--values", 1, "--runs", 0, "-f", "json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    readers = done.json["readers"]
+    assert {reader["reader"]: reader["reason"] for reader in readers if reader["status"] != "equal"} == {}
+    assert all(lookups["not_found"] == 0 for reader in readers for lookups in reader["lookups"])

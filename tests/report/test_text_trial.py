@@ -1,0 +1,203 @@
+"""The text of `trial`: every status of a reader has its words, at every width, and names can't do harm."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+
+from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
+from bloomcli.report import csv_trial, render, text_trial
+from bloomcli.report.fitting import laid_out
+
+HALF = Quartiles(low=0.41, median=0.5, high=0.62, count=100)
+LOOKUPS = TrialLookups(
+    column="id",
+    kind="present",
+    lookups=20,
+    unequal=0,
+    not_found=0,
+    rows_without=20,
+    rows_with=20,
+    row_groups=200,
+    row_groups_without=182,
+    row_groups_with=24,
+    rows_read_without=None,
+    rows_read_with=None,
+    bytes_without=6_910_690,
+    bytes_with=1_743_291,
+    seconds_without=HALF,
+    seconds_with=HALF,
+    ratio=HALF,
+)
+IN_ROWS = replace(
+    LOOKUPS,
+    row_groups_without=None,
+    row_groups_with=None,
+    rows_read_without=2_000_000,
+    rows_read_with=20_000,
+    bytes_without=None,
+    bytes_with=None,
+)
+READER = ReaderTrial(
+    reader="duckdb",
+    title="DuckDB",
+    version="2.0.0",
+    status="equal",
+    uses_filters=True,
+    comparison="added",
+    switch=None,
+    reason=None,
+    hint=None,
+    lookups=(LOOKUPS, replace(LOOKUPS, kind="absent", row_groups_with=0)),
+    differences=(),
+    seconds=1.5,
+)
+LOST = RowDifference(
+    path="orders.parquet",
+    column="id",
+    value="0.0",
+    rows_without=100,
+    rows_with=0,
+    rule="reader-negative-zero",
+    message="Spark 4.3.0: id = 0.0 returns 0 rows with filters and 100 without",
+)
+REPORT = TrialReport(
+    paths=("orders.parquet",),
+    files=1,
+    tried=("orders.parquet",),
+    rows=100_000,
+    row_groups=10,
+    columns=("id",),
+    values=20,
+    queries=(),
+    seed=0,
+    fpp=0.01,
+    runs=5,
+    sample=None,
+    readers=(
+        READER,
+        replace(
+            READER,
+            reader="spark",
+            title="Spark",
+            version="4.3.0",
+            status="unequal",
+            comparison="switch",
+            switch="parquet.filter.bloom.enabled",
+            lookups=(replace(IN_ROWS, unequal=1),),
+            differences=(LOST,) * 7,
+        ),
+        replace(READER, reader="polars", title="Polars", version="2.1.0", uses_filters=False, lookups=(
+            replace(IN_ROWS, rows_read_without=None, rows_read_with=None, not_found=2),)),
+        replace(READER, reader="chdb", title="chDB", version=None, status="not-installed", comparison=None,
+                lookups=(), reason="not installed", hint="pip install 'bloomcli[trial]'"),
+        replace(READER, reader="datafusion", title="DataFusion", version="55.0.0", status="failed", comparison=None,
+                lookups=(), reason="its process ended by SIGSEGV: id = 5 with filters"),
+    ),
+    failed=(("b.parquet", "the file ends in the middle of its footer"),),
+    seconds=12.25,
+)  # fmt: skip
+
+
+def lines(report: TrialReport, width: int | None = None) -> list[str]:
+    found = laid_out(text_trial.trial(report), width)
+    return ["".join(text for text, _ in pieces).rstrip() for pieces in found]
+
+
+def test_every_reader_has_its_words() -> None:
+    text = "\n".join(lines(REPORT))
+    assert "DuckDB 2.0.0: a temporary copy with filters, compared with the file as it is" in text
+    assert "Spark 4.3.0: the file, compared with itself and parquet.filter.bloom.enabled off" in text
+    assert "Polars 2.1.0: never looks at filters" in text
+    assert "chDB: not installed\n  hint: pip install 'bloomcli[trial]'" in text
+    assert "DataFusion 55.0.0 failed: its process ended by SIGSEGV: id = 5 with filters" in text
+    assert "b.parquet: the file ends in the middle of its footer" in text
+    assert "Spark 4.3.0 returns other rows with filters than without" in text
+    assert "hint: `bloom validate --explain reader-negative-zero`" in text
+    assert text.count("returns 0 rows with filters and 100 without") == 5
+    assert "... and 2 more lookups: --format json has all of them" in text
+
+
+def test_figures_are_in_row_groups_or_rows_and_unequal_lookups_are_counted() -> None:
+    rows = {
+        line.split("  ")[0]: line for line in lines(REPORT) if line.startswith(("Spark  ", "Polars  ", "DuckDB  "))
+    }
+    assert "182 of 200" not in rows["Spark"]
+    assert "2,000,000 rows" in rows["Spark"]
+    assert "1 of 20 differ" in rows["Spark"]
+    assert "equal, 2 not found" in rows["Polars"]
+    assert "0.50" in rows["DuckDB"]
+    assert "0.41 to 0.62" in rows["DuckDB"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    long = replace(LOOKUPS, column="a.very.long.path.of.a.column.in.structs")
+    report = replace(REPORT, readers=(*REPORT.readers, replace(READER, lookups=(LOOKUPS, long))))
+    assert max(map(len, lines(report, width))) <= width
+
+
+def test_names_cannot_start_commands_of_a_ci_log() -> None:
+    report = replace(REPORT, columns=("::error::x",), readers=(replace(READER, reason="\x1b[31m ::warning::"),))
+    text = "\n".join(lines(report))
+    assert "\x1b" not in text
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
+
+
+def test_an_equal_report_says_how_many_lookups_were_equal() -> None:
+    report = replace(REPORT, readers=(READER,), failed=())
+    assert report.exit_code == 0
+    assert "1 reader returned the same rows with filters and without, in 40 lookups" in lines(report)
+    assert list(text_trial.faults(report)) == []
+
+
+def test_exit_codes() -> None:
+    assert REPORT.exit_code == 1
+    assert replace(REPORT, readers=(READER,)).exit_code == 3
+    assert replace(REPORT, readers=REPORT.readers[-1:], failed=()).exit_code == 3
+    assert replace(REPORT, readers=REPORT.readers[3:4], failed=()).exit_code == 0
+
+
+def test_csv_has_every_reader() -> None:
+    stream = io.StringIO()
+    csv_trial.write_trial(REPORT, stream)
+    rows = stream.getvalue().splitlines()
+    assert len(rows) == 7
+    assert rows[1].startswith(
+        "duckdb,2.0.0,equal,True,added,id,present,20,0,0,20,20,200,182,24,,,6910690,1743291,0.41,"
+    )
+    assert rows[-1].endswith("its process ended by SIGSEGV: id = 5 with filters")
+    assert {row.count(",") for row in rows} == {rows[0].count(",")}
+
+
+def test_text_can_be_written_to_a_stream() -> None:
+    stream = io.StringIO()
+    render.write(text_trial.trial(REPORT), stream)
+    assert stream.getvalue().startswith("file     orders.parquet\n")
+
+
+def test_the_head_tells_one_file_of_several_from_one_file() -> None:
+    text = "\n".join(lines(replace(REPORT, files=2, sample="4")))
+    assert "files    1 of 2 (seed 0): orders.parquet" in text
+
+
+def test_fewer_values_than_were_wanted_are_not_shown_as_all() -> None:
+    kinds = tuple(replace(LOOKUPS, kind=kind) for kind in ("present", "absent"))
+    whole = replace(REPORT, readers=(replace(READER, lookups=kinds),))
+    assert "values   20 present and 20 absent a column (seed 0)" in lines(whole)
+    fewer = replace(whole, readers=(replace(READER, lookups=(kinds[0], replace(kinds[1], lookups=3))),))
+    assert "values   up to 20 present and 20 absent a column (seed 0)" in lines(fewer)
+    none = replace(whole, readers=(replace(READER, lookups=kinds[:1]),))
+    assert "values   up to 20 present and 20 absent a column (seed 0)" in lines(none)
+
+
+def test_no_lookup_is_no_agreement() -> None:
+    text = "\n".join(lines(replace(REPORT, readers=REPORT.readers[-1:])))
+    assert "no reader did a lookup" in text
+    assert "the same rows" not in text
+
+
+def test_remarks_are_shown() -> None:
+    assert "2 files of several formats" in lines(replace(REPORT, remarks=("2 files of several formats",)))

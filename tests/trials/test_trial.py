@@ -1,0 +1,397 @@
+"""`bloomcli.trial`: rows that readers lose are found, copies are removed, and what doesn't run is a row."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.memory_store import SCHEME, MemoryStore
+from support.trials import FAST, NO_JAVA, halves, of, orders, trial, zeros
+
+import bloomcli
+from bloomcli import limits
+from bloomcli.commands import add
+from bloomcli.commands.options import AddOptions, TrialOptions
+from bloomcli.errors import CorruptFile, UnknownColumn, UnsupportedError, UsageError, WriteError
+from bloomcli.storage import registry
+from bloomcli.trials import trial as trials
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of temporary files: empty again after every trial, and the original unchanged."""
+    path = tmp_path / "temporary"
+    path.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(path))
+    monkeypatch.setenv("TMPDIR", str(path))
+    yield path
+    assert [p.name for p in path.iterdir() if p.name.startswith("bloom-trial-")] == []
+
+
+@pytest.mark.interop
+def test_duckdb_loses_the_rows_of_float16_and_the_rule_is_named(tmp_path: Path) -> None:
+    path = halves(tmp_path / "f.parquet")
+    before = path.read_bytes()
+    report = trial(path, "c", readers=["duckdb", "polars"])
+    duckdb = of(report, "duckdb")
+    assert (duckdb.status, duckdb.comparison) == ("unequal", "added")
+    assert len(duckdb.differences) == 4
+    for difference in duckdb.differences:
+        assert (difference.rule, difference.rows_with, difference.rows_without) == ("reader-float16", 0, 6)
+        assert difference.path == str(path)
+        expected = f"DuckDB {duckdb.version}: c = {difference.value} returns 0 rows with filters and 6 without"
+        assert difference.message == expected
+    assert of(report, "polars").status == "equal"
+    assert report.exit_code == 1
+    assert report.differences == duckdb.differences
+    assert path.read_bytes() == before
+
+
+@pytest.mark.interop
+def test_datafusion_loses_negative_zeros_by_another_writers_filters_and_not_by_ours(tmp_path: Path) -> None:
+    path = zeros(tmp_path / "f.parquet")
+    readers = ["datafusion", "duckdb", "chdb"]
+    report = trial(path, "c", readers=readers)
+    (difference,) = report.differences
+    assert (difference.value, difference.rule) == ("0.0", "reader-negative-zero")
+    assert (difference.rows_with, difference.rows_without) == (0, 100)
+    assert of(report, "datafusion").comparison == "switch"
+    assert of(report, "datafusion").switch == "datafusion.execution.parquet.bloom_filter_on_read"
+    assert {of(report, name).status for name in ("duckdb", "chdb")} == {"equal"}
+    bloomcli.add(path, ["c"], in_place=True, replace=True)
+    report = trial(path, "c", readers=readers)
+    assert (report.differences, report.exit_code) == ((), 0)
+
+
+@pytest.mark.interop
+def test_filters_without_the_files_values_are_found_by_every_reader_that_looks(tmp_path: Path) -> None:
+    """Damaged filters lose rows in each reader that trusts them."""
+    path = orders(tmp_path / "f.parquet", filters=True)
+    data, other = bytearray(path.read_bytes()), (tmp_path / "g.parquet")
+    for found in bloomcli.inspect(path).filters:  # emptied: every value is absent
+        start, size = found.offset + (found.header_bytes or 0), found.bitset_bytes or 0
+        data[start : start + size] = bytes(size)
+    other.write_bytes(data)
+    report = trial(other, "id")
+    assert {reader.reader: reader.status for reader in report.readers} == {
+        "duckdb": "unequal",
+        "datafusion": "unequal",
+        "chdb": "unequal",
+        "pyarrow": "equal",
+        "polars": "equal",
+    }
+    assert {difference.rule for difference in report.differences} == {None}
+    assert {(d.rows_with, d.rows_without) for d in report.differences} == {(0, 1)}
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("rule", ["filter-hash", "filter-compression", "filter-algorithm"])
+def test_a_reader_that_fails_with_filters_only_is_a_finding(fixtures: Path, rule: str) -> None:
+    report = trial(fixtures / "rules" / rule / "broken.parquet", "name", readers=["chdb", "duckdb"])
+    assert of(report, "duckdb").status == "equal"
+    assert of(report, "chdb").status == "unequal"
+    assert report.differences
+    for difference in report.differences:
+        assert (difference.rule, difference.rows_with) == (rule, None)
+        rows = "1 row" if difference.rows_without else "0 rows"
+        assert f"fails with filters, and returns {rows} without: Code: 117" in difference.message
+    assert report.exit_code == 1
+
+
+@pytest.mark.interop
+def test_duckdb_loses_intervals_by_filters_without_their_normal_form(fixtures: Path) -> None:
+    folder = fixtures / "rules" / "reader-interval"
+    report = trial(folder / "broken.parquet", "lasts", readers=["duckdb"], values=20)
+    assert report.differences
+    assert {difference.rule for difference in report.differences} == {"reader-interval"}
+    assert trial(folder / "sound.parquet", "lasts", readers=["duckdb"], values=20).differences == ()
+
+
+@pytest.mark.interop
+def test_columns_with_filters_are_tried_if_none_is_named(tmp_path: Path) -> None:
+    report = trial(orders(tmp_path / "f.parquet", filters=True), readers=["duckdb"])
+    assert report.columns == ("id",)
+    assert of(report, "duckdb").comparison == "removed"
+    with pytest.raises(UsageError, match="no column has a filter"):
+        trial(orders(tmp_path / "g.parquet"), readers=["duckdb"])
+
+
+@pytest.mark.interop
+def test_filters_are_added_for_columns_without_and_the_others_kept(tmp_path: Path) -> None:
+    path = orders(tmp_path / "f.parquet", filters=True)
+    report = trial(path, "id", "name", readers=["duckdb", "datafusion"], values=3)
+    assert {reader.comparison for reader in report.readers} == {"removed", "switch"}
+    for reader in report.readers:
+        assert reader.status == "equal"
+        for lookups in reader.lookups:
+            assert lookups.row_groups_with is not None
+            if lookups.kind == "absent":
+                assert lookups.row_groups_with <= 3
+
+
+@pytest.mark.interop
+def test_times_are_ratios_of_interleaved_runs_with_quartiles(tmp_path: Path) -> None:
+    report = trial(orders(tmp_path / "f.parquet"), "id", readers=["duckdb"], values=3, runs=4)
+    for lookups in of(report, "duckdb").lookups:
+        assert lookups.ratio is not None
+        assert lookups.seconds_with is not None
+        assert lookups.ratio.count == lookups.seconds_with.count == 12
+        assert 0 < lookups.ratio.low <= lookups.ratio.median <= lookups.ratio.high
+    report = trial(orders(tmp_path / "f.parquet"), "id", readers=["duckdb"], runs=0)
+    assert {lookups.ratio for lookups in of(report, "duckdb").lookups} == {None}
+
+
+@pytest.mark.interop
+def test_frequent_values_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "f.parquet"
+    rows = limits.TRIAL_ROWS_COMPARED + 1
+    pq.write_table(pa.table({"c": ["often"] * rows + ["once"]}), path)
+    report = trial(path, "c")
+    for reader in report.readers:
+        (present, _) = reader.lookups
+        assert (present.rows_without, present.rows_with) == (rows + 1, rows + 1), reader.reader
+
+
+def test_a_reader_that_is_not_installed_is_a_row_and_none_at_all_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = orders(tmp_path / "f.parquet", 100)
+    from bloomcli.trials import readers
+
+    entries = [e._replace(package="no-such-package" if e.name == "polars" else e.package) for e in readers.ENTRIES]
+    monkeypatch.setattr(readers, "_BY_NAME", {entry.name: entry for entry in entries})
+    report = trial(path, "id", readers=["polars", "pyarrow"])
+    polars = of(report, "polars")
+    assert (polars.status, polars.version, polars.hint) == ("not-installed", None, "pip install 'bloomcli[trial]'")
+    assert (of(report, "pyarrow").status, report.exit_code) == ("equal", 0)
+    with pytest.raises(UnsupportedError, match="none of the readers is installed: Polars") as raised:
+        trial(path, "id", readers=["polars"])
+    assert raised.value.hint == "pip install 'bloomcli[trial]'"
+
+
+def test_readers_that_read_none_of_the_files_are_an_error(fixtures: Path) -> None:
+    with pytest.raises(UnsupportedError, match="no named reader that is installed reads these files"):
+        trial(fixtures / "orc" / "java_types.orc", "text", readers=["duckdb", "polars"])
+    with pytest.raises(UnsupportedError, match="no reader that trial runs reads Mosaic files"):
+        trial(fixtures / "mosaic" / "draft_types.mosaic", "big")
+
+
+@pytest.mark.interop
+def test_a_reader_that_does_not_answer_is_a_row_with_its_error(tmp_path: Path) -> None:
+    report = trial(orders(tmp_path / "f.parquet", 100), "id", readers=["duckdb"], timeout=0.001)
+    duckdb = of(report, "duckdb")
+    assert (duckdb.status, duckdb.reason) == ("failed", "no answer for 0.001 s: it starts")
+    assert report.exit_code == 3
+
+
+def children() -> list[int]:
+    """The processes that this one has started."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = status.read_text().rpartition(")")[2].split()
+            if fields[1] == str(os.getpid()) and fields[0] != "Z":
+                found.append(int(status.parent.name))
+    return found
+
+
+@pytest.mark.interop
+def test_a_reader_that_crashes_is_a_row_with_its_error(tmp_path: Path) -> None:
+    path, known = orders(tmp_path / "f.parquet"), set(children())
+    killed: list[str] = []
+
+    def crash(title: str, done: int, total: int) -> None:
+        if title == "DuckDB" and done == 1:
+            assert total == 8
+            (child,) = set(children()) - known
+            os.kill(child, signal.SIGSEGV)
+            killed.append(title)
+
+    # so many runs that the next lookup takes long enough to crash in it
+    options = TrialOptions(columns=["id"], readers=["duckdb"], values=4, runs=500)
+    report = trials.run([str(path)], options, on_lookup=crash)
+    assert killed == ["DuckDB"]
+    duckdb = of(report, "duckdb")
+    assert duckdb.status == "failed"
+    assert duckdb.reason is not None
+    assert "its process ended by SIGSEGV: id = " in duckdb.reason
+    assert sum(lookups.lookups for lookups in duckdb.lookups) >= 1
+    assert report.exit_code == 3
+    assert set(children()) == known
+
+
+@contextmanager
+def running(path: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The process of a trial that has made its copies, and started its reader."""
+    args = ["trial", path, "-c", "id", "--readers", "duckdb", "--runs", "100000"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "bloomcli", *map(str, args)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        until = time.monotonic() + 60
+        while not list(folder.glob("bloom-trial-*/0/with-filters.parquet")) or not readers_of(process.pid):
+            assert time.monotonic() < until
+            assert process.poll() is None
+            time.sleep(0.05)
+        yield process
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_a_signal_leaves_neither_copies_nor_processes(tmp_path: Path, folder: Path, number: int) -> None:
+    path = orders(tmp_path / "f.parquet")
+    with running(path, folder) as process:
+        (child,) = readers_of(process.pid)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else 128 + number)
+    assert not Path(f"/proc/{child}").exists()
+    assert list(folder.iterdir()) == []
+
+
+def readers_of(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    with suppress(OSError):
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+@pytest.mark.interop
+def test_the_next_trial_removes_the_copies_of_a_killed_one_and_not_those_of_a_running_one(
+    tmp_path: Path, folder: Path
+) -> None:
+    path = orders(tmp_path / "f.parquet")
+    with running(path, folder) as process:
+        (left,) = folder.iterdir()
+        os.utime(left, (0, 0))
+        trial(path, "id", readers=["pyarrow"])
+        assert left.is_dir(), "its trial runs"
+        process.kill()
+    assert left.is_dir()
+    trial(path, "id", readers=["pyarrow"])
+    assert not left.exists()
+
+
+def test_copies_that_do_not_fit_are_an_error_before_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")  # noqa: PYI024  as shutil's
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1 << 30, 1 << 30, 100))
+    monkeypatch.setattr(add, "run", no_copy(add.run))
+    with pytest.raises(WriteError, match=r"a temporary copy needs 3[0-9.]+ KiB and .* has 100 B free") as raised:
+        trial(orders(tmp_path / "f.parquet"), "id", readers=["pyarrow"])
+    assert "TMPDIR=" in str(raised.value.hint)
+
+
+def no_copy(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`add` that fails the test if it is to write."""
+
+    def checked(path: str, options: AddOptions) -> Any:
+        assert options.dry_run
+        return run(path, options)
+
+    return checked
+
+
+@pytest.mark.interop
+def test_a_sample_of_a_dataset_is_tried(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    for day in range(6):
+        (lake / f"day={day}").mkdir(parents=True)
+        orders(lake / f"day={day}" / "part.parquet", 200)
+    (lake / "notes.txt").write_text("no data")
+    report = bloomcli.trial(lake, columns=["id"], readers=["duckdb"], sample="2", seed=5, **FAST)
+    assert len(report.tried) == 2
+    assert report.rows == 400
+    assert report.sample == "2"
+    assert of(report, "duckdb").lookups[0].lookups == 8
+    assert bloomcli.trial(lake, columns=["id"], readers=["duckdb"], sample="2", seed=5, **FAST).tried == report.tried
+    others = {
+        bloomcli.trial(lake, columns=["id"], readers=["pyarrow"], sample="2", seed=s, **FAST).tried for s in range(4)
+    }
+    assert len(others) > 1
+
+
+@pytest.mark.interop
+def test_a_file_of_a_dataset_that_cannot_be_tried_is_named(tmp_path: Path) -> None:
+    good, bad = orders(tmp_path / "a.parquet", 200), tmp_path / "b.parquet"
+    bad.write_bytes(good.read_bytes()[:-9])
+    report = bloomcli.trial([good, bad], columns=["id"], readers=["pyarrow"], **FAST)
+    assert report.tried == (str(good),)
+    ((path, reason),) = report.failed
+    assert path == str(bad)
+    assert reason
+    assert report.exit_code == 3
+    with pytest.raises(CorruptFile):
+        trial(bad, "id", readers=["pyarrow"])
+
+
+def test_objects_are_copied_to_this_machine_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    data = orders(tmp_path / "f.parquet", 200).read_bytes()
+    store.put(f"{SCHEME}://lake/f.parquet", data)
+    report = bloomcli.trial(f"{SCHEME}://lake/f.parquet", columns=["id"], readers=["pyarrow"], **FAST)
+    assert report.tried == (f"{SCHEME}://lake/f.parquet",)
+    assert of(report, "pyarrow").status == "equal"
+    monkeypatch.setattr(limits, "TRIAL_DOWNLOAD_MAX_BYTES", len(data) - 1)
+    with pytest.raises(UnsupportedError, match="readers run on local files") as raised:
+        bloomcli.trial(f"{SCHEME}://lake/f.parquet", columns=["id"], readers=["pyarrow"], **FAST)
+    assert raised.value.path == f"{SCHEME}://lake/f.parquet"
+
+
+def test_columns_that_cannot_be_tried_are_errors(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"id": [1, 2], "flag": [True, False], "none": pa.nulls(2, pa.int32())}), path)
+    with pytest.raises(UnknownColumn, match="no column 'idd'"):
+        trial(path, "idd")
+    with pytest.raises(UsageError, match="flag") as raised:
+        trial(path, "flag")
+    assert raised.value.path == str(path)
+    with pytest.raises(UsageError, match="column none can't be tried: it has no values"):
+        trial(path, "none")
+    pq.write_table(pa.table({"tags": [["x"]]}), path)
+    with pytest.raises(UsageError, match="no query compares single values of a list or a map") as raised:
+        trial(path, "tags.list.element")
+    assert raised.value.path == str(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"values": 0}, "--values is 1 or more, not 0"),
+        ({"runs": -1}, "--runs is 0 or more, not -1"),
+        ({"timeout": 0}, "a time limit is longer than 0 seconds, not 0"),
+        ({"fpp": 1.5}, "a false-positive rate lies between 0 and 1"),
+        ({"sample": "none"}, "'none' is not a valid sample"),
+        ({"table_name": ["orders"]}, "a table's name is for finding it in queries"),
+        ({"readers": ["spork"]}, "no reader 'spork' to run"),
+    ],
+)
+def test_options_are_checked(tmp_path: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        bloomcli.trial(tmp_path / "f.parquet", **{"columns": ["id"], **options})  # type: ignore[arg-type]
+
+
+def test_readers_are_those_of_the_extra() -> None:
+    import tomllib
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    names = {line.partition(">")[0] for line in extras["trial"]}
+    from bloomcli.trials.readers import ENTRIES
+
+    assert names == {entry.package for entry in ENTRIES if entry.extra == "trial"} == {*NO_JAVA} - {"pyarrow"}

@@ -1,0 +1,73 @@
+"""Spark in trials: it loses zeros, uses its switch, counts rows, and names Java if that is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import orcfiles
+from support.engines import java_home
+from support.trials import of, orders, trial, zeros
+
+import bloomcli
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, short=True)))
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def test_spark_loses_negative_zeros_with_its_filters_on_and_not_by_ours(tmp_path: Path) -> None:
+    path = zeros(tmp_path / "f.parquet")
+    spark = of(trial(path, "c", readers=["spark"]), "spark")
+    assert (spark.status, spark.comparison, spark.switch) == ("unequal", "switch", "parquet.filter.bloom.enabled")
+    (difference,) = spark.differences
+    assert (difference.value, difference.rule) == ("0.0", "reader-negative-zero")
+    assert (difference.rows_with, difference.rows_without) == (0, 100)
+    (_, absent) = spark.lookups
+    assert (absent.rows_read_without, absent.rows_read_with) == (4 * 300, 0)
+    assert absent.row_groups_with is None
+    bloomcli.add(path, ["c"], in_place=True, replace=True)
+    assert of(trial(path, "c", readers=["spark"]), "spark").status == "equal"
+
+
+def test_spark_finds_the_values_of_its_types(fixtures: Path) -> None:
+    columns = [
+        "tiny",
+        "whole",
+        "big",
+        "real",
+        "wide",
+        "money",
+        "huge",
+        "text",
+        "blob",
+        "day",
+        "moment",
+        "person.name",
+    ]
+    report = trial(fixtures / "parquet" / "spark_types.parquet", *columns, readers=["spark"], values=1, runs=0)
+    spark = of(report, "spark")
+    assert (spark.status, spark.reason) == ("equal", None)
+    assert [lookups.column for lookups in spark.lookups if lookups.kind == "present"] == columns
+    assert not any(lookups.not_found for lookups in spark.lookups)
+
+
+def test_spark_compares_orc_files_with_a_copy_without_filters(tmp_path: Path) -> None:
+    values = [-5.0, -0.0, 5.0] * 100
+    path = orcfiles.write(tmp_path / "f.orc", {"c": values}, blooms=[1])
+    spark = of(trial(path, "c", readers=["spark"], values=4), "spark")
+    assert (spark.status, spark.comparison) == ("unequal", "removed")
+    assert [(d.value, d.rule) for d in spark.differences] == [("0.0", "reader-negative-zero")]
+
+
+def test_a_missing_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nothing"))
+    spark = of(trial(orders(tmp_path / "f.parquet", 100), "id", readers=["spark", "pyarrow"]), "spark")
+    assert spark.status == "failed"
+    assert spark.reason == f"Spark doesn't start: JAVA_HOME ({tmp_path / 'nothing'}) has no bin/java"
+    assert spark.hint is not None
+    assert "JAVA_HOME" in spark.hint
