@@ -1,0 +1,336 @@
+"""Measures `bloomcli.spark.find`: ids of persons who are to be forgotten against Spark's broadcast join, and millions
+of values with the memory that they take.
+
+    python benchmarks/find_spark.py [--files 60,200] [--rounds 3] [--many-values 10000000] [--many-files 10000]
+                                    [--folder DIR]
+
+The lakes have files of 10 columns and one row group of 700,000 rows. Filters on `id` have a rate of one in a million:
+a rate is to be well below one by the number of values that are looked up together, else each row group may have one
+of them. `find` and the join run in turns in one session, `local[2]`, that has run both before; both give whole rows.
+Of the ids none, some or all are in the lake; if all are, every row group has hundreds, so that nothing can be left
+out. Processor seconds are those of all processes of the session. The second figure's files have two columns and one
+row group of 1,000 rows, with filters for a rate of one in a billion. Writes RESULTS-FIND-SPARK.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+HERE: Final = Path(__file__).resolve().parent
+ROOT: Final = HERE.parent
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "tests"))
+
+import numpy as np  # noqa: E402
+import pyarrow as pa  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+from data import _batch  # noqa: E402
+from machine import machine, rounds  # noqa: E402
+
+from bloomcli import spark as bloom_spark  # noqa: E402
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+IDS: Final = 40_000
+PRESENT: Final = (0, 40, IDS)
+"""Of the ids those that are in the lake."""
+ROWS: Final = 700_000
+MANY_ROWS: Final = 1_000
+"""Rows of a file, which has one row group."""
+MANY_STEP: Final = 10_000
+"""One row in so many has one of the millions of values."""
+FPP: Final = 1e-6
+MANY_FPP: Final = 1e-9
+WINDOW: Final = 256 << 10
+MEMORY: Final = "1g"
+"""Of the session's Java process, which is driver and executors."""
+RESULTS: Final = HERE / "RESULTS-FIND-SPARK.md"
+
+
+def id_of(numbers: np.ndarray) -> np.ndarray:
+    """Ids that are spread over all files, each once."""
+    return numbers * 1_000_003 % (1 << 40)
+
+
+def lake(folder: Path, files: int, rows: int = ROWS, fpp: float = FPP) -> Path:
+    """The lake; made if it isn't there."""
+    place = folder / f"lake-{files}-{rows}"
+    if place.exists():
+        return place
+    partial = folder / f"lake-{files}-{rows}.partial"
+    partial.mkdir(parents=True, exist_ok=True)
+    rest = _batch(np.random.default_rng(17), 0, rows)
+    if rows == MANY_ROWS:
+        rest = rest.select(["id", "status"])
+    for number in range(files):
+        ids = id_of(np.arange(number * rows, (number + 1) * rows, dtype=np.int64))
+        pq.write_table(
+            rest.set_column(0, "id", pa.array(ids)),
+            partial / f"{number:05}.parquet",
+            row_group_size=rows,
+            compression="zstd",
+            write_page_index=True,
+            bloom_filter_options={"id": {"ndv": rows, "fpp": fpp}},
+        )
+    return partial.rename(place)
+
+
+def wanted(spark: SparkSession, files: int, present: int) -> DataFrame:
+    """Ids of which so many are in the lake."""
+    random = np.random.default_rng(5)
+    rows = files * ROWS
+    here = id_of(random.choice(rows, present, replace=False).astype(np.int64))
+    gone = id_of(np.arange(rows + 1, rows + 1 + IDS - present, dtype=np.int64))
+    return spark.createDataFrame(pa.table({"wanted": np.concatenate([here, gone])})).cache()
+
+
+class Took(NamedTuple):
+    """What a way takes."""
+
+    seconds: float
+    processor: float
+
+
+def measured(work: Callable[[], int]) -> tuple[Took, int]:
+    """What it takes, and rows."""
+    started, before = time.perf_counter(), processor_seconds()
+    found = work()
+    return Took(time.perf_counter() - started, processor_seconds() - before), found
+
+
+def counted(frame: DataFrame) -> int:
+    """The rows of a frame, of which every column is made."""
+    from pyspark.sql.functions import count, hash  # noqa: A004
+
+    return int(frame.select(count(hash(*frame.columns))).collect()[0][0])
+
+
+def compared(spark: SparkSession, place: Path, files: int, present: int, repeat: int) -> dict[str, Took]:
+    """What both ways take, in turns."""
+    from pyspark.sql.functions import broadcast
+
+    values = wanted(spark, files, present)
+    values.count()
+
+    def by_bloom() -> int:
+        return counted(bloom_spark.find(spark, str(place), values, column="id"))
+
+    def by_join() -> int:
+        table = spark.read.parquet(str(place))
+        return counted(table.join(broadcast(values), table.id == values.wanted))
+
+    ways = {"bloom_spark.find": by_bloom, "broadcast join": by_join}
+    took: dict[str, list[Took]] = {way: [] for way in ways}
+    for turn in range(repeat + 1):
+        for way in sorted(ways, reverse=bool(turn % 2)):
+            one, rows = measured(ways[way])
+            assert rows == present, (way, rows)
+            print(f"{present} present, round {turn}, {way}: {one}", flush=True)
+            if turn:
+                took[way].append(one)
+    values.unpersist()
+    return {way: Took(*map(statistics.median, zip(*found, strict=True))) for way, found in took.items()}
+
+
+def _resident(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("VmRSS")), 0)
+
+
+def _below(pid: int) -> Iterator[int]:
+    """The processes that a process has started, with theirs."""
+    try:
+        children = [int(p) for task in Path(f"/proc/{pid}/task").iterdir()
+                    for p in (task / "children").read_text().split()]  # fmt: skip
+    except OSError:
+        return
+    for child in children:
+        yield child
+        yield from _below(child)
+
+
+class _Processor(threading.Thread):
+    """Processor seconds of this process and of those below it. Spark's workers end unnoticed, and their seconds with
+    them: they are looked at ten times a second."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._ticks: dict[tuple[int, str], int] = {}
+        self.start()
+
+    def run(self) -> None:
+        """Look at the processes."""
+        while True:
+            self.look()
+            time.sleep(0.1)
+
+    def look(self) -> float:
+        """The seconds until now."""
+        for pid in (os.getpid(), *_below(os.getpid())):
+            try:
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            self._ticks[pid, fields[19]] = int(fields[11]) + int(fields[12])
+        return sum(list(self._ticks.values())) / os.sysconf("SC_CLK_TCK")
+
+
+_PROCESSOR: Final = _Processor()
+
+
+def processor_seconds() -> float:
+    """Of this process and of those below it, with those that have ended."""
+    return _PROCESSOR.look()
+
+
+@contextmanager
+def watched() -> Iterator[dict[str, int]]:
+    """The greatest resident bytes of this process, of Java, and of each Python worker."""
+    peaks = {"driver's Python": 0, "Java": 0, "a Python worker": 0}
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.2):
+            peaks["driver's Python"] = max(peaks["driver's Python"], _resident(os.getpid()))
+            for pid in _below(os.getpid()):
+                try:
+                    name = Path(f"/proc/{pid}/comm").read_text().strip()
+                except OSError:
+                    continue
+                key = "Java" if name == "java" else "a Python worker"
+                peaks[key] = max(peaks[key], _resident(pid))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield peaks
+    finally:
+        done.set()
+        thread.join()
+
+
+def many(spark: SparkSession, place: Path, files: int, count: int) -> dict[str, Any]:
+    """Seconds and memory for millions of values."""
+    from pyspark.sql.functions import col
+
+    values = spark.range(count).select((col("id") * MANY_STEP * 1_000_003 % (1 << 40)).alias("wanted"))
+    with watched() as peaks:
+        took, found = measured(
+            lambda: bloom_spark.find(spark, str(place), values, column="id", select=["id"]).count()
+        )
+    assert found == min(-(-files * MANY_ROWS // MANY_STEP), count), found
+    return {"seconds": took.seconds, "processor": took.processor, "rows": found, **peaks}
+
+
+def filter_seconds(place: Path) -> float:
+    """Processor seconds to read all filters, in windows, into a buffer: less, `find` can't take."""
+    buffer = bytearray(WINDOW)
+    files = sorted(place.iterdir())
+    chunks = [pq.ParquetFile(file).metadata.row_group(0).column(0) for file in files]
+    spans = [(chunk.bloom_filter_offset, chunk.bloom_filter_length) for chunk in chunks]
+    started = time.process_time()
+    for file, (offset, length) in zip(files, spans, strict=True):
+        with file.open("rb", buffering=0) as opened:
+            for at in range(offset, offset + length, WINDOW):
+                os.preadv(opened.fileno(), [memoryview(buffer)[: min(WINDOW, offset + length - at)]], at)
+    return time.process_time() - started
+
+
+def scan(spark: SparkSession, place: Path) -> Took:
+    """What Spark takes to read all columns: less, a join can't take."""
+    return min(
+        measured(lambda: spark.read.parquet(str(place)).write.format("noop").mode("overwrite").save() or 0)[0]
+        for _ in range(2)
+    )
+
+
+def session(folder: Path) -> SparkSession:
+    """The session that is measured."""
+    from pyspark.sql import SparkSession
+    from support.engines import java_home
+
+    os.environ["JAVA_HOME"] = str(java_home(folder, short=True))
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.memory", MEMORY).config("spark.local.dir", str(folder / "spark"))
+    return builder.config("spark.sql.shuffle.partitions", "2").config("spark.log.level", "ERROR").getOrCreate()
+
+
+def main() -> None:
+    """Measure, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--files", default="60,200")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--many-values", type=int, default=10_000_000)
+    parser.add_argument("--many-files", type=int, default=10_000)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    lines = ["# Find on Spark: results", "", *(f"- {key}: {value}" for key, value in machine().items()), ""]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        for files in map(int, given.files.split(",")):
+            place = lake(folder, files)
+            spark = session(Path(temporary))
+            took = {present: compared(spark, place, files, present, given.rounds) for present in PRESENT}
+            lines += _compared(files, given.rounds, took, filter_seconds(place), scan(spark, place))
+            spark.stop()
+        place = lake(folder, given.many_files, MANY_ROWS, MANY_FPP)
+        spark = session(Path(temporary))
+        lines += _many(given.many_values, given.many_files, many(spark, place, given.many_files, given.many_values))
+        spark.stop()
+    RESULTS.write_text("\n".join(lines))
+
+
+def _compared(files: int, repeat: int, ways: dict[int, dict[str, Took]], filters: float, whole: Took) -> list[str]:
+    lines = [
+        f"{IDS:,} ids against {files:,} files with a row group of {ROWS:,} rows each, `local[2]`, {MEMORY} for Java,"
+        f" median of {rounds(repeat)}, whole rows.",
+        "",
+        "| ids in the lake | bloom_spark.find | Spark's broadcast join | times as fast | processor seconds |",
+        "|---|---|---|---|---|",
+    ]
+    for present, took in ways.items():
+        mine, other = took["bloom_spark.find"], took["broadcast join"]
+        lines.append(
+            f"| {present:,} | {mine.seconds:.2f} s | {other.seconds:.2f} s | {other.seconds / mine.seconds:.1f} |"
+            f" {mine.processor:.2f} s against {other.processor:.2f} s |"
+        )
+    lines += [
+        "",
+        f"`find` can't take less than to read all filters, {filters:.2f} processor seconds by `pread` from the",
+        f"page cache, and a join not less than Spark's scan of all columns, {whole.seconds:.2f} s and",
+        f"{whole.processor:.2f} processor seconds. What else `find` takes are Spark's jobs with their Python tasks,",
+        "and for each row a page of each column.",
+        "",
+    ]
+    return lines
+
+
+def _many(values: int, files: int, found: dict[str, Any]) -> list[str]:
+    seconds, processor, rows = (found.pop(name) for name in ("seconds", "processor", "rows"))
+    return [
+        f"{values:,} values against {files:,} files ({values * files:,} checks of a value in a row group), of which"
+        f" {rows:,} rows have one: {seconds:.0f} s, {processor:.0f} processor seconds. Greatest resident memory:",
+        "",
+        *(f"- {what}: {size / 2**20:,.0f} MiB" for what, size in found.items()),
+        "",
+    ]
+
+
+if __name__ == "__main__":
+    main()

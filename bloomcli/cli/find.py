@@ -1,0 +1,293 @@
+"""bloom find"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+import click
+
+from bloomcli.cli import options, output
+from bloomcli.cli.completion import complete_files
+from bloomcli.cli.dataset import Dataset, check_engine_options, engine_of, engine_options
+from bloomcli.cli.negatives import TakesNegatives, unmarked
+from bloomcli.cli.table_options import no_files, table_options
+from bloomcli.errors import UnsupportedError, UsageError, WriteError
+
+if TYPE_CHECKING:
+    from bloomcli.commands.find import Values
+    from bloomcli.commands.find_options import FindOptions
+    from bloomcli.commands.table_options import TableOptions
+    from bloomcli.commands.value_parts import ValueParts
+    from bloomcli.finding.lake import Search
+    from bloomcli.report.found_rows import Writer
+
+_ROWS: Final = ("text", "jsonl", "csv", "parquet", "json", "paths")
+_ANOTHER: Final = "name another file, or remove it"
+
+
+@click.command(
+    short_help="Find the rows that have values.",
+    cls=TakesNegatives,
+    epilog="""\b
+Examples:
+  bloom find 42 /data/orders -c id                        # every row with the id 42
+  bloom find 8f2c91ab s3://lake/orders/ -c trace_id --select time --format jsonl
+  bloom find --values-from ids.txt /data/orders -c user.id --format parquet -o hits.parquet
+  bloom find 42 /data/orders -c id --files-only           # the files that have it
+  bloom find 42 /data/orders -c id --maybe                # the files that may have it, unread
+  bloom find -v 42 -v 43 day=*/*.parquet -c id --limit 10
+  bloom find --values-from ids.txt --table ice.db.orders -c user_id --engine spark
+
+\b
+Values are written as for `bloom probe`. A row number is that of the file, from 0 on, without
+regard to row groups. A list has a value if one of its elements equals it.""",
+)
+@click.argument("arguments", nargs=-1, metavar="[VALUE] PATH...", shell_complete=complete_files)
+@click.option("-c", "--column", required=True, metavar="NAME", help="The leaf column that has the values.")
+@options.value_options(
+    "A value to find; repeats. All arguments are paths.",
+    "Values of a UTF-8 file, one per line; - is standard input. All arguments are paths.",
+)
+@options.files_from_option()
+@click.option(
+    "--select",
+    metavar="NAMES",
+    multiple=True,
+    callback=options.split_names,
+    help="Columns of the rows to show [default: all]; repeats, takes commas, groups and globs.",
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show the first N rows only.")
+@click.option("--files-only", is_flag=True, help="Show the paths of files with such rows, and no rows.")
+@click.option("--maybe", is_flag=True, help="Show the paths of files that may have such rows, and read no rows.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(_ROWS),
+    default="text",
+    show_default=True,
+    help="How rows are written; paths: only those of files; json: only the report on what was read.",
+)
+@click.option(
+    "-o", "--output", "target", metavar="FILE", type=options.Output(), help="Write there, and not to standard output."
+)
+@click.option(
+    "--index",
+    metavar="INDEX",
+    type=click.Path(readable=False, path_type=str),
+    help="Ask an index of `bloom index build` first, and open only the files that it doesn't rule out.",
+)
+@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Files searched at a time.")
+@table_options(values=True)
+@engine_options
+@click.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.")
+def command(
+    arguments: tuple[str, ...],
+    column: str,
+    values: tuple[str, ...],
+    source: str | None,
+    files_from: str | None,
+    select: tuple[str, ...],
+    limit: int | None,
+    files_only: bool,
+    maybe: bool,
+    form: str,
+    target: str | None,
+    index: str | None,
+    jobs: int | None,
+    table: TableOptions | None,
+    engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
+    quiet: bool,
+) -> int:
+    """Find the rows whose column equals a value.
+
+    Filters, min/max statistics, dictionaries and indexes say which pages of Parquet files, row groups of
+    ORC files and row groups of Mosaic files can have the value; only these are read, and compared. Rows
+    come in the order of files and rows, each with its path, row group, number and record. A report on
+    standard error says what was read, and how many bytes the columns have.
+
+    The first argument is the value, unless --value or --values-from is given. PATH is a file, a
+    directory or a quoted pattern. With --table, rows that the table has deleted aren't shown, and there
+    is no PATH.
+
+    The exit code is 0 if rows were found (with --maybe: if there may be some), 1 if not, and 2 or more
+    if there was an error, as that of grep.
+    """
+    from bloomcli.commands.find import Values
+    from bloomcli.commands.find_options import FindOptions
+
+    paths, wanted = [unmarked(a) for a in arguments], [unmarked(v) for v in values]
+    if not wanted and source is None:
+        if not paths:
+            raise click.UsageError("Missing argument 'VALUE'.")
+        wanted, paths = paths[:1], paths[1:]
+    if table is not None and paths:
+        raise no_files(paths[0])
+    if not paths and files_from is None and table is None:
+        raise click.UsageError("Missing argument 'PATH...'.")
+    if wanted and source is not None:
+        raise UsageError("--value and --values-from exclude each other")
+    if source == "-" and files_from == "-":
+        raise UsageError(
+            "--values-from and --files-from can't both read standard input", hint="write one of them to a file"
+        )
+    asked = FindOptions(
+        column=options.as_text(column), select=select, limit=limit, files_only=files_only, maybe=maybe
+    )
+    _check_output(form, target, rows=asked.checked().rows)
+    looked_for = Values(wanted) if source is None else _read_values(source)
+    where = Dataset(
+        paths=tuple(paths),
+        files_from=files_from,
+        jobs=jobs,
+        fail_fast=False,
+        engine=engine,
+        master=master,
+        conf=conf,
+        table=table,
+    )
+    search = _search(where, looked_for, asked, index)
+    _write(search, form, target, rows=asked.rows, maybe=maybe)
+    return _report(search, form, quiet=quiet)
+
+
+def _read_values(source: str) -> Values | ValueParts:
+    from bloomcli.finding.value_file import values_of
+
+    return values_of(source)
+
+
+def _search(where: Dataset, values: Values | ValueParts, asked: FindOptions, index: str | None) -> Search:
+    """The search by the engine that the options name."""
+    from bloomcli.finding.lake import Search
+
+    paths = [] if where.table is not None else where.all_paths()
+    if not paths and where.table is None:
+        raise UsageError("the list names no files", path=where.files_from)
+    if where.engine != "spark":
+        check_engine_options(where, changing=False)
+        return Search(paths, values, asked, where.jobs, index)
+    from bloomcli.finding.spark_lake import SparkSearch
+    from bloomcli.tables.reading import session_of
+
+    session = session_of(engine_of(replace(where, table=None)))
+    return SparkSearch(session, paths, values, asked, where.table, index)
+
+
+def _check_output(form: str, target: str | None, *, rows: bool) -> None:
+    """Raise UsageError for formats and targets that don't go together."""
+    from bloomcli.report.found_rows import OF_FILES
+    from bloomcli.storage.entries import output_exists
+    from bloomcli.storage.names import is_uri
+
+    if not rows and form not in OF_FILES:
+        raise UsageError(f"--format {form} is for rows", hint="leave out --files-only and --maybe")
+    if form == "parquet" and target is None:
+        raise UsageError("a Parquet file isn't written to standard output", hint="name a file with -o")
+    if target is None:
+        return
+    if form == "json":
+        raise UsageError("--format json prints the report, and no rows", hint="leave out -o, or --format")
+    if is_uri(target):
+        raise UsageError("rows are written to files of this machine", path=target, hint=_copying(target))
+    if os.path.lexists(target):
+        raise output_exists(target, hint=_ANOTHER)
+
+
+def _copying(target: str) -> str:
+    """How a file of this machine gets to a store."""
+    scheme, _, name = target.rpartition("/")
+    file = shlex.quote(name or "hits")
+    copy = {"s3": "aws s3 cp", "s3a": "aws s3 cp", "gs": "gcloud storage cp"}.get(scheme.partition(":")[0])
+    if copy is None:
+        return f"write it with -o {file}, and copy it there"
+    place = shlex.quote(target.replace("s3a://", "s3://", 1))
+    return f"write it with -o {file}; `{copy} {file} {place}` copies it there"
+
+
+def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: bool) -> None:
+    from bloomcli.report.found_rows import write_all
+
+    of_files = not rows or form in {"paths", "json"}
+    with _target(target, binary=form == "parquet") as stream:
+        write_all(search, _writer(form, stream, rows=rows), of_files=of_files, maybe=maybe)
+
+
+@contextlib.contextmanager
+def _target(target: str | None, *, binary: bool) -> Iterator[IO[bytes] | IO[str]]:
+    """Standard output; or a new file, which gets its name when it is complete. Raises UsageError, WriteError."""
+    if target is None:
+        yield sys.stdout
+        return
+    from bloomcli.storage.local.atomic import new_file
+
+    if not os.path.isdir(os.path.dirname(target) or "."):  # noqa: PTH112, PTH120  text in, text out
+        raise WriteError("can't be written: no such directory", path=target, hint="create the directory first")
+    with new_file(Path(target), _ANOTHER) as stream:
+        if binary:
+            yield stream
+            return
+        text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()  # it is flushed, and the file stays open
+
+
+def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
+    from bloomcli.report.found_rows import Csv, Files, Lines, Parquet
+    from bloomcli.report.human import printable
+
+    as_it_is = form == "jsonl" or (form == "paths" and not stream.isatty())  # programs open what a list of paths has
+
+    def say(text: str) -> None:
+        if form == "paths" and as_it_is and "\n" in text:
+            raise UnsupportedError(
+                "a list of paths can't have its name, which has a line break",
+                path=text,
+                hint="--format jsonl takes it",
+            )
+        stream.write((text if as_it_is else printable(text)) + "\n")  # type: ignore[call-overload]
+
+    def ignore(text: str) -> None:
+        """Nothing: the report is all that is printed."""
+
+    if form == "json":
+        return Files(ignore, as_json=False)
+    if not rows or form == "paths":
+        return Files(say, as_json=form == "jsonl")
+    if form == "csv":
+        return Csv(stream)  # type: ignore[arg-type]
+    if form == "parquet":
+        return Parquet(stream)  # type: ignore[arg-type]
+    return Lines(say, as_json=form == "jsonl")
+
+
+def _report(search: Search, form: str, *, quiet: bool) -> int:
+    """Print errors and the report; gives the exit code."""
+    from bloomcli.report.text_find import lines, problems
+
+    report = search.report
+    for error, hint in problems(report):
+        output.say(f"bloom: {error}", err=True)
+        if hint:
+            output.say(f"hint: {hint}", err=True)
+    if form == "json":
+        from bloomcli.report import json
+
+        json.write("find", report, sys.stdout)
+    elif not quiet:
+        sys.stdout.flush()
+        for line in lines(report):
+            output.say(line, err=True)
+    return report.exit_code

@@ -1,0 +1,142 @@
+"""index: what one file gives for an index of many files. The index over all files is in `bloomcli.indexing`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from bloomcli.commands.index_options import IndexOptions
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import UsageError
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.registry import open_file
+from bloomcli.model.dataset import FileRow, Status
+from bloomcli.model.file import Column
+from bloomcli.model.index import ColumnType, Indexed, IndexedChunk, IndexedColumn, IndexedFile
+from bloomcli.model.indexing import IndexedRow
+from bloomcli.model.paths import shown
+from bloomcli.storage.base import Source
+from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.registry import open_source, store_of
+
+_TICK_NS: Final = 20_000_000
+"""Files that change within a tick of the kernel's clock, 1 to 10 ms, have the same modification time."""
+_COARSE_NS: Final = 2_000_000_000
+"""The same where modification times are whole seconds; FAT has steps of 2 s."""
+
+NO_IDENTITY: Final = (
+    "nothing tells whether the file has changed: neither a tag nor a time, or its URI has a signature"
+)
+
+
+@of_file
+def run(path: str, options: IndexOptions) -> FileRow:
+    """Read a file's filters, and the columns that have none that an index can take.
+
+    Raises:
+        UsageError: two columns have one path.
+        UnreadableError, UnsupportedError, CorruptFile: as `bloomcli.inspect`, and for the columns' pages.
+        SourceChanged: the file changed meanwhile.
+    """
+    _wait_for_clock(path)
+    with open_source(path) as source:
+        file = open_file(source, options.names)
+        identity = _identity(path, source, file) if file.indexable else None
+        why = NO_IDENTITY if identity is None else None
+        if not file.indexable:
+            why = f"files of the format {file.format} aren't indexed"
+        if why is not None:
+            return FileRow(
+                path=path, status=Status.SKIPPED, format=file.format, reason=f"{why}; `find` looks into them itself"
+            )
+        columns = _columns(file, options.columns)
+        row = IndexedRow(
+            path=path,
+            status=Status.PLANNED if options.dry_run else Status.DONE,
+            format=file.format,
+            row_groups=len(file.row_group_rows()),
+            columns=len(columns),
+            bytes_before=source.size,
+            has=tuple(column.path for column in columns),
+        )
+        return _estimated(row, file, columns) if options.dry_run else _read(row, file, columns, identity, options.fpp)
+
+
+def _wait_for_clock(path: str) -> None:
+    """Wait until a file that changed a moment ago can't change again without another modification time."""
+    store = store_of(path)
+    found = None if store.remote else store.fingerprint(path)
+    if found is None:
+        return
+    step = _TICK_NS if found.mtime_ns % 1_000_000_000 else _COARSE_NS
+    left = found.mtime_ns + step - time.time_ns()
+    if 0 < left <= step:
+        time.sleep(left / 1e9)
+
+
+def _identity(path: str, source: Source, file: FilterFile) -> IndexedFile | None:
+    """The file as an index names it; None where nothing tells whether it has changed."""
+    found = source.fingerprint
+    if (not found.tag and not found.mtime_ns) or shown(path) != path:
+        return None
+    rows = tuple(file.row_group_rows())
+    return IndexedFile(
+        path=path, size=found.size, mtime_ns=0 if found.tag else found.mtime_ns, tag=found.tag, rows=rows
+    )
+
+
+def _columns(file: FilterFile, paths: Sequence[str]) -> list[Column]:
+    """The leaf columns that a file has of those to index. Raises UsageError where two have one path."""
+    found = [column for column in file.leaves if column.path in paths and not column.not_in_table]
+    names = [column.path for column in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"{names.count(name)} columns are called {name!r}; an index can't tell which of them is meant",
+                path=file.source.path,
+                hint="leave the column out",
+            )
+    return found
+
+
+def _estimated(row: IndexedRow, file: FilterFile, columns: Sequence[Column]) -> IndexedRow:
+    """What would be read, by the metadata."""
+    from dataclasses import replace
+
+    filters = read = decoded = 0
+    for column in columns:
+        for source in file.bits_sources(column):
+            filters += source.filter
+            read += source.reads > 0
+            decoded += source.reads
+    return replace(row, filters=filters, row_groups_read=read, bytes_decoded=decoded)
+
+
+def _read(
+    row: IndexedRow, file: FilterFile, columns: Sequence[Column], identity: IndexedFile | None, fpp: float
+) -> IndexedRow:
+    from dataclasses import replace
+
+    filters = read = decoded = 0
+
+    def chunks() -> Iterator[IndexedChunk]:
+        nonlocal filters, read, decoded
+        stop = Stop()
+        for column in columns:
+            named = IndexedColumn(path=column.path, type=ColumnType.of(file.indexed_column(column)))
+            for found in file.row_group_bits(column, fpp, stop):
+                filters += found.bits is not None and not found.decoded
+                read += found.decoded > 0
+                decoded += found.decoded
+                state = Indexed.ALWAYS if found.possible else Indexed.NEVER
+                yield IndexedChunk(
+                    row_group=found.row_group,
+                    column=named,
+                    state=state if found.bits is None else Indexed.FILTER,
+                    bitset=found.bits,
+                )
+
+    taken = tuple(chunks())
+    file.source.check_unchanged()
+    return replace(row, filters=filters, row_groups_read=read, bytes_decoded=decoded, indexed=identity, chunks=taken)

@@ -1,0 +1,371 @@
+"""`find` on Spark: tasks of files on the executors, to which the values come block by block.
+
+    driver      list files -> parts of files        schema of the records
+    executors   values -> distinct -> blocks        part x blocks -> rows
+
+Up to 64 MiB of values go to the executors as a broadcast, which each of them gets once. Of more, none is on the
+driver, nor are the rows, but for those that a command line prints: every task reads all blocks, which lie on the
+executors' disks (`StorageLevel.DISK_ONLY`); Spark removes them when nothing refers to them any more.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.commands.find import COLUMNS
+from bloomcli.datasets.spark import importable, java_error, job, job_context, job_failed
+from bloomcli.datasets.spark_types import arrow_type
+from bloomcli.errors import UsageError
+from bloomcli.model.find import FileFound
+
+if TYPE_CHECKING:
+    from pyspark import RDD, Broadcast
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+_WIRE_BYTES: Final = 8192
+"""Bytes of a piece of the results' stream. Spark gathers 10,000 rows for Python, whatever their size."""
+
+_SHARED_BYTES: Final = 64 << 20
+"""Of values that are broadcast, at most. They are on the driver for a moment."""
+_SHARED_PIECES: Final = 1 << 10
+
+_STRIPE: Final = "stripe"
+"""The column that is null in formats without stripes."""
+
+Part = Any
+"""The files of a task, and what is searched in them."""
+
+Ask = Callable[[Callable[[Iterator[bytes]], Iterator[Any]]], Sequence[Any]]
+"""Calls a function with the blocks of values, on the driver or, where only executors have them, there, and with some
+blocks at a time. Gives what the calls yielded."""
+
+Search = Callable[[Part, Iterator[bytes]], Iterator["pa.RecordBatch | FileFound"]]
+"""Searches the files of a part for the values of blocks: the rows of each file, and what was done with it behind
+them. A module's function, which executors import."""
+
+
+def frame(
+    session: SparkSession,
+    parts: Callable[[Ask], Sequence[Part]],
+    values: DataFrame,
+    column: str | None,
+    *,
+    record: pa.DataType,
+    forms: Forms,
+    search: Search,
+) -> DataFrame:
+    """The rows that are found, as a frame: each of its actions searches again.
+
+    Args:
+        session: a classic session.
+        parts: gives the files for the values.
+        values: the frame with the values.
+        column: its column; None where it has only one.
+        record: the type of the records.
+        forms: of values.
+        search: of a part.
+
+    Raises:
+        UsageError: the frame has no such column, or one whose values have no usual form as text.
+        UnsupportedError: a session that can't run tasks.
+    """
+    from pyspark import StorageLevel
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    context = job_context(session)
+    chosen = _column_of(values, column)
+    schema = _schema_of(chosen.schema[0].dataType, record)
+    with importable(context):
+        few = _few(session, chosen, forms)
+        if few is not None:
+            left = [pickle.dumps(part, 5) for part in parts(lambda ask: list(ask(iter(few))))] if few else []
+            if not left:
+                return session.createDataFrame([], schema)
+            searched = partial(_of_shared, shared=context.broadcast((left, few)), search=search, arrow=_arrow(schema))
+            return session.range(0, len(left), 1, len(left)).mapInArrow(searched, schema)
+        blocks = chosen.distinct().mapInArrow(forms.blocks_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
+        files = parts(lambda ask: blocks.mapPartitions(partial(_asked, ask=ask)).collect())
+        if not files:
+            return session.createDataFrame([], schema)
+        stream = partial(_stream, search=search, arrow=_arrow(schema))
+        found = _pairs(context, files, blocks).mapPartitions(stream)
+        pieces = StructType([StructField("piece", BinaryType(), nullable=False)])
+        wire = session.createDataFrame(found, pieces, verifySchema=False)
+        return wire.mapInArrow(_batches, schema)
+
+
+def results(
+    session: SparkSession, parts: Sequence[Part], blocks: Sequence[bytes], *, search: Search, description: str
+) -> Iterator[pa.RecordBatch | FileFound]:
+    """Yield the rows of each file in the order of files, and behind them what was done with the file.
+
+    The executors search all files first, and keep what they find on their disks; the driver has one part at a time.
+
+    Args:
+        session: a classic session.
+        parts: the files, in order.
+        blocks: of values.
+        search: of a part.
+        description: of the job, in Spark's UI.
+
+    Raises:
+        UnsupportedError: a session that can't run tasks, no bloomcli on executors.
+        UnreadableError: the Spark job failed.
+    """
+    from pyspark import StorageLevel
+    from pyspark.errors import PySparkException
+
+    context = job_context(session)
+    with importable(context), job(session, description):
+        found = _found(context, parts, blocks, search).persist(StorageLevel.DISK_ONLY)
+        try:
+            found.count()
+            for one in found.toLocalIterator():
+                yield pickle.loads(one)  # noqa: S301  of this run's own executors
+        except (PySparkException, java_error()) as error:
+            raise job_failed(error) from None
+        finally:
+            with suppress(java_error(), OSError):
+                found.unpersist()
+
+
+class Forms(NamedTuple):
+    """How values go to executors."""
+
+    blocks_of: Callable[..., Iterator[pa.RecordBatch]]
+    """Makes rows with one column, a block of values, of batches of values: of at most `most` bytes each. Runs on
+    executors."""
+    unpacked: Callable[[bytes], pa.Array]
+    """The values of a block."""
+
+
+def _found(context: Any, parts: Sequence[Part], blocks: Sequence[bytes], search: Search) -> RDD[bytes]:
+    """What is found in each part for values of the driver."""
+    if sum(map(len, blocks)) <= _SHARED_BYTES:
+        searched = partial(_pickled_of_shared, shared=context.broadcast(blocks), search=search)
+        return context.parallelize(parts, len(parts)).mapPartitions(searched)  # type: ignore[no-any-return]
+    rows = context.parallelize([(block,) for block in blocks], 1)
+    return _pairs(context, parts, rows).mapPartitions(partial(_pickled, search=search))
+
+
+def _column_of(values: DataFrame, column: str | None) -> DataFrame:
+    """The frame's column, without nulls, each value once."""
+    if column is None:
+        if len(values.columns) != 1:
+            raise UsageError(
+                f"the frame of values has {len(values.columns)} columns", hint="select one: values.select(...)"
+            )
+        column = values.columns[0]
+    quoted = "`" + column.replace("`", "``") + "`"
+    chosen = values.select(quoted)
+    kind = chosen.schema[0].dataType.typeName()
+    if kind in {"array", "map", "struct", "variant", "void"}:
+        raise UsageError(f"values of type {kind} can't be found", hint="a column of numbers, texts, dates or times")
+    return chosen.dropna()
+
+
+def _few(session: SparkSession, chosen: DataFrame, forms: Forms) -> list[bytes] | None:
+    """The values, each once, as blocks; None if they have more than `_SHARED_BYTES`, or may be so many pieces."""
+    values = _collected(session, chosen, forms)
+    if values is None or values.nbytes > _SHARED_BYTES:
+        return None
+    batch = pa.record_batch([pc.unique(values)], ["value"])
+    return [block for blocks in forms.blocks_of([batch]) for block in blocks.column(0).to_pylist()]
+
+
+def _collected(session: SparkSession, chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
+    """The values where they are few. By Spark's estimate they are, or they come in pieces, and no more than fit."""
+    estimate = int(str(chosen._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    if estimate <= _broadcast_bytes(session):
+        return chosen.toArrow().column(0)
+    pieces = partial(forms.blocks_of, most=_SHARED_BYTES // _SHARED_PIECES)
+    rows = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
+    if len(rows) == _SHARED_PIECES:
+        return None
+    found = [forms.unpacked(bytes(row[0])) for row in rows]
+    return pa.chunked_array(found) if found else pa.chunked_array([], pa.null())
+
+
+def _broadcast_bytes(session: SparkSession) -> int:
+    """Up to so many bytes, by its estimate, Spark broadcasts a side of a join."""
+    text = str(session.conf.get("spark.sql.autoBroadcastJoinThreshold", "-1"))
+    number = text.lower().rstrip("b")
+    unit = {"k": 10, "m": 20, "g": 30}.get(number[-1:], 0)
+    try:
+        return min(int(number.rstrip("kmg")) << unit, _SHARED_BYTES)
+    except ValueError:
+        return -1
+
+
+def _pairs(context: Any, parts: Sequence[Part], blocks: RDD[Any]) -> RDD[Any]:
+    """Each part with every block: a task a part, which reads the blocks one after the other."""
+    files: RDD[Any] = context.parallelize(parts, len(parts))
+    return files.cartesian(blocks.coalesce(1))
+
+
+def _searched(pairs: Iterable[tuple[Part, Any]], search: Search) -> Iterator[pa.RecordBatch | FileFound]:
+    """A task. Runs on executors."""
+    waiting = iter(pairs)
+    first = next(waiting, None)
+    if first is None:
+        return
+    part, block = first
+
+    def blocks() -> Iterator[bytes]:
+        yield bytes(block[0])
+        for _, other in waiting:
+            yield bytes(other[0])
+
+    yield from search(part, blocks())
+
+
+def _of_shared(
+    numbers: Iterable[pa.RecordBatch], shared: Broadcast[Any], search: Search, arrow: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the parts with these numbers, for values that were broadcast. Runs on executors."""
+    parts, blocks = shared.value
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            part = pickle.loads(parts[number])  # noqa: S301  of the driver
+            for one in search(part, iter(blocks)):
+                if isinstance(one, pa.RecordBatch):
+                    yield one.cast(arrow)
+                else:
+                    _check(one)
+
+
+def _asked(blocks: Iterable[Any], ask: Callable[[Iterator[bytes]], Iterator[Any]]) -> Iterator[Any]:
+    return ask(bytes(block[0]) for block in blocks)
+
+
+def _pickled_of_shared(parts: Iterable[Part], shared: Broadcast[Any], search: Search) -> Iterator[bytes]:
+    return (pickle.dumps(one, 5) for part in parts for one in search(part, iter(shared.value)))
+
+
+def _pickled(pairs: Iterable[tuple[Part, Any]], search: Search) -> Iterator[bytes]:
+    return (pickle.dumps(one, 5) for one in _searched(pairs, search))
+
+
+class _Wire:
+    """A stream that takes what is written in pieces."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+
+    def write(self, data: Any) -> int:
+        """Take bytes."""
+        self._waiting += memoryview(data).cast("B")
+        return len(data)
+
+    def pieces(self, *, rest: bool = False) -> Iterator[tuple[bytes]]:
+        """Yield what has come so far, as rows."""
+        end = len(self._waiting) if rest else len(self._waiting) // _WIRE_BYTES * _WIRE_BYTES
+        for at in range(0, end, _WIRE_BYTES):
+            yield (bytes(self._waiting[at : min(at + _WIRE_BYTES, end)]),)
+        del self._waiting[:end]
+
+    def flush(self) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+def _stream(pairs: Iterable[tuple[Part, Any]], search: Search, arrow: pa.Schema) -> Iterator[tuple[bytes]]:
+    """The rows of a task as Arrow's stream, in pieces. A file that fails ends the job. Runs on executors."""
+    wire = _Wire()
+    with pa.ipc.new_stream(pa.PythonFile(wire, "w"), arrow) as writer:
+        for one in _searched(pairs, search):
+            if isinstance(one, FileFound):
+                _check(one)
+            else:
+                writer.write_batch(one.cast(arrow))
+                yield from wire.pieces()
+    yield from wire.pieces(rest=True)
+
+
+class _Pieces:
+    """A stream of the pieces of rows."""
+
+    closed = False
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = iter(batches)
+        self._waiting: list[bytes] = []
+        self._left = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        parts, missing = [], size
+        while missing:
+            if not self._left:
+                if not self._waiting:
+                    batch = next(self._batches, None)
+                    if batch is None:
+                        break
+                    self._waiting = batch.column(0).to_pylist()[::-1]
+                    continue
+                self._left = self._waiting.pop()
+            part, self._left = self._left[:missing], self._left[missing:]
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+def _batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a task of their stream's pieces. Runs on executors."""
+    waiting = iter(batches)
+    first = next((batch for batch in waiting if batch.num_rows), None)
+    if first is None:
+        return
+
+    def both() -> Iterator[pa.RecordBatch]:
+        yield first
+        yield from waiting
+
+    with pa.ipc.open_stream(pa.PythonFile(_Pieces(both()), "r")) as reader:
+        yield from reader
+
+
+class FileFailed(Exception):
+    """A file that can't be searched: it ends the query, as Spark's own readers do."""
+
+    def __init__(self, found: FileFound) -> None:
+        hint = f" (hint: {found.hint})" if found.hint else ""
+        super().__init__(f"{found.error}{hint}")
+
+
+def _check(found: FileFound) -> None:
+    """Raise FileFailed for a file that can't be searched."""
+    if found.error is not None:
+        raise FileFailed(found)
+
+
+def _schema_of(kind: DataType, record: pa.DataType) -> StructType:
+    """The schema of the frame for values of a type."""
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    kinds = {"path": StringType(), "value": kind, "record": from_arrow_type(record)}
+    return StructType([StructField(name, kinds.get(name, LongType()), nullable=name == _STRIPE) for name in COLUMNS])
+
+
+def _arrow(schema: StructType) -> pa.Schema:
+    return pa.schema([pa.field(field.name, arrow_type(field.dataType), field.nullable) for field in schema])

@@ -1,0 +1,284 @@
+"""Finds values in many files of this machine or of stores: several files at a time, results in the files' order."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from bloomcli.commands import find
+from bloomcli.commands.find import Asked, Indexed, Values
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Future, Threads
+from bloomcli.datasets.jobs import default_jobs
+from bloomcli.datasets.task import LINKED, OTHER_KIND
+from bloomcli.errors import BloomError, UnknownFormat, UsageError
+from bloomcli.finding.asking import Piece, pieces
+from bloomcli.finding.spool import Spool
+from bloomcli.formats.finding import FilterAnswer
+from bloomcli.formats.registry import known_suffix
+from bloomcli.hints import completed
+from bloomcli.index.freshness import Lack
+from bloomcli.model.dataset import gravest
+from bloomcli.model.find import FileFound, FindReport
+from bloomcli.model.paths import shown
+from bloomcli.storage.base import Listed
+from bloomcli.storage.listing import expand
+from bloomcli.storage.os_errors import refused
+from bloomcli.storage.registry import store_of
+from bloomcli.storage.traffic import Meter, counted_by, current, with_traffic
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bloomcli.commands.value_parts import ValueParts
+    from bloomcli.finding.pruning import Pruning, Ruled
+
+
+class OneFile(NamedTuple):
+    """A file that was searched."""
+
+    found: FileFound
+    batches: Iterator[pa.RecordBatch]
+    """Its rows, with the columns `bloomcli.commands.find.COLUMNS`; they are read before the next file."""
+    lack: Lack | None = None
+    """Why the index told nothing of it."""
+    unopened: bool = False
+    """The index told all of it."""
+
+
+class Search:
+    """The search of many files. Iterate over `files` once; `report` is complete at its end.
+
+    Args:
+        paths: files, directories, patterns and URIs.
+        values: what is looked for.
+        options: of `find`.
+        jobs: files at a time; None: as many as there are cores, and more for files in stores.
+        index: an index of these files, which is asked first.
+
+    Raises:
+        UsageError: contradicting options, no values, no files, an index without the column.
+        UnreadableError: a directory can't be listed, the index can't be read.
+        CorruptFile: the index is damaged.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        values: Values | ValueParts,
+        options: FindOptions,
+        jobs: int | None = None,
+        index: str | None = None,
+    ) -> None:
+        self._options = options.checked()
+        self._values = self.checked_values(values)
+        self._meter = Meter()
+        with counted_by(self._meter):
+            self._listed = expand(paths)
+        if not self._listed:
+            raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+        self._jobs = jobs
+        self._started = time.perf_counter()
+        self._begin(FindReport(column=options.column, values=values.count, index=index and shown(index)))
+        with counted_by(self._meter):
+            self._index = None if index is None else _index(index, options.column, values)
+
+    def _begin(self, report: FindReport) -> None:
+        """Start with a report of no files."""
+        self._report = report
+        self._sums: defaultdict[str, float] = defaultdict(int)
+        self._errors: list[FileFound] = []
+        self._code = report.exit_code
+
+    @property
+    def report(self) -> FindReport:
+        """What was found and read so far."""
+        sums = {name: getattr(self._report, name) + number for name, number in self._sums.items()}
+        return replace(self._report, **sums, errors=tuple(self._errors), exit_code=self._code)
+
+    @staticmethod
+    def checked_values(values: Values | ValueParts) -> Values | ValueParts:
+        """The values. Raises UsageError if there are none."""
+        if not values.count:
+            raise UsageError("no values to find", hint="name one before the paths, or a file with --values-from")
+        return values
+
+    def files(self) -> Iterator[OneFile]:
+        """Each file that filters don't rule out, with what was found in it, in order. The limit ends the search."""
+        left = self._options.limit
+        for one in self._each():
+            if isinstance(one, FilterAnswer):
+                self._count_ruled_out(one)
+                continue
+            found, batches, lack, unopened = one
+            if left is not None and found.rows > left:
+                found, batches = _cut(found, batches, left)
+            self._count(found)
+            self._add(files_unopened=unopened)  # files behind the one that ends the search aren't counted
+            if lack is not None and found.reason is None:
+                self._add(files_not_indexed=lack is Lack.UNKNOWN, files_changed=lack is Lack.CHANGED)
+            yield OneFile(found, batches)
+            if left is not None:
+                left -= found.rows
+                if left == 0:
+                    self._report = replace(self._report, limited=True)
+                    break
+        if self._index is not None:
+            self._add(bytes_read=self._index.bytes_read)
+        self._add(seconds=time.perf_counter() - self._started)
+        current().add(self._meter.total)
+        self._report = with_traffic(self._report, self._meter.total)
+
+    def record_type(self) -> pa.StructType | None:
+        """The type of the records of the first file that can be searched; None where none can."""
+        with counted_by(self._meter):
+            for item in self._listed:
+                if item.problem is not None or item.linked:
+                    continue
+                try:
+                    with refused(item.path):
+                        found, size = find.record_type(item.path, self._options)
+                except BloomError:
+                    continue
+                self._add(bytes_read=size)
+                return found
+        return None
+
+    def _each(self) -> Iterator[OneFile | FilterAnswer]:
+        remote = any(store_of(item.path).remote for item in self._listed[:1])
+        jobs = min(self._jobs or default_jobs(remote=remote), len(self._listed))
+        stop = Stop()
+        with Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
+            waiting: deque[OneFile | FilterAnswer | Future[OneFile]] = deque()
+            searched, most = 0, jobs if threads.most else 0  # one more than are worked on
+            try:
+                for piece in self._pieces(threads, jobs, stop, remote=remote):
+                    if isinstance(piece, Piece):
+                        searched += 1
+                        waiting.append(threads.submit(partial(self._work, piece, stop)))
+                    else:
+                        waiting.append(piece)
+                    while waiting and (searched > most or not isinstance(waiting[0], Future)):
+                        first = waiting.popleft()
+                        searched -= isinstance(first, Future)
+                        yield threads.result(first) if isinstance(first, Future) else first
+                while waiting:
+                    first = waiting.popleft()
+                    yield threads.result(first) if isinstance(first, Future) else first
+            finally:
+                stop.requested = True
+
+    def _pieces(
+        self, threads: Threads, jobs: int, stop: Stop, *, remote: bool
+    ) -> Iterator[OneFile | FilterAnswer | Piece]:
+        """The files to search, and what is known of the others, in order."""
+        if self._index is None and not remote and isinstance(self._values, Values):
+            yield from pieces(self._listed, self._values, threads, jobs, stop)
+            return
+        for item in self._listed:
+            settled, indexed = self._by_index(item)
+            yield Piece(item, indexed) if settled is None else settled
+
+    def _work(self, piece: Piece, stop: Stop) -> OneFile:
+        item, indexed, asked = piece
+        with counted_by(self._meter):
+            if isinstance(indexed, Lack):
+                return self._one(item, stop)._replace(lack=indexed)
+            return self._one(item, stop, None if indexed is None else indexed.indexed, asked)
+
+    def _by_index(self, item: Listed) -> tuple[OneFile | None, Ruled | Lack | None]:
+        """A file of which the index tells all; and what it tells."""
+        ruled = None if self._index is None else self._index.of(item)
+        if ruled is None or isinstance(ruled, Lack) or (ruled.possible and not self._options.maybe):
+            return None, ruled
+        possible = tuple(sorted(ruled.possible))
+        found = FileFound(path=item.path, row_groups=ruled.row_groups, row_groups_possible=possible)
+        return OneFile(found, iter(()), unopened=True), ruled
+
+    def _one(self, item: Listed, stop: Stop, indexed: Indexed | None = None, asked: Asked | None = None) -> OneFile:
+        """Search a file. What is wrong with it is in its report."""
+        spool = Spool()
+        if item.problem is not None:
+            return OneFile(failed(item.path, item.problem), iter(()))
+        if item.linked:
+            return OneFile(FileFound(path=item.path, reason=LINKED), iter(()))
+        try:
+            with refused(item.path):
+                found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, asked)
+        except UnknownFormat as error:
+            if item.walked and not known_suffix(item.path):
+                return OneFile(FileFound(path=item.path, reason=OTHER_KIND), iter(()))
+            return OneFile(failed(item.path, error), iter(()))
+        except BloomError as error:
+            return OneFile(failed(item.path, error), iter(()))
+        return OneFile(found, spool.batches())
+
+    def _count_ruled_out(self, answer: FilterAnswer) -> None:
+        self._add(
+            files=answer.files,
+            row_groups=answer.row_groups,
+            bytes_read=answer.bytes_read,
+            scan_bytes=answer.scan_bytes if self._options.rows else answer.chunk_bytes,
+        )
+
+    def _count(self, found: FileFound) -> None:
+        maybe = self._options.maybe and bool(found.row_groups_possible)
+        if found.format is None and found.error is None and found.reason is None and not maybe:
+            self._add(files=1, row_groups=found.row_groups)  # it wasn't opened
+            return
+        self._add(
+            files=int(found.reason is None and found.error is None),
+            files_found=int(maybe or found.rows > 0),
+            skipped=int(found.reason is not None),
+            failed=int(found.error is not None),
+            rows=found.rows if self._options.rows else 0,
+            row_groups=found.row_groups,
+            row_groups_possible=len(found.row_groups_possible),
+            row_groups_read=found.row_groups_read,
+            pages_read=found.pages_read,
+            pages_left_out=found.pages_left_out,
+            bytes_read=found.bytes_read,
+            scan_bytes=found.scan_bytes,
+        )
+        if found.error is not None:
+            self._errors.append(found)
+            self._code = gravest({self._code, found.exit_code} - {0, 1})
+        elif self._code == 1 and self._sums["files_found"]:
+            self._code = 0
+
+    def _add(self, **numbers: float) -> None:
+        sums = self._sums
+        for name, number in numbers.items():
+            sums[name] += number
+
+
+def _index(path: str, column: str, values: Values | ValueParts) -> Pruning:
+    from bloomcli.finding.pruning import Pruning
+
+    return Pruning(path, column, values)
+
+
+def _cut(
+    found: FileFound, batches: Iterator[pa.RecordBatch], most: int
+) -> tuple[FileFound, Iterator[pa.RecordBatch]]:
+    """A file's first rows."""
+
+    def first() -> Iterator[pa.RecordBatch]:
+        left = most
+        for batch in batches:
+            yield batch.slice(0, left)
+            left -= min(batch.num_rows, left)
+            if not left:
+                return
+
+    return replace(found, rows=most), first()
+
+
+def failed(path: str, error: BloomError) -> FileFound:
+    """What is said of a file that failed."""
+    return FileFound(path=shown(path), error=str(error), hint=completed(error.hint, path), exit_code=error.exit_code)

@@ -1,0 +1,137 @@
+"""Looks many blocks of values up in the filters of many files, block by block: each block is converted once for all
+files, and not once for each of them.
+
+The files are those of this machine that are like one of them, as `LikeFiles` tells. Others are searched by
+themselves, and so are files that change meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from bloomcli.commands.dump import only_column
+from bloomcli.commands.find import selected
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.errors import BloomError
+from bloomcli.formats.registry import open_file
+from bloomcli.storage.os_errors import refused
+from bloomcli.storage.registry import open_source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bloomcli.finding.values import Block, Blocks
+    from bloomcli.formats.finding import ColumnSearch, FilterAnswer, LikeFiles
+
+_LEFT_BYTES: Final = 64 << 20
+"""Of the values that filters leave, for all files together. If there are more, the file with most is searched by
+itself."""
+_TRIES: Final = 3
+"""Files that are opened until one tells what others are like."""
+
+Stamp = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class Left:
+    """The values that a file's filters leave, and what was read for that."""
+
+    given: list[pa.Array] = field(default_factory=list)
+    """As the frame has them, of one block after the other."""
+    ruled: FilterAnswer | None = None
+    """What was told for the last block."""
+    format: str | None = None
+    bytes_read: int = 0
+    stamp: Stamp | None = None
+    """What tells whether the file is still the same."""
+
+    @property
+    def nbytes(self) -> int:
+        """Of the values."""
+        return sum(array.nbytes for array in self.given)
+
+
+def left_of(paths: Sequence[str | None], options: FindOptions, blocks: Blocks) -> dict[int, Left]:
+    """What the filters of files leave of all values.
+
+    Args:
+        paths: of the files; None for one that isn't looked at.
+        options: of `find`.
+        blocks: more than one.
+
+    Returns:
+        By the positions of files, those of which it is known.
+    """
+    found = {at: Left() for at, path in enumerate(paths) if path is not None}
+    if len(found) == 1:  # values are converted once in any case, and its filters are read once
+        return {}
+    for at in list(found)[:_TRIES]:
+        try:
+            with _search_of(paths[at] or "", options) as (search, columns):
+                for block in blocks.each():
+                    like = search.like_files(search.wanted(block.values.texts), columns)
+                    if like is None:
+                        return {}
+                    _look_up(found, paths, like, block)
+        except BloomError:  # of the file that was opened, whose own search says so
+            del found[at]
+            continue
+        return found
+    return {}
+
+
+@contextmanager
+def _search_of(path: str, options: FindOptions) -> Iterator[tuple[ColumnSearch, list[str] | None]]:
+    """The search of a file's column, and the columns of its records."""
+    with refused(path), open_source(path) as source:
+        file = open_file(source, options.names)
+        yield file.search(only_column(file, options.column, purpose="find")), selected(file, options)
+
+
+def _look_up(found: dict[int, Left], paths: Sequence[str | None], like: LikeFiles, block: Block) -> None:
+    """Add what filters leave of a block. Files of which nothing is told are removed."""
+    for at, left in list(found.items()):
+        ruled, stamp = _ruled(like, paths[at] or "")
+        if ruled is None or left.stamp not in {None, stamp}:
+            del found[at]
+            continue
+        left.ruled, left.stamp, left.format = ruled, stamp, like.format
+        left.bytes_read += ruled.bytes_read
+        if ruled.texts is not None:
+            left.given.append(block.given.take(ruled.texts))
+    sizes = {at: left.nbytes for at, left in found.items()}
+    whole = sum(sizes.values())
+    for at in sorted(sizes, key=sizes.__getitem__, reverse=True):
+        if whole <= _LEFT_BYTES:
+            break
+        whole -= sizes[at]
+        del found[at]
+
+
+def _ruled(like: LikeFiles, path: str) -> tuple[FilterAnswer | None, Stamp | None]:
+    try:
+        with refused(path), open_source(path) as source:
+            descriptor = source.fileno()
+            if descriptor is None:
+                return None, None
+            answer, stamp = like.ask(source), _stamp(os.fstat(descriptor))
+            known = answer is not None and (answer.ruled_out or answer.texts is not None)
+            return answer if known else None, stamp
+    except BloomError:  # its own search says so
+        return None, None
+
+
+def is_same(path: str, left: Left) -> bool:
+    """Whether a file is still the one whose filters were looked at."""
+    try:
+        return _stamp(os.stat(path)) == left.stamp  # noqa: PTH116  as it was listed
+    except OSError:
+        return False
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return found.st_ino, found.st_size, found.st_mtime_ns

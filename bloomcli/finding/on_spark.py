@@ -1,0 +1,311 @@
+"""`find` for Spark jobs and notebooks, which `bloomcli.spark` exports: a frame of the rows that have values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.table_options import TableOptions
+from bloomcli.datasets.record_shape import Shape, by_names, chosen_leaves, leaves, pruned, struct_of
+from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError, UsageError
+from bloomcli.finding.lake import failed
+from bloomcli.finding.spark_index import Indexed, Ruling, asked, by_index, column_of
+from bloomcli.finding.values import pieces_of, unpacked
+from bloomcli.finding.work import FileWork, Job, Part, parts_of, search
+from bloomcli.formats.registry import known_suffix, open_file
+from bloomcli.model.find import FileFound
+from bloomcli.storage.base import Listed
+from bloomcli.storage.registry import open_source
+
+if TYPE_CHECKING:
+    from bloomcli.finding.pruning import Pruning
+
+Name = str | os.PathLike[str]
+
+
+def find(
+    spark: Any,
+    paths_or_table: Name | Sequence[Name],
+    values: Any,
+    *,
+    column: str,
+    select: Sequence[str] = (),
+    values_column: str | None = None,
+    index: Name | None = None,
+) -> Any:
+    """Find the rows whose column equals a value of a frame, by the filters and statistics of files. The rows stay on
+    the executors, and so do the values where they have more than 64 MiB.
+
+    Args:
+        spark: a classic session.
+        paths_or_table: files, directories, globs and URIs; or the name of one Iceberg or Delta table, as for
+            `find_table`. A text without a slash that is no file here, or that begins with ``delta.``, is a table.
+        values: a frame with the values: numbers, texts, dates, times, booleans or binary values. Nulls are never
+            found.
+        column: leaf path of the files. Of a list, the rows that have an element that equals.
+        select: leaf paths, groups or globs of the columns of `record`; by default all.
+        values_column: the frame's column; it may be left out where there is only one.
+        index: an index of these files (`index_build`), which is asked now. Files that it rules out aren't opened;
+            those that it doesn't have, or that changed since, are searched without it.
+
+    Returns:
+        A frame with the columns `path`, `stripe` (of ORC files), `row_group` (from 0), `row` (number in the file,
+        from 0), `value` (of the frame's type) and `record` (a struct, whose types are those of the first file). A row
+        that has several values, as lists have, comes once. Each action on the frame searches again: write it, or
+        `persist()` it.
+
+    Raises:
+        UsageError: no files, no such column of the frame, an index without the column.
+        UnknownColumn: the first file has no column that `select` names.
+        UnsupportedError: a session that can't run tasks, types that Spark doesn't have.
+        UnreadableError: a directory, the first file or the index can't be read.
+        CorruptFile: the index is damaged.
+        pyspark.errors.PythonException: by actions on the frame, if a file can't be searched; it names the file.
+    """
+    if is_table(paths_or_table):
+        return find_table(
+            spark,
+            str(paths_or_table),
+            values,
+            column=column,
+            select=select,
+            values_column=values_column,
+            index=index,
+        )
+    named = [paths_or_table] if isinstance(paths_or_table, str | os.PathLike) else paths_or_table
+    options = FindOptions(column=column, select=select).checked()
+    found = of_paths(spark, [os.fspath(path) for path in named], options, shaped=True)
+    return _frame(spark, found, values, values_column, index)
+
+
+def find_table(
+    spark: Any,
+    table: str,
+    values: Any,
+    *,
+    where: str | None = None,
+    snapshot: int | None = None,
+    as_of: str | datetime | None = None,
+    column: str,
+    select: Sequence[str] = (),
+    values_column: str | None = None,
+    index: Name | None = None,
+) -> Any:
+    """Find the rows of an Iceberg or Delta table whose column equals a value of a frame: those of one snapshot,
+    without the rows that the table has deleted.
+
+    Args:
+        spark: a classic session, with the table's catalog.
+        table: as SQL names the table: ``catalog.db.name``, ``delta.`/path` ``.
+        where: a condition in SQL: files in which no row can meet it are left out. Rows that don't meet it are not.
+        snapshot: the snapshot's id (Iceberg) or the version (Delta); the newest if None.
+        as_of: the time whose snapshot is read; in UTC without a zone.
+        column, select: leaf paths of the table.
+
+    The other arguments mean what they mean to `find`.
+
+    Returns:
+        As `find`; `record` has the table's names and types, and `row` is the row's number in its data file.
+
+    Raises: as `find`; UsageError also for a table, snapshot or condition that there isn't.
+    """
+    which = TableOptions(table=table, where=where, snapshot=snapshot, as_of=as_of)
+    options = FindOptions(column=column, select=select).checked()
+    return _frame(spark, of_table(spark, which, options, typed=True), values, values_column, index)
+
+
+class Found(NamedTuple):
+    """The files of a search."""
+
+    job: Job
+    files: list[FileWork]
+    listed: list[Listed]
+    """The same, as the store or the table lists them."""
+    cores: int
+
+    @property
+    def parts(self) -> list[Part]:
+        """The files, in parts for tasks."""
+        return parts_of(self.files, [item.size for item in self.listed], self.job, self.cores)
+
+    @property
+    def indexed(self) -> Indexed:
+        """The column that an index has."""
+        return column_of(self.job.options.names, self.job.options.column)
+
+    def ruled(self, pruning: Pruning) -> tuple[Found, Ruling]:
+        """The files with what an index says of them."""
+        ruling = by_index(pruning, self.files, self.listed, self.indexed, maybe=self.job.options.maybe)
+        return self._replace(files=ruling.files), ruling
+
+    def opened(self) -> Found:
+        """Without the files of which all is known, and which haven't failed."""
+        left = [
+            (file, item)
+            for file, item in zip(self.files, self.listed, strict=True)
+            if file.found is None or file.found.error is not None
+        ]
+        return self._replace(files=[file for file, _ in left], listed=[item for _, item in left])
+
+
+def _frame(spark: Any, found: Found, values: Any, column: str | None, index: Name | None) -> Any:
+    from bloomcli.datasets.spark_find import Ask, Forms, frame
+
+    path = None if index is None else everywhere(index)
+
+    def parts(ask: Ask) -> list[Part]:
+        chosen = found if path is None else found.ruled(asked(path, found.indexed.path, ask))[0]
+        return chosen.opened().parts
+
+    record = struct_of(found.job.shape or ())
+    forms = Forms(pieces_of, unpacked)
+    return frame(spark, parts, values, column, record=record, forms=forms, search=search)
+
+
+def everywhere(index: Name) -> str:
+    """The path of an index as executors know it."""
+    from bloomcli.datasets.hadoop_paths import absolute, portable
+
+    return absolute(portable(os.fspath(index)))
+
+
+def is_table(named: Any) -> bool:
+    """Whether a text is the name of a table, and not a path."""
+    if not isinstance(named, str):
+        return False
+    if named.lower().startswith(("delta.", "`delta`.")):
+        return True
+    return "/" not in named and os.sep not in named and not os.path.exists(named)  # noqa: PTH110  text in
+
+
+def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: bool) -> Found:
+    """The parts of a search of files.
+
+    Args:
+        spark: the session.
+        paths: files, directories, globs and URIs.
+        options: checked.
+        shaped: rows are for a frame: records have the columns and types of the first file.
+
+    Raises:
+        UsageError: no files.
+        UnknownColumn, UnreadableError, UnsupportedError: of the first file, with `shaped`.
+    """
+    from bloomcli.datasets.hadoop_paths import absolute
+    from bloomcli.datasets.spark import SparkEngine
+    from bloomcli.datasets.task import LINKED
+
+    listed = [item._replace(path=absolute(item.path)) for item in SparkEngine(spark).find(paths, options)]
+    if not listed:
+        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+    files = []
+    for item in listed:
+        found = None if item.problem is None else failed(item.path, item.problem)
+        if item.linked:
+            found = FileFound(path=item.path, reason=LINKED)
+        files.append(FileWork(item.path, walked=item.walked, found=found))
+    job = Job(options)
+    if shaped:
+        shape = _chosen(_first_shape(listed, options), options)
+        job = Job(options, shape=shape, read=shape, typed=True)
+    return Found(job, files, listed, cores_of(spark))
+
+
+def cores_of(spark: Any) -> int:
+    """Tasks that run at a time."""
+    from bloomcli.datasets.spark import job_context
+
+    return max(int(job_context(spark).defaultParallelism), 1)
+
+
+def _first_shape(listed: Sequence[Listed], options: FindOptions) -> Shape:
+    """The columns and types of the first file."""
+    from bloomcli.commands.dump import only_column
+    from bloomcli.datasets.spark_types import as_spark_has_them
+
+    for item in listed:
+        if item.linked:
+            continue
+        if item.problem is not None:
+            raise item.problem
+        try:
+            with open_source(item.path) as source:
+                file = open_file(source)
+                schema = file.search(only_column(file, options.column, purpose="find")).record_schema()
+                return by_names(as_spark_has_them(schema, item.path, options.select))
+        except UnknownFormat:
+            if not item.walked or known_suffix(item.path):
+                raise
+    raise UsageError("the directories hold no files of a known format", hint="name files, or other directories")
+
+
+def _chosen(shape: Shape, options: FindOptions) -> Shape:
+    """The selected columns. Raises UnknownColumn."""
+    chosen, missing = chosen_leaves(leaves(shape), options.select)
+    if missing:
+        raise UnknownColumn(
+            f"no column {missing[0]!r} to select", hint=f"there are {', '.join(field.name for field in shape[:20])}"
+        )
+    found = pruned(shape, set(chosen))
+    untyped = [field.name for field in found if field.type is None]
+    if untyped:
+        raise UnsupportedError(
+            f"the column {untyped[0]} has a type that Arrow or Spark doesn't have", hint="select names other columns"
+        )
+    return found
+
+
+def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> Found:
+    """The parts of a search of a table's snapshot. Raises: as `find_table`."""
+    from bloomcli.commands.options import ProbeOptions
+    from bloomcli.datasets.hadoop_paths import portable
+    from bloomcli.tables.columns import check_columns
+    from bloomcli.tables.registry import open_table
+
+    which = which.checked()
+    table = open_table(spark, which.table, snapshot=which.snapshot, as_of=which.time)
+    names = table.names()
+    check_columns(table, ProbeOptions(column=options.column), names)
+    listed = table.files(which.where)
+    rows = table.rows(listed)
+    chosen = _chosen(rows.shape, options)
+    _check_column(rows.shape, options.column, which.table)
+    needed = {name for one in rows.deleted.values() for name in one.columns}
+    own = {field.name: field for field in chosen}
+    whole = [field for field in rows.shape if field.name in needed and own.get(field.name) != field]
+    if any(field.name in own for field in whole):  # a column that deletes compare isn't selected in part
+        raise UsageError(f"--select names a part of {whole[0].name}, which deletes of the table compare")
+    files, items = [], []
+    for file in listed:
+        path, found = file.path, None
+        try:
+            path = portable(file.path)
+        except BloomError as error:
+            found = failed(file.path, error)
+        items.append(Listed(path, file.size, path, walked=False))
+        files.append(
+            FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=found)
+        )
+    job = Job(
+        replace(options, names=names),
+        shape=chosen,
+        read=(*chosen, *whole),
+        of_table=True,
+        typed=typed,
+        why_not_lacking=next((f.unless_lacking for f in rows.shape if f.name == options.column), None),
+    )
+    return Found(job, files, items, cores_of(spark))
+
+
+def _check_column(shape: Shape, column: str, table: str) -> None:
+    """Raise UsageError for a column that is in no file."""
+    if any(field.name == column and field.constant is not None for field in shape):
+        raise UsageError(
+            f"{column} is a partition column, whose values aren't in files",
+            path=table,
+            hint="--where chooses partitions",
+        )

@@ -1,0 +1,136 @@
+"""Leaves out the files and row groups that an index rules out. A file that isn't the one that was indexed isn't."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bloomcli.commands.find import Indexed
+from bloomcli.errors import LiteralError, UnsupportedError, UsageError
+from bloomcli.hints import quoted
+from bloomcli.index.freshness import Fresh, Lack
+from bloomcli.index.reader import Index, Units
+from bloomcli.model.index import IndexedColumn
+from bloomcli.storage.base import Fingerprint, Listed
+from bloomcli.storage.counted import CountedSource
+from bloomcli.storage.registry import open_source, store_of
+
+if TYPE_CHECKING:
+    from bloomcli.commands.find import Values
+    from bloomcli.commands.value_parts import ValueParts
+
+_NOTHING: Final[frozenset[int]] = frozenset()
+
+
+class Ruled(NamedTuple):
+    """What an index says of a file."""
+
+    row_groups: int
+    """How many row groups (in ORC stripes) the file has."""
+    possible: frozenset[int]
+    """The numbers of those that may have a value."""
+    seen: Fingerprint
+    """Of the file that was indexed."""
+
+    @property
+    def indexed(self) -> Indexed:
+        """The same for the search of the file."""
+        return Indexed(self.possible, self.seen)
+
+
+class Told(NamedTuple):
+    """What an index says of some of the values. Files are positions in `Index.files`."""
+
+    answered: frozenset[int]
+    """Files whose type of the column can have the values."""
+    possible: dict[int, set[int]]
+    """The row groups of files that may have a value."""
+    by: Fingerprint | None
+    """Which index says so: another one has other files at these positions."""
+
+
+class Pruning:
+    """The answers of an index for some values.
+
+    Args:
+        path: the index.
+        column: its column, by the whole leaf path.
+        values: what is looked for; or what was told of them, of some values after the other.
+
+    Attributes:
+        path: the index.
+        bytes_read: of the index.
+
+    Raises:
+        UsageError: the index doesn't have the column.
+        UnreadableError, CorruptFile: the index can't be read, or is damaged.
+    """
+
+    def __init__(self, path: str, column: str, values: Values | ValueParts | Sequence[Told]) -> None:
+        self.path = path
+        self._answered: set[int] = set()
+        """Positions of the files whose type of the column can have the values."""
+        self._possible: dict[int, set[int]] = {}
+        self._index = store_of(path).fingerprint(path)
+        with CountedSource(open_source(path)) as source:
+            index = Index(source)
+            if column not in index.paths:
+                raise _without(path, column, index.paths)
+            if isinstance(values, Sequence):
+                self._take(values)
+            else:
+                for indexed in index.types(column):
+                    self._look_up(index, indexed, values)
+            self.bytes_read = source.bytes_read
+        self._files = index.files
+        self._fresh = Fresh(index)
+
+    @property
+    def told(self) -> Told:
+        """What the index says of the values."""
+        return Told(frozenset(self._answered), self._possible, self._index)
+
+    def _take(self, told: Sequence[Told]) -> None:
+        """Sum up what was told of values: nothing, if the index was replaced meanwhile."""
+        if any(some.by != self._index for some in told):
+            return
+        if told:
+            self._answered = set(frozenset.intersection(*(some.answered for some in told)))
+        for some in told:
+            for file, groups in some.possible.items():
+                self._possible.setdefault(file, set()).update(groups)
+
+    def _look_up(self, index: Index, indexed: IndexedColumn, values: Values | ValueParts) -> None:
+        unhashed = False
+        try:
+            for found in values.hashed(indexed.type.column(indexed.path)):
+                unhashed = unhashed or found.unhashed
+                if found.hashes:
+                    self._add(index.possible_for_any(indexed, found.hashes))
+        except (LiteralError, UnsupportedError):  # files with the type are searched as without an index
+            return
+        if unhashed:
+            self._add(index.with_values(indexed))
+        self._answered |= index.having(indexed)
+
+    def _add(self, found: Units) -> None:
+        for file, group in zip(found.files.to_pylist(), found.row_groups.to_pylist(), strict=True):
+            self._possible.setdefault(file, set()).add(group)
+
+    def of(self, item: Listed) -> Ruled | Lack:
+        """What the index says of a listed file; or why it has to be searched without it."""
+        at, lack = self._fresh.found(item)
+        if at is None or at not in self._answered:
+            return lack or Lack.UNKNOWN
+        size, mtime_ns, tag = self._files.stamp(at)
+        possible = frozenset(self._possible.get(at, _NOTHING))
+        return Ruled(self._files.row_groups[at], possible, Fingerprint(size, mtime_ns, tag=tag))
+
+
+def _without(path: str, column: str, has: tuple[str, ...]) -> UsageError:
+    columns = ",".join((*has, column))
+    return UsageError(
+        f"the index has no column {column!r}, only {', '.join(has)}",
+        path=path,
+        hint=f"`bloom index build PATHS --columns {quoted(columns)} -o {quoted(path)} --overwrite`",
+    )

@@ -1,0 +1,104 @@
+"""What an index says of the files that Spark searches: those that can't have a value aren't given to executors.
+
+The driver asks the index where it has the values. Else executors do, each for some of the values, and the driver sums
+up which row groups may have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from bloomcli.finding.pruning import Pruning, Told
+from bloomcli.finding.values import Blocks
+from bloomcli.finding.work import FileWork
+from bloomcli.index.freshness import Lack
+from bloomcli.model.find import FileFound
+from bloomcli.storage.base import Listed
+
+if TYPE_CHECKING:
+    from bloomcli.datasets.spark_find import Ask
+    from bloomcli.model.names import ColumnNames
+
+
+class Ruling(NamedTuple):
+    """The files of a search, by an index."""
+
+    files: list[FileWork]
+    """Those that the index rules out have their `found`."""
+    unopened: int
+    """How many it rules out."""
+    lacks: dict[str, Lack]
+    """Why the index says nothing of a file, by its path."""
+
+
+class Indexed(NamedTuple):
+    """The column of an index that is searched."""
+
+    path: str
+    """As files name it."""
+    certain: bool = True
+    """All files name it so. Else each file is opened to see whether it does: a table finds columns by field ids."""
+
+
+def column_of(names: ColumnNames | None, column: str) -> Indexed:
+    """The column of an index for a column of a table, or of files (`names` is None)."""
+    if names is None:
+        return Indexed(column)
+    for one in names.columns:
+        if one.path == column:
+            paths = one.physical or (column,)
+            return Indexed(paths[0] if one.field_id is None else column, one.field_id is None and len(paths) == 1)
+    return Indexed(column, certain=False)
+
+
+def by_index(
+    pruning: Pruning, files: Sequence[FileWork], listed: Sequence[Listed], column: Indexed, *, maybe: bool
+) -> Ruling:
+    """What an index says of files.
+
+    Args:
+        pruning: its answers.
+        files: of a search.
+        listed: the same.
+        column: which is searched.
+        maybe: no file is opened that the index knows.
+    """
+    ruling = Ruling([], 0, {})
+    unopened = 0
+    for file, item in zip(files, listed, strict=True):
+        if file.found is not None:
+            ruling.files.append(file)
+            continue
+        ruled = pruning.of(item)
+        if isinstance(ruled, Lack):
+            ruling.lacks[file.path] = ruled
+            ruling.files.append(file)
+        elif not column.certain:
+            ruling.files.append(replace(file, indexed=ruled.indexed, indexed_column=column.path))
+        elif ruled.possible and not maybe:
+            ruling.files.append(replace(file, indexed=ruled.indexed))
+        else:
+            unopened += 1
+            possible = tuple(sorted(ruled.possible))
+            found = FileFound(path=file.path, row_groups=ruled.row_groups, row_groups_possible=possible)
+            ruling.files.append(replace(file, found=found))
+    return ruling._replace(unopened=unopened)
+
+
+def asked(index: str, column: str, ask: Ask) -> Pruning:
+    """The answers of an index for the values of a frame. Raises: as `Pruning`."""
+    Pruning(index, column, ())  # it is an index of the column
+    return Pruning(index, column, ask(partial(_told, index=index, column=column)))
+
+
+def _told(blocks: Iterable[bytes], index: str, column: str) -> Iterator[Told]:
+    """What an index says of values. Runs where the values are."""
+    held = Blocks(blocks)
+    try:
+        for block in held.each():
+            yield Pruning(index, column, block.values).told
+    finally:
+        held.close()

@@ -1,0 +1,104 @@
+"""`find` on Spark's executors, file by file as `bloomcli.finding.lake` gives it: for command lines and reports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from bloomcli.commands import find
+from bloomcli.commands.find import Values
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.table_options import TableOptions
+from bloomcli.datasets.record_shape import struct_of
+from bloomcli.errors import BloomError
+from bloomcli.finding.lake import OneFile, Search
+from bloomcli.finding.on_spark import of_paths, of_table
+from bloomcli.finding.pruning import Pruning
+from bloomcli.finding.spool import Spool
+from bloomcli.finding.values import PIECE_VALUES, packed
+from bloomcli.finding.work import search
+from bloomcli.index.freshness import Lack
+from bloomcli.model.find import FindReport
+from bloomcli.model.paths import shown
+from bloomcli.storage.os_errors import refused
+from bloomcli.storage.traffic import Meter
+from bloomcli.words import plural
+
+if TYPE_CHECKING:
+    from bloomcli.commands.value_parts import ValueParts
+
+
+class SparkSearch(Search):
+    """The search of files, or of a table's snapshot, by the executors of a Spark session.
+
+    Args:
+        spark: a classic session.
+        paths: files, directories, patterns and URIs; none with `table`.
+        values: what is looked for.
+        options: of `find`.
+        table: the table whose files are searched, without the rows that it has deleted.
+        index: an index of these files, which the driver asks first.
+
+    Raises:
+        UsageError: contradicting options, no values, no files, no such table, column or snapshot, an index without
+            the column.
+        UnsupportedError: a session that can't run tasks, a table whose rows can't be read.
+        UnreadableError: a directory or a table's metadata can't be read.
+    """
+
+    def __init__(
+        self,
+        spark: Any,
+        paths: Sequence[str],
+        values: Values | ValueParts,
+        options: FindOptions,
+        table: TableOptions | None = None,
+        index: str | None = None,
+    ) -> None:
+        self._options = options.checked()
+        self._values = self.checked_values(values)
+        self._spark = spark
+        self._lacks: dict[str, Lack] = {}
+        self._meter = Meter()  # requests are the executors', and aren't counted
+        self._started = time.perf_counter()
+        if table is None:
+            self._found = of_paths(spark, paths, self._options, shaped=False)
+        else:
+            self._found = of_table(spark, table, self._options, typed=False)
+        self._index = None if index is None else Pruning(index, self._found.indexed.path, self._values)
+        self._begin(FindReport(column=options.column, values=values.count, index=index and shown(index)))
+        if self._index is not None:
+            self._found, ruling = self._found.ruled(self._index)
+            self._lacks = ruling.lacks
+            self._add(files_unopened=ruling.unopened)
+
+    def record_type(self) -> pa.StructType | None:
+        """The type of the table's records, or of those of the first file that the driver can search."""
+        for files, job in self._found.parts:
+            if job.shape is not None:
+                return struct_of(job.shape)
+            for file in files:
+                with suppress(BloomError), refused(file.path):
+                    return find.record_type(file.path, job.options)[0]
+        return None
+
+    def _each(self) -> Iterator[OneFile]:
+        parts = self._found.parts
+        if not parts:
+            return
+        from bloomcli.datasets.spark_find import results
+
+        texts = self._values.texts
+        blocks = [packed(texts[at : at + PIECE_VALUES]) for at in range(0, len(texts), PIECE_VALUES)]
+        description = f"bloom find: {plural(len(self._found.files), 'file')}"
+        spool = Spool()
+        for one in results(self._spark, parts, blocks, search=search, description=description):
+            if isinstance(one, pa.RecordBatch):
+                spool.add(one)
+            else:
+                yield OneFile(one, spool.batches(), self._lacks.get(one.path))
+                spool = Spool()

@@ -1,0 +1,65 @@
+"""Rows that wait for their turn: in memory while they are few, else in a temporary file without a name."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+from bloomcli.errors import WriteError
+from bloomcli.storage.os_errors import reason
+
+_MEMORY_BYTES: Final = 8 << 20
+
+
+class Spool:
+    """Batches of one schema, which are read once."""
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._file: IO[bytes] | None = None
+        self._writer: Any = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add a batch. Raises WriteError where there is no room in the temporary directory."""
+        try:
+            self._add(batch)
+        except OSError as error:  # names no file, and the searched one is not what can't be written
+            if self._file is not None:
+                self._file.close()
+            raise WriteError(
+                f"rows can't be kept in a temporary file: {reason(error)}",
+                path=tempfile.gettempdir(),
+                hint="TMPDIR names another directory",
+            ) from None
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        if self._writer is None:
+            self._batches.append(batch)
+            self._bytes += batch.nbytes
+            if self._bytes > _MEMORY_BYTES:
+                import pyarrow as pa
+
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115  read and closed by `batches`
+                self._writer = pa.ipc.new_stream(self._file, batch.schema)
+                for waiting in self._batches:
+                    self._writer.write_batch(waiting)
+                self._batches.clear()
+        else:
+            self._writer.write_batch(batch)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches, in order."""
+        if self._writer is None or self._file is None:
+            yield from self._batches
+            return
+        import pyarrow as pa
+
+        self._writer.close()
+        self._file.seek(0)
+        with self._file, pa.ipc.open_stream(self._file) as reader:
+            yield from reader

@@ -1,0 +1,126 @@
+"""Reads the values of a file, one a line, some MiB at a time."""
+
+from __future__ import annotations
+
+import sys
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from itertools import chain
+from typing import Final
+
+import pyarrow as pa
+
+from bloomcli.commands.find import Values
+from bloomcli.commands.value_parts import PART_BYTES, PART_VALUES, ValueParts
+from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.finding.texts import lines_of, texts_of
+from bloomcli.storage.local.paths import local_path
+from bloomcli.storage.os_errors import hint, reason
+from bloomcli.storage.registry import LOCAL, open_source, store_of
+
+_BLOCK_BYTES: Final = 8 << 20
+_GZIP: Final = b"\x1f\x8b"
+_GZIP_HINT: Final = "it is compressed: `gzip -dc FILE | bloom find --values-from - ...`"
+
+
+def values_of(path: str) -> Values | ValueParts:
+    """The values of a file; ``-`` is standard input.
+
+    Lines are taken as they are, but for their ends and a byte order mark; empty ones are no values.
+
+    Raises:
+        UnreadableError: the file can't be read.
+        UsageError: it isn't UTF-8, or has no values.
+    """
+    found = in_parts(_parts(_lines(path, _blocks(path))))
+    if not found.count:
+        raise UsageError("the file has no values", path=path, hint="write one in each line")
+    return found
+
+
+def values_of_array(values: pa.Array | pa.ChunkedArray) -> Values | ValueParts:
+    """The values of an Arrow array. Raises UsageError for those without one usual form as text."""
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    slices = (chunk.slice(at, PART_VALUES) for chunk in chunks for at in range(0, len(chunk), PART_VALUES))
+    return in_parts(_parts(map(texts_of, slices)))
+
+
+def in_parts(parts: Iterator[pa.LargeBinaryArray]) -> Values | ValueParts:
+    """Values in memory if they are one part, else in a temporary file."""
+    first = next(parts, pa.array([], pa.large_binary()))
+    second = next(parts, None)
+    return Values(first) if second is None else ValueParts(chain((first, second), parts))
+
+
+def _parts(arrays: Iterable[pa.LargeBinaryArray]) -> Iterator[pa.LargeBinaryArray]:
+    """Arrays joined or split to parts."""
+    waiting: list[pa.LargeBinaryArray] = []
+    count = size = 0
+    for array in arrays:
+        for at in range(0, len(array), PART_VALUES):
+            some = array.slice(at, PART_VALUES)
+            if waiting and (count + len(some) > PART_VALUES or size + some.nbytes > PART_BYTES):
+                yield pa.concat_arrays(waiting)
+                waiting, count, size = [], 0, 0
+            waiting.append(some)
+            count += len(some)
+            size += some.nbytes
+    if waiting:
+        yield pa.concat_arrays(waiting)
+
+
+def _blocks(path: str) -> Iterator[bytes]:
+    """The bytes of a file."""
+    try:
+        if path != "-" and store_of(path) is not LOCAL:
+            with open_source(path) as source:
+                for at in range(0, source.size, _BLOCK_BYTES):
+                    yield source.read_at(at, min(_BLOCK_BYTES, source.size - at))
+            return
+        file = sys.stdin.buffer if path == "-" else open(local_path(path), "rb", buffering=0)  # noqa: PTH123, SIM115
+        with nullcontext() if path == "-" else file:
+            while data := file.read(_BLOCK_BYTES):
+                yield data
+        if data is None:  # another program that shares it made it non-blocking
+            raise UnreadableError("can't be read: it does not wait for what is still to come", path=path)
+    except (OSError, ValueError) as error:
+        if isinstance(error, UnreadableError):
+            raise
+        told = error if isinstance(error, OSError) else OSError(str(error))
+        raise UnreadableError(f"can't be read: {reason(told)}", path=path, hint=hint(told)) from None
+
+
+def _lines(path: str, blocks: Iterable[bytes]) -> Iterator[pa.LargeBinaryArray]:
+    """The lines that are complete in each block. Raises UsageError for bytes that aren't UTF-8."""
+    rest, offset, line, first = b"", 0, 1, True
+    for block in chain(blocks, (None,)):
+        if block is None:
+            whole, rest = rest, b""
+        else:
+            data = rest + block
+            end = data.rfind(b"\n") + 1
+            whole, rest = data[:end], data[end:]
+        if not whole:
+            continue
+        try:
+            whole.decode()
+        except UnicodeDecodeError as error:
+            at = line + whole.count(b"\n", 0, error.start)
+            raise UsageError(
+                f"line {at} isn't UTF-8",
+                path=path,
+                offset=offset + error.start,
+                hint=_GZIP_HINT
+                if first and whole.startswith(_GZIP)
+                else "write binary values as 0x0fff, and text as UTF-8: `iconv -t UTF-8` converts it",
+            ) from None
+        yield lines_of(whole if first else _kept(whole))
+        first = False
+        offset += len(whole)
+        line += whole.count(b"\n")
+
+
+def _kept(data: bytes) -> bytes:
+    """Bytes from within a file: a byte order mark there is part of a value."""
+    return b"\n" + data if data.startswith(BOM_UTF8) else data

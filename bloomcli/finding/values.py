@@ -1,0 +1,176 @@
+"""Values of a data frame as blocks that executors stream: none of them is on the driver.
+
+    frame -> distinct values -> blocks of Arrow, on the executors' disks -> each task reads all blocks, one at a time
+
+A task keeps the blocks, converted for the column, in a temporary file without a name: it takes the memory of one
+block of up to `BLOCK_VALUES` values.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.commands.find import Values
+from bloomcli.finding.texts import texts_of
+
+if TYPE_CHECKING:
+    from bloomcli.formats.finding import Wanted
+
+BLOCK_VALUES: Final = 1 << 20
+"""Values that are looked up together."""
+_BLOCK_BYTES: Final = 32 << 20
+PIECE_VALUES: Final = 1 << 16
+_PIECE_BYTES: Final = 1 << 20
+"""Of a row with values on its way to the executors."""
+
+
+def pieces_of(batches: Iterable[pa.RecordBatch], most: int = _PIECE_BYTES) -> Iterator[pa.RecordBatch]:
+    """Yield rows with one column, `block`: values as Arrow's IPC has them, about `most` bytes. Runs on executors."""
+    for batch in batches:
+        values = batch.column(0).drop_null()
+        at = 0
+        while at < len(values):
+            size = max(values.nbytes // len(values), 1)
+            some = values.slice(at, max(min(PIECE_VALUES, most // size), 1))
+            at += len(some)
+            yield pa.record_batch([pa.array([packed(some)], pa.binary())], names=["block"])
+
+
+def packed(values: pa.Array) -> bytes:
+    """An array as bytes."""
+    batch = pa.record_batch([values], names=["value"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def unpacked(block: bytes) -> pa.Array:
+    """The array of `packed`'s bytes."""
+    with pa.ipc.open_stream(block) as reader:
+        return reader.read_next_batch().column(0)
+
+
+def _merged(blocks: Iterable[bytes]) -> Iterator[pa.Array]:
+    """Yield arrays of up to `BLOCK_VALUES` values and `_BLOCK_BYTES`."""
+    waiting: list[pa.Array] = []
+    count = size = 0
+    for block in blocks:
+        values = unpacked(block)
+        if waiting and (count + len(values) > BLOCK_VALUES or size + values.nbytes > _BLOCK_BYTES):
+            yield pa.concat_arrays(waiting)
+            waiting, count, size = [], 0, 0
+        waiting.append(values)
+        count, size = count + len(values), size + values.nbytes
+    if waiting:
+        yield pa.concat_arrays(waiting)
+
+
+def searched_texts(values: pa.Array) -> pa.LargeBinaryArray:
+    """Values of a frame as the texts that `find` takes. Raises UsageError for types without one usual form."""
+    types, kind = pa.types, values.type
+    if types.is_boolean(kind):
+        return pc.if_else(values, "true", "false").cast(pa.large_binary())
+    if types.is_binary(kind) or types.is_large_binary(kind):
+        return pa.array([b"0x" + value.hex().encode() for value in values.to_pylist()], pa.large_binary())
+    if types.is_timestamp(kind):
+        return pa.array([_time(value).encode() for value in values.to_pylist()], pa.large_binary())
+    return texts_of(values)
+
+
+def _time(value: datetime) -> str:
+    return value.isoformat()
+
+
+class Block(NamedTuple):
+    """Values that are looked up together."""
+
+    given: pa.Array
+    """As the frame has them."""
+    values: Values
+
+    def joined(self, texts: pa.Array) -> pa.Array:
+        """The frame's values whose texts these are."""
+        types, kind = pa.types, self.given.type
+        if types.is_string(kind) or types.is_large_string(kind):
+            return texts.cast(kind)
+        if types.is_integer(kind):
+            return texts.cast(pa.large_string()).cast(kind)
+        return self.given.take(pc.index_in(texts, value_set=self.values.texts))
+
+
+def block_of(given: pa.Array) -> Block:
+    """A block of a frame's values, or of texts."""
+    texts = given if pa.types.is_large_binary(given.type) else searched_texts(given)
+    return Block(given, Values(texts))
+
+
+class Blocks:
+    """All values of a task. Many are in a temporary file.
+
+    Args:
+        blocks: of `pieces_of`.
+        texts: they are the texts of values, instead of values.
+    """
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self.only: Block | None = None
+        """The block, where there is only one."""
+        self._file: IO[bytes] | None = None
+        self._converted: dict[object, IO[bytes]] = {}
+        first: pa.Array | None = None
+        for values in _merged(blocks):
+            if first is None:
+                first = values
+                continue
+            if self._file is None:
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed with the task's process, or `close`
+                pickle.dump(first, self._file, 5)
+            pickle.dump(values, self._file, 5)
+        if first is not None and self._file is None:
+            self.only = block_of(first)
+
+    def wanted(
+        self, key: object, convert: Callable[[pa.LargeBinaryArray], Wanted]
+    ) -> Iterator[tuple[pa.Array, Wanted]]:
+        """Yield each block's values, and the same as a column stores them: converted once for each kind of column."""
+        if key not in self._converted:
+            file = tempfile.TemporaryFile()  # noqa: SIM115  as above
+            for given in self._each(self._file):
+                pickle.dump((given, convert(block_of(given).values.texts)), file, 5)
+            self._converted[key] = file
+        yield from self._each(self._converted[key])
+
+    def each(self) -> Iterator[Block]:
+        """Yield each block."""
+        if self.only is not None:
+            yield self.only
+        for given in self._each(self._file):
+            yield block_of(given)
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        for file in (self._file, *self._converted.values()):
+            if file is not None:
+                file.close()
+
+    @staticmethod
+    def _each(file: IO[bytes] | None) -> Iterator[Any]:
+        if file is None:
+            return
+        file.seek(0)
+        while True:
+            try:
+                found = pickle.load(file)  # noqa: S301  of a file without a name that this process wrote
+            except EOFError:
+                return
+            at = file.tell()
+            yield found
+            file.seek(at)

@@ -1,0 +1,320 @@
+"""The search of files on an executor: a task's files, one after the other, and all values, one block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.commands import find
+from bloomcli.commands.columns import kind_of
+from bloomcli.commands.dump import only_column
+from bloomcli.commands.find import Indexed
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.datasets.packing import parts_for
+from bloomcli.datasets.record_shape import Shape, leaves, shaped, struct_of
+from bloomcli.datasets.task import OTHER_KIND
+from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
+from bloomcli.finding.lake import failed
+from bloomcli.finding.many_files import Left, is_same, left_of
+from bloomcli.finding.spool import Spool
+from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
+from bloomcli.formats.registry import known_suffix, open_file
+from bloomcli.model.find import FileFound
+from bloomcli.model.paths import shown
+from bloomcli.storage.os_errors import refused
+from bloomcli.storage.registry import open_source
+from bloomcli.storage.remembered import RememberedSource
+
+if TYPE_CHECKING:
+    from bloomcli.formats.finding import Candidates, Wanted
+
+
+class DeletedRows(Protocol):
+    """The rows of a data file that its table has deleted."""
+
+    def kept(self, rows: pa.Int64Array, record: pa.StructArray) -> pa.BooleanArray:
+        """Of each row, by its number in the file, whether the table has it.
+
+        Args:
+            rows: numbers of rows in the file.
+            record: the same rows, with the columns of `Job.read`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class FileWork:
+    """A file of a search."""
+
+    path: str
+    walked: bool = False
+    deleted: DeletedRows | None = None
+    constants: Mapping[str, str | None] | None = None
+    """The texts of the file's partition, by the partition columns' names."""
+    found: FileFound | None = None
+    """What is known of the file before it is opened."""
+    indexed: Indexed | None = None
+    """The row groups that may have a value, by an index; None: all."""
+    indexed_column: str | None = None
+    """The column by which the index knows these row groups, where only the file tells whether it is the table's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is searched in all files."""
+
+    options: FindOptions
+    shape: Shape | None = None
+    """The columns of `record`; None: as the file has them."""
+    read: Shape | None = None
+    """The same, and the columns that deletes need."""
+    of_table: bool = False
+    why_not_lacking: str | None = None
+    """Why a file that lacks the searched column can't be searched; None where its rows are null there."""
+    typed: bool = False
+    """`value` has the type of the frame's values, instead of being their text."""
+
+
+Part = tuple[tuple[FileWork, ...], Job]
+"""The files of a task, and what is searched in them."""
+
+
+def parts_of(files: Sequence[FileWork], sizes: Sequence[int], job: Job, cores: int) -> list[Part]:
+    """Files in their order, in parts of similar size.
+
+    Args:
+        files: the files.
+        sizes: of each its bytes; negative where they aren't known.
+        job: what is searched in all of them.
+        cores: tasks that run at a time.
+    """
+    if not files:
+        return []
+    items = list(zip(files, sizes, strict=True))
+    count = parts_for(items, itemgetter(1), cores)
+    whole = sum(max(size, 0) + 1 for size in sizes)
+    parts: list[list[FileWork]] = [[] for _ in range(count)]
+    done = 0
+    for file, size in items:
+        parts[min(done * count // whole, count - 1)].append(file)
+        done += max(size, 0) + 1
+    return [(tuple(part), job) for part in parts if part]
+
+
+def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:
+    """Yield the rows of each file, and behind them what was done with the file."""
+    files, job = part
+    blocks = Blocks(pieces)
+    try:
+        known: dict[int, Left] = {}
+        if blocks.only is None:
+            paths = [file.path if file.found is None else None for file in files]
+            known = left_of(paths, job.options, blocks)
+        for at, file in enumerate(files):
+            spool = Spool()
+            found = _searched(job, file, blocks, spool, known.pop(at, None))
+            yield from spool.batches()
+            yield found
+    finally:
+        blocks.close()
+
+
+def _searched(job: Job, file: FileWork, blocks: Blocks, spool: Spool, left: Left | None) -> FileFound:
+    if file.found is not None:
+        return file.found
+    try:
+        with refused(file.path):
+            if left is not None and file.indexed_column is None and is_same(file.path, left):
+                return _File(job, file, spool).search_left(left)
+            return _File(job, file, spool).search(blocks)
+    except UnknownFormat as error:
+        if file.walked and not known_suffix(file.path):
+            return FileFound(path=file.path, reason=OTHER_KIND)
+        return failed(file.path, error)
+    except UnknownColumn as error:
+        if not job.of_table:  # of a table it is known that it has the column
+            return failed(file.path, error)
+        if job.why_not_lacking is not None:
+            return failed(file.path, UnsupportedError(job.why_not_lacking, path=file.path))
+        return FileFound(path=file.path)  # its rows have no value there
+    except BloomError as error:
+        return failed(file.path, error)
+    except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
+        return FileFound(
+            path=file.path, error=f"{shown(file.path)}: a bug: {type(error).__name__}: {error}", exit_code=70
+        )
+
+
+class _File:
+    """The search of one file."""
+
+    def __init__(self, job: Job, file: FileWork, spool: Spool) -> None:
+        self.job, self.file, self.spool = job, file, spool
+        self._rows = 0
+        self._indexed = file.indexed
+        options = job.options
+        self._counts_rows = options.files_only and file.deleted is not None
+        if file.deleted is not None and not options.maybe:
+            options = replace(options, limit=None, files_only=False)
+        if job.of_table and options.rows and (options.select or self._counts_rows):
+            read = leaves(job.read or ())
+            options = replace(options, select=(*read, *({options.column} - set(read))))
+        self.options = options
+
+    def search(self, blocks: Blocks) -> FileFound:
+        """Find the rows."""
+        if self.file.indexed_column is not None:
+            row_groups = self._indexed_as(self.file.indexed_column)
+            if row_groups is not None and self._indexed is not None and not self._indexed.row_groups:
+                return FileFound(path=self.file.path, row_groups=row_groups)
+        if blocks.only is not None:
+            return self._found(self._block(blocks.only, self.spool))
+        parts = [FileFound(path=self.file.path)]
+        rows = Spool()
+        parts.extend(self._block(block, rows) for block in self._possible(blocks, parts))
+        self._in_order(rows)
+        return self._found(_sum(parts))
+
+    def _indexed_as(self, path: str) -> int | None:
+        """How many row groups the file has; None if the column has another path in the file, of which the index then
+        says nothing."""
+        with open_source(self.file.path) as source:
+            column = only_column(open_file(source, self.options.names), self.options.column, purpose="find")
+            file = open_file(source)
+            same = self._indexed is not None and self._indexed.possible(source) is not None
+            if same and next((one.path for one in file.columns if one.index == column.index), None) == path:
+                return len(file.row_group_rows()) if file.indexable else 0
+            self._indexed = None
+            return None
+
+    def search_left(self, left: Left) -> FileFound:
+        """Find the rows that have one of the values that the file's filters leave."""
+        ruled = left.ruled
+        parts = [
+            FileFound(
+                path=self.file.path,
+                format=left.format,
+                row_groups=0 if ruled is None else ruled.row_groups,
+                scan_bytes=0 if ruled is None else ruled.scan_bytes if self.options.rows else ruled.chunk_bytes,
+                bytes_read=left.bytes_read,
+            )
+        ]
+        rows = Spool()
+        parts.extend(self._block(block_of(given), rows) for given in _joined(left.given))
+        self._in_order(rows)
+        return self._found(_sum(parts))
+
+    def _block(self, block: Block, spool: Spool) -> FileFound:
+        def emit(batch: pa.RecordBatch) -> None:
+            kept = self._kept(batch, block)
+            if kept.num_rows:
+                self._rows += kept.num_rows
+                if not self._counts_rows:
+                    spool.add(kept)
+
+        return find.run(self.file.path, self.options, block.values, emit, indexed=self._indexed)
+
+    def _found(self, found: FileFound) -> FileFound:
+        if self.options.rows:
+            rows = min(self._rows, 1) if self._counts_rows else self._rows
+            return replace(found, rows=rows)
+        return found
+
+    def _kept(self, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
+        """The rows that the table has, in the shape of all records."""
+        job, path = self.job, self.file.path
+        if job.shape is not None:
+            read = job.read or job.shape
+            record = shaped(batch.column("record"), read, path, self.file.constants)
+            if self.file.deleted is not None:
+                kept = self.file.deleted.kept(batch.column("row"), record)
+                batch, record = batch.filter(kept), record.filter(kept)
+            if len(read) > len(job.shape):
+                columns = [record.field(field.name) for field in job.shape]
+                record = pa.StructArray.from_arrays(columns, fields=list(struct_of(job.shape)))
+            batch = _with(batch, "record", record)
+        if job.typed:
+            batch = _with(batch, "value", block.joined(batch.column("value")))
+        return batch
+
+    def _possible(self, blocks: Blocks, parts: list[FileFound]) -> Iterator[Block]:
+        """Yield blocks of the values that the file may have, of all blocks of values."""
+        waiting: list[pa.Array] = []
+        options, given = self.options, pa.nulls(0)
+        with RememberedSource(open_source(self.file.path)) as source:  # all blocks are looked up in the same filters
+            file = open_file(source, options.names)
+            column = only_column(file, options.column, purpose="find")
+            finder = file.search(column)
+            left = None if self._indexed is None else self._indexed.possible(source)
+            for given, wanted in blocks.wanted(kind_of(file, column), finder.wanted):
+                owners = [_owners(found, wanted) for found in finder.candidates(wanted) if _may_have(found, left)]
+                if owners:
+                    waiting.append(given.take(pc.unique(pa.concat_arrays(owners))))
+                if sum(map(len, waiting)) >= BLOCK_VALUES:
+                    yield block_of(pa.concat_arrays(waiting))
+                    waiting = []
+            parts.append(replace(parts[0], bytes_read=source.bytes_read))
+        yield block_of(pa.concat_arrays(waiting) if waiting else given.slice(0, 0))
+
+    def _in_order(self, rows: Spool) -> None:
+        """Bring rows that were found block by block into the file's order, each once: lists may have several."""
+        batches = list(rows.batches())
+        if not batches:
+            return
+        table = pa.Table.from_batches(batches).combine_chunks()
+        table = table.take(pc.sort_indices(table["row"]))
+        numbers = table["row"].combine_chunks()
+        again = pa.concat_arrays([pa.array([False]), pc.equal(numbers[1:], numbers[:-1])])
+        table = table.filter(pc.invert(again))
+        self._rows = table.num_rows
+        for batch in table.to_batches():
+            self.spool.add(batch)
+
+
+def _joined(arrays: Iterable[pa.Array]) -> Iterator[pa.Array]:
+    """Yield arrays of `BLOCK_VALUES` values or more, and what is left."""
+    waiting: list[pa.Array] = []
+    for array in arrays:
+        waiting.append(array)
+        if sum(map(len, waiting)) >= BLOCK_VALUES:
+            yield pa.concat_arrays(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_arrays(waiting)
+
+
+def _may_have(found: Candidates, indexed: frozenset[int] | None) -> bool:
+    """Whether a row group may have values, by an index too."""
+    return found.possible and (indexed is None or found.indexed_unit in indexed)
+
+
+def _owners(found: Candidates, wanted: Wanted) -> pa.Int64Array:
+    """The positions of the values that a row group may have."""
+    owners = wanted.owners.take(found.forms)
+    if found.nan and wanted.nan is not None:
+        owners = pa.concat_arrays([owners, pa.array([wanted.nan], pa.int64())])
+    return owners
+
+
+def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
+    columns = [column if field.name == name else batch.column(field.name) for field in batch.schema]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _sum(parts: list[FileFound]) -> FileFound:
+    """What was done with a file in several steps."""
+    last = parts[-1]
+    groups = sorted({group for part in parts for group in part.row_groups_possible})
+    return replace(
+        last,
+        row_groups_possible=tuple(groups),
+        row_groups_read=max(part.row_groups_read for part in parts),
+        pages_read=sum(part.pages_read for part in parts),
+        pages_left_out=max(part.pages_left_out for part in parts),
+        rows=max(part.rows for part in parts),
+        bytes_read=sum(part.bytes_read for part in parts),
+    )

@@ -1,0 +1,122 @@
+"""The bits of a column's row groups for an index: those of the file's filters where they hash values as Parquet's do,
+or made from the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from bloomcli import kernels
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats import arrow_forms, index_bits
+from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.index_bits import BitsMaker
+from bloomcli.formats.indexed import BitsSource, RowGroupBits
+from bloomcli.formats.mosaic import schema, statistics, values
+from bloomcli.formats.mosaic.filters import Filters
+from bloomcli.formats.mosaic.footer import RowGroup
+from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
+from bloomcli.model.file import Column
+
+_TAKEN: Final = frozenset(("INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "STRING"))
+"""Families whose filters hash the bytes that Parquet's hash. Small integers are hashed at their own width."""
+
+
+def column_of(mosaic: MosaicColumn) -> Column:
+    """The Parquet type whose hashes an index has."""
+    typed = schema.literal_column(mosaic)
+    return replace(index_bits.indexed_column(typed), index=mosaic.index)
+
+
+def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+    """Each row group of a file, in order. A filter that can't be used is left alone: the values are read.
+
+    Args:
+        filters: those of the file.
+        column: one of its leaf columns.
+        fpp: filters are folded to the smallest size that has this rate, and made for it.
+        stop: ends the reading.
+
+    Raises:
+        CorruptFile, UnsupportedError: the column's buckets can't be read.
+        Stopped: soon after `stop` is set.
+    """
+    mosaic = filters.footer.columns[column.index]
+    reader: values.ColumnReader | None = None
+    filters.source.will_read(filters.ranges({column.index}))
+    try:
+        for group in filters.footer.row_groups:
+            stop.check()
+            none = RowGroupBits(group.ordinal, group.rows)
+            if not _has_values(group, mosaic):
+                yield none
+            elif not _is_read(mosaic):
+                yield none._replace(possible=True)
+            elif (bits := _usable(filters, group, mosaic)) is not None:
+                yield none._replace(bits=bits.folded_to(fpp).bitset)
+            else:
+                reader = reader or values.ColumnReader(filters.footer, [mosaic])
+                filters.source.will_read(filters.value_ranges(group, {mosaic.index}))
+                yield _made(reader, group, mosaic, fpp, none)
+    finally:
+        if reader is not None:
+            reader.close()
+
+
+def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
+    """What `row_groups` would read, by the index: whether a filter can be used isn't known yet."""
+    mosaic = filters.footer.columns[column.index]
+    for group in filters.footer.row_groups:
+        if not _is_read(mosaic) or not _has_values(group, mosaic):
+            yield BitsSource()
+        elif mosaic.family in _TAKEN and filters.used(group, mosaic.index) is not None:
+            yield BitsSource(filter=True)
+        else:
+            yield BitsSource(reads=group.bucket_bytes(mosaic.bucket))
+
+
+def _is_read(mosaic: MosaicColumn) -> bool:
+    return mosaic.family != "BOOLEAN" and mosaic.kind not in COMPOUND
+
+
+def _has_values(group: RowGroup, mosaic: MosaicColumn) -> bool:
+    """Whether a row group may have values of a column: a filter is believed more than a number of nulls."""
+    return bool(group.rows) and (bool(group.non_null(mosaic.index)) or _has_filter(group, mosaic))
+
+
+def _has_filter(group: RowGroup, mosaic: MosaicColumn) -> bool:
+    return any(p.column == mosaic.index for p in group.filters)
+
+
+def _usable(filters: Filters, group: RowGroup, mosaic: MosaicColumn) -> SplitBlockFilter | None:
+    """The filter that readers use in a row group, where it has the hashes of Parquet's and the group's own bounds."""
+    location = filters.used(group, mosaic.index)
+    if location is None or mosaic.family not in _TAKEN:
+        return None
+    try:
+        bits = filters.load(location).bits
+    except FilterProblem:
+        return None
+    return bits if all(map(bits.check, _bounds(group, mosaic))) else None
+
+
+def _bounds(group: RowGroup, mosaic: MosaicColumn) -> Sequence[int]:
+    """The hashes of the row group's minimum and maximum, as far as they are known."""
+    found = group.statistics.get(mosaic.index)
+    if found is None or found.nulls >= group.rows:
+        return ()
+    bounds = (statistics.plain(bound, mosaic) for bound in (found.minimum, found.maximum))
+    return [kernels.xxh64(bound) for bound in bounds if bound is not None]
+
+
+def _made(
+    reader: values.ColumnReader, group: RowGroup, mosaic: MosaicColumn, fpp: float, none: RowGroupBits
+) -> RowGroupBits:
+    array = reader.decoded(group).column(0).drop_null()
+    if not len(array):
+        return none
+    maker = BitsMaker(values.distinct_bound(mosaic, len(array)), fpp)
+    maker.add(index_bits.hashes_of(arrow_forms.forms_of(array), schema.literal_column(mosaic)))
+    return none._replace(bits=maker.bits(), decoded=max(group.bucket_bytes(mosaic.bucket), 1))

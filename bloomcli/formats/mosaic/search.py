@@ -1,0 +1,127 @@
+"""Finds the rows of a Mosaic file that have values of a column. Row groups are decoded by paimon-mosaic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.errors import UsageError
+from bloomcli.formats import arrow_forms, finding
+from bloomcli.formats.finding import Candidates, Matches, Wanted
+from bloomcli.formats.mosaic import schema, values
+from bloomcli.formats.mosaic.filters import Filters
+from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
+from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, is_nan
+from bloomcli.model.file import Column
+
+if TYPE_CHECKING:
+    from bloomcli.formats.base import FilterFile
+    from bloomcli.values.literals import Literal
+
+_ROWS_AT_ONCE = 8192
+
+
+class MosaicSearch(UnitSearch):
+    """The search of a column in an open file.
+
+    Args:
+        file: the open file.
+        filters: its filters.
+        column: one of its columns.
+        units: gives the column's row groups for so many values.
+
+    Raises:
+        UsageError: the column is a list or a map.
+    """
+
+    def __init__(
+        self, file: FilterFile, filters: Filters, column: Column, units: Callable[[int], Iterator[BoundedUnit]]
+    ) -> None:
+        self._mosaic = filters.footer.columns[column.index]
+        typed = schema.literal_column(self._mosaic)
+        if self._mosaic.kind == "DECIMAL":  # the same form for all precisions
+            typed = replace(typed, physical="BYTE_ARRAY")
+        super().__init__(file, column, typed)
+        self._filters = filters
+        self._units = units
+        if self._mosaic.kind in COMPOUND:
+            raise UsageError(
+                f"column {column.path} is a {self._mosaic.kind.lower()}, and has no values to find",
+                path=file.source.path,
+                hint="--column names a column that is neither a list nor a map",
+            )
+
+    def forms_of(self, literal: Literal) -> Sequence[bytes]:
+        """A value's bytes as `arrow_forms.forms_of` gives them."""
+        if self._mosaic.kind == "DECIMAL":
+            return [arrow_forms.decimal_form(int.from_bytes(form, "big", signed=True)) for form in literal.encodings]
+        return literal.encodings
+
+    def hashes_of(self, forms: pa.Array) -> bytes:
+        """What Mosaic's filters hash forms to: integers at their own width."""
+        narrow = {"INT8": pa.int8(), "INT16": pa.int16()}.get(self._mosaic.family)
+        return finding.xxh64_of(forms if narrow is None else forms.cast(narrow))
+
+    def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
+        """The column's row groups."""
+        turned = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None  # bounds of small ones are INT64s
+        for facts, low, high in self._units(count):
+            bounds = ((None if bound is None else bound[::-1]) for bound in (low, high)) if turned else (low, high)
+            yield BoundedUnit(facts, *bounds)
+
+    def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:
+        """The rows of a row group that have one of the candidates. The column is decoded as a whole."""
+        found = self._decoded(candidates.row_group, [self._mosaic]).column(0)
+        chosen = wanted.forms.take(candidates.forms)
+        owners = wanted.owners.take(candidates.forms)
+        forms = finding.comparable(arrow_forms.forms_of(found), self._typed)
+        texts = owners.take(pc.index_in(forms, value_set=chosen, skip_nulls=True))
+        if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.type):
+            texts = pc.if_else(pc.fill_null(is_nan(found), False), wanted.nan, texts)
+        there = pc.indices_nonzero(texts.is_valid()).cast(pa.int64())
+        if len(there):
+            yield Matches(there, texts.take(there))
+
+    def records(
+        self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of a row group, in the order of columns that the writer was given."""
+        whole = self._decoded(candidates.row_group, self._chosen(columns))
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            yield whole.take(rows[first : first + _ROWS_AT_ONCE])
+
+    def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
+        """The columns of records, as paimon-mosaic has them."""
+        reader = values.ColumnReader(self._filters.footer, self._chosen(columns))
+        try:
+            return reader.no_rows()
+        finally:
+            reader.close()
+
+    def _chosen(self, columns: Sequence[str] | None) -> list[MosaicColumn]:
+        """Columns in the order that the writer was given."""
+        footer = self._filters.footer
+        order = [footer.columns[index] for index in footer.schema.order]
+        return [column for column in order if columns is None or column.name in columns]
+
+    def scanned_bytes(self, columns: Sequence[str] | None) -> int:
+        """Compressed bytes of the buckets of the searched column and of these columns."""
+        if columns is None:
+            return self._file.total_bytes()
+        footer = self._filters.footer
+        buckets = {c.bucket for c in footer.columns if c.name in columns} | {self._mosaic.bucket}
+        return sum(group.bucket_bytes(bucket) for group in footer.row_groups for bucket in buckets)
+
+    def _decoded(self, ordinal: int, columns: Sequence[MosaicColumn]) -> pa.RecordBatch:
+        footer = self._filters.footer
+        group = footer.row_groups[ordinal]
+        self._file.source.will_read(self._filters.value_ranges(group, {c.index for c in columns}))
+        reader = values.ColumnReader(footer, columns)
+        try:
+            return reader.decoded(group)
+        finally:
+            reader.close()

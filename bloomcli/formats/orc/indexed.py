@@ -1,0 +1,141 @@
+"""The bits of a column's stripes for an index, made from the values.
+
+ORC's filters aren't taken: they hash values otherwise than Parquet's, and their bits depend on their size in a way
+that sizes can't be brought together. docs/index-format.md says more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from bloomcli import kernels
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.formats import finding, index_bits
+from bloomcli.formats.index_bits import BitsMaker
+from bloomcli.formats.indexed import BitsSource, RowGroupBits
+from bloomcli.formats.orc import spec
+from bloomcli.formats.orc.column_reader import DIRECT, REPEATED, TIMESTAMPS
+from bloomcli.formats.orc.filters import Filters
+from bloomcli.formats.orc.footer import Stream, StripeFooter
+from bloomcli.formats.orc.schema import OrcType, literal_column
+from bloomcli.formats.orc.value_reader import MOMENT_BYTES, ValueReader
+from bloomcli.model.file import Column
+
+_LONGEST: Final = 64 << 20
+"""Bytes of a string that is read. A stripe with a longer one may have any value."""
+_VALUES: Final = ("PRESENT", "DATA", "LENGTH", "SECONDARY", "DICTIONARY_DATA")
+_ABOVE: Final = ("PRESENT", "LENGTH")
+_WIDE: Final = 16
+
+
+def column_of(orc: OrcType) -> Column:
+    """The Parquet type whose hashes an index has. A CHAR is a type of its own: blanks at its end aren't hashed."""
+    typed = literal_column(orc)
+    return replace(typed, logical="CHAR") if orc.kind == "CHAR" else index_bits.indexed_column(typed)
+
+
+def stripes(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+    """Each stripe of a file, in order.
+
+    Args:
+        filters: those of the file.
+        column: one of its leaf columns.
+        fpp: the rate of the filters that are made.
+        stop: ends the reading.
+
+    Raises:
+        CorruptFile, UnsupportedError: the column's streams can't be read.
+        Stopped: soon after `stop` is set.
+    """
+    footer = filters.footer
+    orc = footer.types[column.index]
+    readable = orc.id not in filters.unfilterable
+    footer.will_read_stripes()
+    if readable:
+        filters.source.will_read(
+            (s.offset, s.length)
+            for stripe in footer.stripes
+            for s in _streams(filters, footer.stripe_footer(stripe), orc)
+        )
+    for stripe in footer.stripes:
+        stop.check()
+        none = RowGroupBits(stripe.ordinal, stripe.rows)
+        if not stripe.rows:
+            yield none
+        elif not readable:
+            yield none._replace(possible=True)
+        else:
+            yield _stripe(filters, footer.stripe_footer(stripe), orc, fpp, stop, none)
+
+
+def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
+    """What `stripes` would read."""
+    footer = filters.footer
+    orc = footer.types[column.index]
+    footer.will_read_stripes()
+    for stripe in footer.stripes:
+        read = bool(stripe.rows) and orc.id not in filters.unfilterable
+        found = _streams(filters, footer.stripe_footer(stripe), orc) if read else ()
+        yield BitsSource(reads=sum(s.length for s in found))
+
+
+def _stripe(
+    filters: Filters, streams: StripeFooter, orc: OrcType, fpp: float, stop: Stop, none: RowGroupBits
+) -> RowGroupBits:
+    footer, typed = filters.footer, literal_column(orc)
+    reader = ValueReader(filters.source, footer, streams, orc, _LONGEST, stop)
+    repeated = any(t.kind in REPEATED for t in footer.above(orc))
+    whole = _is_whole_dictionary(streams, orc)
+    maker = BitsMaker(reader.entries if whole else None if repeated else streams.stripe.rows, fpp)
+    for values in reader.dictionary() if whole else _referred(reader, streams.stripe.rows):
+        stop.check()
+        if values.null_count:  # longer than what is read
+            return none._replace(possible=True)
+        maker.add(_hashes(values, orc, typed))
+    if not maker.count:
+        return none
+    return none._replace(bits=maker.bits(), decoded=sum(s.length for s in _streams(filters, streams, orc)))
+
+
+def _referred(reader: ValueReader, rows: int) -> Iterator[pa.Array]:
+    """The values of a stripe. Raises CorruptFile where they aren't in the dictionary."""
+    for found in reader.take(rows):
+        if not len(found.values):
+            continue
+        if reader.entries is not None:  # it has none
+            raise reader.fault("an index beyond the dictionary's entries")
+        yield found.values
+
+
+def _is_whole_dictionary(streams: StripeFooter, orc: OrcType) -> bool:
+    """Whether the entries of a dictionary tell all values. An empty one must not be referred to: that is checked."""
+    columns = streams.message.columns
+    if orc.kind not in {"STRING", "VARCHAR", "CHAR"} or orc.id >= len(columns):
+        return False
+    found = columns[orc.id]
+    return bool(found.dictionary_size) and spec.name_of("EncodingKind", found.kind) not in DIRECT
+
+
+def _streams(filters: Filters, streams: StripeFooter, orc: OrcType) -> list[Stream]:
+    """The streams that are read of a column in a stripe: of a dictionary its entries alone."""
+    if _is_whole_dictionary(streams, orc):
+        named = [(kind, orc.id) for kind in ("DICTIONARY_DATA", "LENGTH")]
+    else:
+        named = [(kind, t.id) for t in filters.footer.above(orc) for kind in _ABOVE]
+        named += [(kind, orc.id) for kind in _VALUES]
+    found = (streams.find(kind, column) for kind, column in named)
+    return [stream for stream in found if stream is not None]
+
+
+def _hashes(values: pa.Array, orc: OrcType, typed: Column) -> bytes:
+    if orc.kind not in TIMESTAMPS:
+        return index_bits.hashes_of(values, typed)
+    count = len(values)
+    wide = bytearray(count * _WIDE)
+    data = memoryview(values.buffers()[2] or b"").cast("B")
+    kernels.index_moments(data[values.offset * MOMENT_BYTES :], count, wide)
+    return finding.xxh64_of(pa.Array.from_buffers(pa.binary(_WIDE), count, [None, pa.py_buffer(wide)]))

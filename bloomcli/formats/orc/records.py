@@ -1,0 +1,197 @@
+"""Rows of an ORC file, read by pyarrow: the chosen columns of a stripe, and of these the rows that were found."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.orc
+
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.formats.orc import limits as orc_limits
+from bloomcli.formats.orc.column_reader import TIMESTAMPS
+from bloomcli.formats.orc.footer import Footer, Stripe
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.value_reader import ValueReader
+from bloomcli.formats.source_stream import SourceStream
+from bloomcli.storage.base import Source
+
+_ROWS_AT_ONCE: Final = 8192
+_TOO_FAR: Final = "out of range for nanosecond"
+"""What pyarrow says of timestamps before 1677 and after 2262."""
+_MOMENT: Final = struct.Struct("<qi")
+_HINT: Final = "--select names the columns to read"
+
+
+class Records:
+    """Reads rows of an open file. The last stripe that was read is kept."""
+
+    def __init__(self, source: Source, footer: Footer) -> None:
+        self._source, self._footer = source, footer
+        self._held: tuple[int, frozenset[int] | None, pa.RecordBatch] | None = None
+
+    def rows(self, stripe: Stripe, rows: pa.Int64Array, chosen: frozenset[int] | None) -> Iterator[pa.RecordBatch]:
+        """Rows of a stripe by their numbers in it: the columns with these ids (None: all).
+
+        Raises CorruptFile, UnsupportedError.
+        """
+        whole = self.stripe(stripe, chosen)
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[first : first + _ROWS_AT_ONCE]
+            yield self._pruned(self.guarded(stripe, partial(whole.take, some)), chosen)
+
+    def none(self, chosen: frozenset[int] | None) -> pa.RecordBatch:
+        """No rows of the columns with these ids (None: all). Raises CorruptFile."""
+        try:
+            schema = self._reader.schema
+        except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
+            if isinstance(error, BloomError):
+                raise
+            said = " ".join(str(error).split())[:200]
+            raise CorruptFile(f"the schema can't be read: {said}", path=self._source.path, hint=_HINT) from None
+        empty = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+        return self._pruned(empty, chosen)
+
+    def stripe(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
+        """A whole stripe; of structs only the chosen fields. Raises CorruptFile, UnsupportedError."""
+        if self._held is not None and self._held[:2] == (stripe.ordinal, chosen):
+            return self._held[2]
+        self._held = None
+        if stripe.rows > orc_limits.VALUES_MAX:
+            raise UnsupportedError(
+                f"the rows of stripe {stripe.ordinal} can't be read: it has {stripe.rows}, more than the "
+                f"{orc_limits.VALUES_MAX} that are read",
+                path=self._source.path,
+                offset=stripe.offset,
+                field=stripe.field,
+                hint="write the file with smaller stripes",
+            )
+        found = self._read(stripe, chosen)
+        if found.num_rows != stripe.rows:
+            raise self._fault(stripe, f"{found.num_rows} rows where the footer says {stripe.rows}")
+        self._held = stripe.ordinal, chosen, found
+        return found
+
+    def _read(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
+        try:
+            return self.guarded(stripe, lambda: self._reader.read_stripe(stripe.ordinal, self._names(chosen)))
+        except CorruptFile as error:
+            if _TOO_FAR not in error.reason:
+                raise
+        return self._with_far_timestamps(stripe, chosen)
+
+    def _with_far_timestamps(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
+        """A stripe with timestamps that nanoseconds in 64 bits don't reach: those of top-level columns are decoded
+        here, in microseconds. pyarrow reads the others, and refuses those within lists, maps and structs."""
+        types = self._footer.types
+        tops = [t for t in (types[child] for child in types[0].children) if chosen is None or _any(t, chosen)]
+        far = [t for t in tops if t.kind in TIMESTAMPS]
+        others = frozenset(range(1, len(types))) if chosen is None else chosen
+        near = others - {t.id for t in far}
+        columns: dict[str, pa.Array] = {t.steps[-1]: self._micros(stripe, t) for t in far}
+        if len(far) < len(tops):
+            read = self.guarded(stripe, lambda: self._reader.read_stripe(stripe.ordinal, self._names(near)))
+            columns |= {name: read.column(name) for name in read.schema.names if name not in columns}
+        return pa.RecordBatch.from_pydict({t.steps[-1]: columns[t.steps[-1]] for t in tops})
+
+    def _micros(self, stripe: Stripe, orc: OrcType) -> pa.Array:
+        """The timestamps of a column of a stripe."""
+        footer = self._footer
+        reader = ValueReader(self._source, footer, footer.stripe_footer(stripe), orc, 0, Stop())
+        kind = pa.timestamp("us", "UTC" if orc.kind == "TIMESTAMP_INSTANT" else None)
+        found, rows = [], []
+        for part in reader.take(stripe.rows):
+            try:
+                micros = [
+                    millis * 1000 + rest // 1000 for millis, rest in map(_MOMENT.unpack, part.values.to_pylist())
+                ]
+                found.append(pa.array(micros, pa.int64()))
+            except OverflowError:
+                raise self._fault(stripe, f"a timestamp of column {orc.label} is out of range") from None
+            rows.append(part.rows)
+        present = pa.chunked_array(rows, pa.int64()).combine_chunks()
+        at = pc.index_in(pa.array(range(stripe.rows), pa.int64()), value_set=present)
+        return pa.chunked_array(found, pa.int64()).combine_chunks().take(at).cast(kind)
+
+    @cached_property
+    def _reader(self) -> pa.orc.ORCFile:
+        return pa.orc.ORCFile(pa.PythonFile(SourceStream(self._source), "r"))
+
+    def guarded(self, stripe: Stripe, read: Callable[[], Any]) -> Any:
+        """What pyarrow's functions give. Raises CorruptFile, UnsupportedError where they refuse the stripe."""
+        try:
+            return read()
+        except (pa.ArrowException, OSError, ValueError, IndexError, NotImplementedError, MemoryError) as error:
+            if isinstance(error, BloomError):
+                raise
+            if isinstance(error, MemoryError):
+                raise UnsupportedError(
+                    f"the rows of stripe {stripe.ordinal} don't fit in memory", path=self._source.path, hint=_HINT
+                ) from None
+            raise self._fault(stripe, " ".join(str(error).split())[:200]) from None
+
+    def _fault(self, stripe: Stripe, said: str) -> CorruptFile:
+        return CorruptFile(
+            f"the rows of stripe {stripe.ordinal} can't be read: {said}",
+            path=self._source.path,
+            offset=stripe.offset,
+            field=stripe.field,
+            hint=_HINT,
+        )
+
+    def _names(self, chosen: frozenset[int] | None) -> list[str] | None:
+        """The paths that select columns in pyarrow; None for all, where their names don't tell columns apart."""
+        types = self._footer.types
+        if chosen is None or any("." in step for orc in types for step in orc.steps[-1:]):
+            return None
+        found: dict[str, None] = {}
+        for column in sorted(chosen):
+            above = [*self._footer.above(types[column]), types[column]]
+            depth = next((i for i, orc in enumerate(above) if orc.kind != "STRUCT"), len(above) - 1)
+            found[".".join(above[depth].steps)] = None
+        return list(found)
+
+    def _pruned(self, batch: pa.RecordBatch, chosen: frozenset[int] | None) -> pa.RecordBatch:
+        """The chosen columns, and of structs the chosen fields."""
+        if chosen is None:
+            return batch
+        root = self._footer.types[0]
+        if root.kind != "STRUCT":
+            return batch
+        columns = _kept(self._footer.types, root, [field.name for field in batch.schema], chosen)
+        names = [batch.schema.field(at).name for at, _ in columns]
+        arrays = [_selected(self._footer.types, orc, batch.column(at), chosen) for at, orc in columns]
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _kept(
+    types: Sequence[OrcType], parent: OrcType, names: Sequence[str], chosen: frozenset[int]
+) -> list[tuple[int, OrcType]]:
+    """Of a struct's fields as pyarrow has them those that are chosen: their positions and their types."""
+    children = [types[child] for child in parent.children]
+    if len(names) != len(children):  # pyarrow has left some out
+        children = [orc for orc in children if _any(orc, chosen)]
+    return [(at, orc) for at, orc in enumerate(children[: len(names)]) if _any(orc, chosen)]
+
+
+def _any(orc: OrcType, chosen: frozenset[int]) -> bool:
+    return not chosen.isdisjoint(range(orc.id, orc.last + 1))
+
+
+def _selected(types: Sequence[OrcType], orc: OrcType, array: pa.Array, chosen: frozenset[int]) -> pa.Array:
+    """A column with the chosen fields of its structs."""
+    if orc.kind == "STRUCT":
+        kept = _kept(types, orc, [field.name for field in array.type], chosen)
+        fields = [array.type.field(at).name for at, _ in kept]
+        arrays = [_selected(types, child, array.field(at), chosen) for at, child in kept]
+        return pa.StructArray.from_arrays(arrays, fields, mask=pc.is_null(array)) if kept else array
+    if orc.kind == "LIST":
+        (element,) = (types[child] for child in orc.children)
+        values = _selected(types, element, array.values, chosen)
+        return pa.ListArray.from_arrays(array.offsets, values, mask=pc.is_null(array) if array.null_count else None)
+    return array

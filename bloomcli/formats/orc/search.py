@@ -1,0 +1,370 @@
+"""Finds the rows of an ORC file that have values of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import cached_property, partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
+from bloomcli.formats import answer, finding
+from bloomcli.formats.arrays import int64s
+from bloomcli.formats.finding import Candidates, Matches, Wanted
+from bloomcli.formats.orc import positions, search_forms, values
+from bloomcli.formats.orc.column_reader import TIMESTAMPS
+from bloomcli.formats.orc.filter_header import KINDS
+from bloomcli.formats.orc.filters import Filters
+from bloomcli.formats.orc.footer import StripeFooter
+from bloomcli.formats.orc.records import Records
+from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
+from bloomcli.formats.orc.streams import Position
+from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, ValueReader, Values
+from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, each_row, is_nan
+from bloomcli.model.file import Column
+
+if TYPE_CHECKING:
+    from bloomcli.formats.base import FilterFile
+    from bloomcli.values.literals import Literal
+
+
+class OrcSearch(UnitSearch):
+    """The search of a column in an open file.
+
+    Args:
+        file: the open file.
+        filters: its filters.
+        column: one of its columns.
+        units: gives the column's row groups.
+
+    Raises:
+        UsageError: the column is a list, a map or a union.
+    """
+
+    def __init__(
+        self, file: FilterFile, filters: Filters, column: Column, units: Callable[[], Iterator[BoundedUnit]]
+    ) -> None:
+        self._orc = filters.footer.types[column.index]
+        super().__init__(file, column, literal_column(self._orc))
+        self._filters = filters
+        self._units = units
+        if self._orc.kind in COMPOUND:
+            raise _compound(filters, self._orc)
+        self._stripe: _StripeColumn | None = None
+        self._united = any(t.kind == "UNION" for t in filters.footer.above(self._orc))
+        self._blind = False
+        """Filters don't tell of all values that are looked for."""
+
+    def forms_of(self, literal: Literal) -> Sequence[bytes]:
+        """A value's bytes as `ValueReader` gives them."""
+        if self._orc.kind in TIMESTAMPS:
+            return [search_forms.moment(int.from_bytes(form, "little", signed=True)) for form in literal.encodings]
+        if self._orc.kind == "DECIMAL":
+            numbers = [int.from_bytes(form, "big", signed=True) for form in literal.encodings]
+            return [number.to_bytes(DECIMAL_BYTES, "little", signed=True) for number in numbers]
+        if self._orc.kind == "CHAR":
+            return [form.rstrip(b" ") for form in literal.encodings]
+        return literal.encodings
+
+    def hashes_of(self, forms: pa.Array) -> bytes:
+        """What ORC's filters hash forms to."""
+        return search_forms.hashes_of(forms, self._orc, self._typed)
+
+    def wanted(self, texts: pa.LargeBinaryArray) -> Wanted:
+        """The values as the column stores them."""
+        if self._orc.kind != "CHAR":
+            return super().wanted(texts)
+        return super().wanted(finding.without_blanks(texts))._replace(texts=texts)
+
+    def filters_tell(self, literal: Literal) -> bool:
+        """Whether all writers hash a value alike: not timestamps before 1970 with parts of a millisecond."""
+        return self._orc.kind not in TIMESTAMPS or not any(
+            map(search_forms.is_rounded_otherwise, self.forms_of(literal))
+        )
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
+        """Of each row group the values that it may have."""
+        self._blind = self._orc.kind in TIMESTAMPS and any(
+            search_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
+        )
+        if self.row_groups is not None and wanted.literals is not None:
+            return self._indexed(wanted, wanted.literals, self.row_groups)
+        return super().candidates(wanted)
+
+    def _indexed(self, wanted: Wanted, literals: Sequence[Literal], stripes: Container[int]) -> Iterator[Candidates]:
+        """Of each row group the values that it may have, where an index has told which stripes may have some: of the
+        others neither filters nor row indexes are read."""
+        footer = self._filters.footer
+        answers = answer.answers(self._file.unit_facts(self._column, literals, stripes), explain=False)
+        found = self.of_units(wanted, literals, answers)
+        for stripe in footer.stripes:
+            groups = footer.row_groups(stripe) if footer.stride else min(stripe.rows, 1)
+            if stripe.ordinal in stripes:
+                yield from islice(found, groups)
+                continue
+            chunk = self._scanned_in(footer.stripe_footer(stripe), self._column.index)
+            for group in range(groups):
+                rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
+                yield Candidates(group, rows, chunk * rows // stripe.rows, int64s(()), stripe=stripe.ordinal)
+
+    def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
+        """The column's row groups."""
+        del count
+        for unit in self._units():
+            yield unit._replace(facts=unit.facts._replace(bits=None)) if self._blind else unit
+
+    def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:
+        """The rows of a row group that have one of the candidates; of the streams the part that its rows are in."""
+        chosen = wanted.forms.take(candidates.forms)
+        owners = wanted.owners.take(candidates.forms)
+        stripe = self._in_union(candidates) if self._united else self._opened(wanted, candidates.stripe or 0)
+        last = None
+        repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.above(self._orc))
+        for found in stripe.row_group(candidates.row_group, candidates.rows):
+            if isinstance(stripe, _Given) or stripe.dictionary is None:
+                at = pc.index_in(finding.comparable(found.values, self._typed), value_set=chosen)
+            else:
+                at = pc.index_in(found.values, value_set=candidates.forms)
+            texts = owners.take(at)
+            if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.values.type):
+                texts = pc.if_else(is_nan(found.values), wanted.nan, texts)
+            there = pc.indices_nonzero(texts.is_valid())
+            if not len(there):
+                continue
+            matches = each_row(found.rows.take(there), texts.take(there), repeated=repeated)
+            if repeated and matches.rows[0].as_py() == last:  # a list that goes on from the part before
+                matches = Matches(matches.rows[1:], matches.texts[1:])
+            if len(matches.rows):
+                last = matches.rows[-1].as_py()
+                yield matches
+
+    def records(
+        self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of a row group, read by pyarrow."""
+        footer = self._filters.footer
+        stripe = footer.stripes[candidates.stripe or 0]
+        chosen = None if columns is None else frozenset(c.index for c in self._file.columns if c.path in columns)
+        first = candidates.row_group * footer.stride
+        return self._records.rows(stripe, pc.add(rows, first), chosen)
+
+    def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
+        """The columns of records, as pyarrow has them."""
+        chosen = None if columns is None else frozenset(c.index for c in self._file.columns if c.path in columns)
+        return self._records.none(chosen)
+
+    def scanned_bytes(self, columns: Sequence[str] | None) -> int:
+        """Compressed bytes of the streams of the searched column and of these columns, without indexes."""
+        footer = self._filters.footer
+        if columns is None:
+            return self._file.total_bytes()
+        chosen = {c.index for c in self._file.columns if c.path in columns} | {self._column.index}
+        return sum(self._scanned_in(footer.stripe_footer(s), column) for s in footer.stripes for column in chosen)
+
+    def _scanned_in(self, stripe: StripeFooter, column: int) -> int:
+        return sum(s.length for s in stripe.of_column(column) if s.kind not in {*KINDS, "ROW_INDEX"})
+
+    @cached_property
+    def _records(self) -> Records:
+        return Records(self._file.source, self._filters.footer)
+
+    def _opened(self, wanted: Wanted, ordinal: int) -> _StripeColumn:
+        """The column in a stripe; that of the last one is kept."""
+        if self._stripe is None or self._stripe.ordinal != ordinal or self._stripe.wanted is not wanted:
+            self._stripe = None
+            self._refuse_unreadable()
+            footer = self._filters.footer
+            self._stripe = _StripeColumn(
+                self._filters, footer.stripe_footer(footer.stripes[ordinal]), self._orc, self._typed, wanted
+            )
+        return self._stripe
+
+    def _in_union(self, candidates: Candidates) -> _Given:
+        """The column in a stripe, decoded by pyarrow with the top-level column that it lies in."""
+        from bloomcli.formats.orc import union_values
+
+        self._refuse_unreadable()
+        footer = self._filters.footer
+        above = [*footer.above(self._orc), self._orc][1:]
+        stripe = footer.stripes[candidates.stripe or 0]
+        whole = self._records.stripe(stripe, frozenset({self._orc.id}))
+        at = footer.types[0].children.index(above[0].id) if whole.num_columns > 1 else 0
+        read = partial(union_values.values_of, whole.column(at), above)
+        return _Given(self._records.guarded(stripe, read), footer.stride)
+
+    def _refuse_unreadable(self) -> None:
+        """Raise UnsupportedError where values can't be read."""
+        footer, orc, path = self._filters.footer, self._orc, self._file.source.path
+        if orc.id in footer.encrypted_columns:
+            raise UnsupportedError(
+                f"column {orc.label} is encrypted",
+                path=path,
+                hint="bloom has no keys; decrypt the file with the engine that wrote it",
+            )
+        if orc.fault is not None or (orc.kind not in values.HASHABLE and orc.kind != "BOOLEAN"):
+            raise UnsupportedError(
+                f"column {orc.label} can't be searched: " + (orc.fault or f"values of {orc.name} aren't read here"),
+                path=path,
+                hint="--column names the column to search",
+            )
+
+
+class _Given(NamedTuple):
+    """All values of a column of a stripe."""
+
+    values: Values
+    stride: int
+
+    def row_group(self, group: int, rows: int) -> Iterator[Values]:
+        """The values of a row group."""
+        first = group * self.stride
+        inside = pc.and_(pc.greater_equal(self.values.rows, first), pc.less(self.values.rows, first + rows))
+        yield Values(self.values.values.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
+
+
+class _StripeColumn:
+    """A column of a stripe, which is read row group by row group.
+
+    Row groups that follow one another are read on; others are gone to, where the row indexes of the column and of
+    the types above it have usable positions, else all rows before are decoded.
+    """
+
+    def __init__(self, filters: Filters, stripe: StripeFooter, orc: OrcType, typed: Column, wanted: Wanted) -> None:
+        self.ordinal = stripe.stripe.ordinal
+        self.wanted = wanted
+        self._filters, self._stripe, self._orc, self._typed = filters, stripe, orc, typed
+        self._types = [*filters.footer.above(orc), orc]
+        self._trusts_positions = True
+        self._next: int | None = 0
+        """The row group that can be read on with."""
+        self._reader = self._open()
+        self.dictionary = self._looked_up()
+
+    def _open(self) -> ValueReader:
+        longest = 0
+        if pa.types.is_large_binary(self.wanted.forms.type) and len(self.wanted.forms):
+            longest = pc.max(pc.binary_length(self.wanted.forms)).as_py()
+        filters = self._filters
+        self._next = 0
+        return ValueReader(filters.source, filters.footer, self._stripe, self._orc, longest, Stop())
+
+    def _looked_up(self) -> pa.Int64Array | None:
+        """Of each entry of the dictionary the position of its form, or null; None without a dictionary."""
+        if self._reader.entries is None:
+            return None
+        found = [pc.index_in(part, value_set=self.wanted.forms) for part in self._reader.dictionary()]
+        return pa.chunked_array(found, pa.int32()).combine_chunks().cast(pa.int64())
+
+    def row_group(self, group: int, rows: int) -> Iterator[Values]:
+        """The values of a row group; with a dictionary positions of forms. Raises CorruptFile, UnsupportedError."""
+        if group != self._next and self._trusts_positions and self._seek(group):
+            try:
+                found = list(self._values(group, rows))
+            except CorruptFile:
+                found = None  # the positions may be at fault
+            if found is not None and self._is_whole(group, sum(len(part.rows) for part in found)):
+                yield from found
+                return
+            self._trusts_positions = False
+            self._reader = self._open()
+        if self._next is None or group < self._next:
+            self._reader = self._open()
+        for before in range(self._next or 0, group):
+            for _ in self._values(before, self._rows_in(before)):
+                pass
+        self._read_until(self._places(group + 1) if self._trusts_positions else None)
+        yield from self._values(group, rows)
+
+    def _values(self, group: int, rows: int) -> Iterator[Values]:
+        self._next = None  # until all are taken
+        for found in self._reader.take(rows):
+            yield found if self.dictionary is None else found._replace(values=self._forms(found.values))
+        self._next = group + 1
+
+    def _forms(self, indexes: pa.Int64Array) -> pa.Int64Array:
+        try:
+            return self.dictionary.take(indexes)  # type: ignore[union-attr]
+        except IndexError:
+            raise self._reader.fault("an index beyond the dictionary's entries") from None
+
+    def _rows_in(self, group: int) -> int:
+        footer = self._filters.footer
+        return footer.rows_in(self._stripe.stripe, group) if footer.stride else self._stripe.stripe.rows
+
+    def _is_whole(self, group: int, count: int) -> bool:
+        """Whether as many values were read as the row index counts: else its positions may be wrong."""
+        stats = self._entries[-1][group].statistics
+        return not stats.HasField("number_of_values") or bool(stats.number_of_values == count)
+
+    @cached_property
+    def _entries(self) -> list[Sequence[Any]]:
+        """The row indexes of all types from the root down to the column."""
+        streams = (self._stripe.find("ROW_INDEX", t.id) for t in self._types)
+        self._filters.source.will_read((s.offset, s.length) for s in streams if s is not None)
+        return [self._filters.index_entries(self._stripe, t.id) for t in self._types]
+
+    def _places(self, group: int) -> list[dict[str, Position]] | None:
+        """The positions of a row group in the streams of each type; None where not all are known."""
+        compressed = self._filters.footer.codec.name != "NONE"
+        columns = self._stripe.message.columns
+        found: list[dict[str, Position]] = []
+        for orc, entries, parts in zip(self._types, self._entries, self._reader.parts, strict=True):
+            if not parts:
+                found.append({})
+                continue
+            if group >= len(entries) or orc.id >= len(columns):
+                return None
+            encoding = "DICTIONARY" if orc is self._orc and self.dictionary is not None else "DIRECT"
+            here = positions.places(self._stripe, orc, encoding, entries[group].positions, compressed=compressed)
+            if here is None:
+                return None
+            found.append(here)
+        return found
+
+    def _read_until(self, behind: list[dict[str, Position]] | None) -> None:
+        """Read no further ahead than to the positions of the next row group, where they are known."""
+        for at, parts in enumerate(self._reader.parts):
+            for kind, part in parts.items():
+                part.read_until(None if behind is None else self._end(behind[at][kind]))
+
+    def _end(self, behind: Position) -> int:
+        return positions.end_before(behind, compressed=self._filters.footer.codec.name != "NONE")
+
+    def _seek(self, group: int) -> bool:
+        """Go to a row group, and announce what is read for it. False where its positions can't be used."""
+        here, behind = self._places(group), self._places(group + 1)
+        if here is None:
+            return False
+        self._read_until(behind)
+        ranges = []
+        for at, (orc, parts) in enumerate(zip(self._types, self._reader.parts, strict=True)):
+            for kind in parts:
+                stream = self._stripe.find(kind, orc.id)
+                if stream is not None:
+                    start = min(here[at][kind].chunk, stream.length)
+                    end = stream.length if behind is None else min(self._end(behind[at][kind]), stream.length)
+                    ranges.append((stream.offset + start, max(end - start, 0)))
+        self._filters.source.will_read(ranges)
+        try:
+            for at, parts in enumerate(self._reader.parts):
+                for kind, part in parts.items():
+                    part.seek(here[at][kind])
+        except CorruptFile:
+            self._trusts_positions = False
+            self._reader = self._open()
+            return False
+        return True
+
+
+def _compound(filters: Filters, orc: OrcType) -> UsageError:
+    types = filters.footer.types
+    leaves = [t.path for t in types[orc.id + 1 : orc.last + 1] if t.kind not in COMPOUND]
+    return UsageError(
+        f"column {orc.label} is a {orc.name}, and has no values to find",
+        path=filters.source.path,
+        hint=f"its columns with values: {', '.join(leaves[:3])}" + (", ..." if len(leaves) > 3 else ""),
+    )

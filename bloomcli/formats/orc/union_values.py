@@ -1,0 +1,62 @@
+"""Values of columns within unions, which pyarrow decodes: those of a whole stripe with their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.formats import arrow_forms
+from bloomcli.formats.orc.column_reader import TIMESTAMPS
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.value_reader import MOMENT_BYTES, Values
+
+_NANOS_PER_MILLI = 1_000_000
+
+
+def values_of(top: pa.Array, path: Sequence[OrcType]) -> Values:
+    """The values of a column as `ValueReader` gives them.
+
+    Args:
+        top: the top-level column that it lies in, of all rows of a stripe.
+        path: the types from that column's down to its own.
+    """
+    array, rows = top, pa.array(range(len(top)), pa.int64())
+    for orc, child in pairwise(path):
+        at = orc.children.index(child.id)
+        if orc.kind == "UNION":
+            chosen = pc.equal(array.type_codes, pa.scalar(at, pa.int8()))
+            array, rows = array.field(at).filter(chosen), rows.filter(chosen)
+            continue
+        there = array.is_valid()
+        array, rows = array.filter(there), rows.filter(there)
+        if orc.kind == "STRUCT":
+            array = array.field(child.steps[-1])  # pyarrow has left other fields out
+        else:
+            lists = array if orc.kind == "LIST" else pa.ListArray.from_arrays(array.offsets, _entries(array, at))
+            rows = rows.take(pc.list_parent_indices(lists))
+            array = lists.flatten()
+    there = array.is_valid()
+    return Values(_forms(array.filter(there), path[-1]), rows.filter(there))
+
+
+def _entries(maps: pa.MapArray, at: int) -> pa.Array:
+    return maps.items if at else maps.keys
+
+
+def _forms(array: pa.Array, orc: OrcType) -> pa.Array:
+    if orc.kind in TIMESTAMPS:
+        moments = (
+            divmod(nanos, _NANOS_PER_MILLI) for nanos in array.cast(pa.timestamp("ns")).view(pa.int64()).to_pylist()
+        )
+        packed = [
+            millis.to_bytes(8, "little", signed=True) + rest.to_bytes(MOMENT_BYTES - 8, "little")
+            for millis, rest in moments
+        ]
+        return pa.array(packed, pa.large_binary())
+    forms = arrow_forms.forms_of(array)
+    if orc.kind != "CHAR":
+        return forms
+    return pc.ascii_rtrim(forms.view(pa.large_string()), " ").view(pa.large_binary())

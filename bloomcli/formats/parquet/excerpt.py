@@ -1,0 +1,322 @@
+"""Decodes pages of one column chunk by pyarrow, from a file that `page_file.py` makes of them in memory.
+
+Before pages are decoded their headers are checked here: no size in them is taken on trust, and at most
+`_TOGETHER_BYTES` are decoded at a time, or one page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.formats.arrays import counting
+from bloomcli.formats.parquet import codecs, page_file, value_sizes
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.page_file import RawPage
+from bloomcli.formats.parquet.page_selection import PagePlace
+from bloomcli.formats.parquet.page_values import Sought
+from bloomcli.formats.parquet.pages import MOST_GROWTH, ChunkReader
+from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.base import Source
+
+_TOGETHER_BYTES: Final = 32 << 20
+"""Decompressed bytes of pages that are decoded together."""
+_VALUES_TOGETHER: Final = 1 << 22
+"""Values of pages that are decoded together, nulls included."""
+_PAGE_VALUES_MOST: Final = 1 << 24
+"""Values of a page. Runs of equal values take no bytes, so that a small page can have any number."""
+_ROWS_AT_ONCE: Final = 1 << 15
+
+
+class Decoded(NamedTuple):
+    """Values of a column, in order."""
+
+    values: pa.Array
+    """Leaf values; nulls and empty lists may be among them as nulls."""
+    rows: pa.Int64Array
+    """Of each value its row in the row group."""
+    pages: int
+    """Data pages that were begun with them."""
+
+
+class _Reader(ChunkReader):
+    """Reads a chunk's pages. `typed` is the footer for values of logical types; `sought` are the only values that
+    pages are decoded for."""
+
+    typed: Footer | None = None
+    sought: Sought | None = None
+
+
+def decoded(
+    source: Source,
+    chunk: ColumnChunk,
+    data_end: int,
+    rows: int,
+    places: Sequence[PagePlace] | None,
+    typed: Footer | None = None,
+    sought: Sought | None = None,
+) -> Iterator[Decoded]:
+    """A chunk's values, some pages at a time.
+
+    Args:
+        source: the file.
+        chunk: the chunk.
+        data_end: where the file's data end.
+        rows: of the row group.
+        places: the pages to read; None for all.
+        typed: the file's footer, for values of their logical types as PyArrow reads them; of a column at the top
+            level that isn't repeated. By default they are of the physical type.
+        sought: pages that have none of these values are left out.
+
+    Raises:
+        CorruptFile: the pages contradict their headers, or the metadata.
+        UnsupportedError: the chunk is encrypted, or in a codec or encoding that isn't known here.
+    """
+    if chunk.encrypted:
+        raise UnsupportedError(
+            f"column {chunk.column.path} is encrypted",
+            path=source.path,
+            hint="bloom has no keys; decrypt the file with the engine that wrote it",
+        )
+    reader = _Reader(source, chunk, data_end, checked=True)
+    reader.typed, reader.sought = typed, sought
+    if not codecs.supported(chunk.codec) and chunk.codec != "UNCOMPRESSED":
+        raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)
+    if places is not None:
+        yield from _from_places(reader, places)
+        return
+    pages = _pages(reader)
+    if chunk.column.max_repetition_level:
+        yield from _whole(reader, pages, rows)
+        return
+    yield from _some_at_a_time(reader, pages)
+
+
+def _some_at_a_time(reader: _Reader, pages: Iterable[RawPage]) -> Iterator[Decoded]:
+    """The values of a column that isn't repeated: each value is a row."""
+    first = 0
+    dictionary: RawPage | None = None
+    waiting: list[RawPage] = []
+    rows: list[tuple[int, int]] = []
+    for page in pages:
+        if page.is_dictionary:
+            dictionary = page
+            continue
+        if _is_enough(waiting, page):
+            yield from _decode(reader, dictionary, waiting, rows)
+            waiting, rows = [], []
+        if page.wanted:
+            waiting.append(page)
+            rows.append((first, page.values))
+        first += page.values
+    if waiting:
+        yield from _decode(reader, dictionary, waiting, rows)
+
+
+def joined(parts: Iterable[Decoded], values: int) -> Iterator[Decoded]:
+    """Neighbouring parts together, so that each but the last has so many values or `_TOGETHER_BYTES`: a lookup of
+    many values takes a hash table of them for each part."""
+    waiting: list[Decoded] = []
+    count = size = 0
+    for part in parts:
+        if waiting and (count >= values or size >= _TOGETHER_BYTES):
+            yield _joined(waiting)
+            waiting, count, size = [], 0, 0
+        waiting.append(part)
+        count += len(part.values)
+        size += part.values.nbytes
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: Sequence[Decoded]) -> Decoded:
+    if len(parts) == 1:
+        return parts[0]
+    values, rows = (pa.concat_arrays([part[at] for part in parts]) for at in (0, 1))
+    return Decoded(values, rows, sum(part.pages for part in parts))
+
+
+def _is_enough(waiting: Sequence[RawPage], page: RawPage) -> bool:
+    """Whether pages are decoded without the next one."""
+    return bool(waiting) and (
+        sum(p.size for p in waiting) + page.size > _TOGETHER_BYTES
+        or sum(p.values for p in waiting) + page.values > _VALUES_TOGETHER
+    )
+
+
+def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[Decoded]:
+    """The values of a repeated column without an index: rows may go on from one page to the next."""
+    dictionary: RawPage | None = None
+    data: list[RawPage] = []
+    size = 0
+    for page in pages:
+        size += page.size
+        if size > parquet_limits.PAGE_WHOLE_MAX_BYTES:
+            raise UnsupportedError(
+                f"a repeated column of more than {parquet_limits.PAGE_WHOLE_MAX_BYTES} bytes without an offset index",
+                path=reader.source.path,
+                field=reader.field,
+                hint="rewrite the file with an offset index, or with smaller row groups",
+            )
+        if page.is_dictionary:
+            dictionary = page
+        else:
+            data.append(page)
+    if any(page.wanted for page in data):
+        if reader.sought is not None:
+            reader.sought.left_out -= sum(not page.wanted for page in data)
+        yield from _decode(reader, dictionary, data, [(0, rows)])
+
+
+def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[Decoded]:
+    """The values of some pages."""
+    chunk = reader.chunk
+    dictionary: RawPage | None = None
+    if places and chunk.dictionary_bytes is not None:
+        reader.window = chunk.dictionary_bytes
+        found = _next(reader)
+        dictionary = found if found is not None and found.is_dictionary else None
+    ranges = [(place.offset, place.length) for place in places]
+    reader.source.will_read(ranges)
+    waiting: list[RawPage] = []
+    rows: list[tuple[int, int]] = []
+    for place in places:
+        reader.position, reader.window = place.offset, place.length
+        page = _next(reader)
+        if page is None or page.is_dictionary or len(page.data) != place.length:
+            raise reader.fault("the offset index and the page's header contradict each other", place.offset)
+        if not chunk.column.max_repetition_level and page.values != place.rows:
+            raise reader.fault(f"a page of {page.values} rows, and of {place.rows} by the offset index", place.offset)
+        if not page.wanted:
+            continue
+        if _is_enough(waiting, page):
+            yield from _decode(reader, dictionary, waiting, rows)
+            waiting, rows = [], []
+        waiting.append(page)
+        rows.append((place.first_row, place.rows))
+    if waiting:
+        yield from _decode(reader, dictionary, waiting, rows)
+
+
+def _pages(reader: _Reader) -> Iterator[RawPage]:
+    """All pages of the chunk. Raises CorruptFile where they have another number of values than the metadata."""
+    seen, most = 0, reader.chunk.num_values
+    while seen < most:
+        page = _next(reader)
+        if page is not None:
+            seen += page.values
+            yield page
+    if seen != most:
+        raise reader.fault(f"the pages have {seen} values, the metadata {most}")
+
+
+def _next(reader: _Reader) -> RawPage | None:
+    """The page at the reader's position; None for one that has no values. Raises CorruptFile, UnsupportedError."""
+    at = reader.position
+    header = reader.header()
+    packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
+    reader.room(header.size + packed)
+    if header.head_field is None:
+        reader.position += header.size + packed
+        return None
+    if not header.has_head:
+        raise reader.fault(f"the page header has no {header.head_field}", at)
+    count = header.required_of_head("num_values")
+    is_dictionary = header.kind == "DICTIONARY_PAGE"
+    if count < 0 or size < 0 or packed < 0:
+        raise reader.fault("a page of a negative size", at)
+    if size > max(packed * MOST_GROWTH, reader.chunk.uncompressed_bytes):
+        raise reader.fault(f"a page of {size} bytes can't be in {packed} compressed ones", at)
+    if max(size, packed) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
+        raise UnsupportedError(
+            f"a page of {max(size, packed)} bytes, and no more than {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
+            path=reader.source.path,
+            offset=at,
+            field=reader.field,
+            hint="rewrite the file with smaller pages",
+        )
+    if count > _PAGE_VALUES_MOST:
+        raise UnsupportedError(
+            f"a page of {count} values, and no more than {_PAGE_VALUES_MOST} are read",
+            path=reader.source.path,
+            offset=at,
+            field=reader.field,
+            hint="rewrite the file with smaller pages",
+        )
+    data = bytes(reader.take(header.size + packed))
+    wanted = reader.sought is None or (
+        reader.sought.in_dictionary(reader, at) if is_dictionary else reader.sought.in_page(reader, at)
+    )
+    longest = value_sizes.longest(reader, header, at) if wanted else None
+    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, wanted)
+
+
+def _measured(reader: _Reader, page: RawPage) -> RawPage:
+    """The page with its longest value."""
+    if page.longest is not None:
+        return page
+    back, reader.position = reader.position, page.offset
+    try:
+        return page._replace(longest=value_sizes.longest(reader, reader.header(), page.offset))
+    finally:
+        reader.position = back
+
+
+def _decode(
+    reader: _Reader, dictionary: RawPage | None, pages: Sequence[RawPage], rows: Sequence[tuple[int, int]]
+) -> Iterator[Decoded]:
+    """Decode data pages, which begin and end with rows, some rows at a time.
+
+    Args:
+        reader: of the chunk, for errors.
+        dictionary: the chunk's dictionary page.
+        pages: data pages.
+        rows: ranges of their rows in the row group: first row and number.
+    """
+    import pyarrow.parquet as pq
+
+    count, first = sum(number for _, number in rows), 0
+    pages, dictionary = [_measured(reader, page) for page in pages], dictionary and _measured(reader, dictionary)
+    places = pa.concat_arrays([counting(start, number) for start, number in rows])
+    try:
+        data = pa.BufferReader(page_file.file_of(reader.chunk, reader.typed, dictionary, pages, count))
+        file = pq.ParquetFile(data, page_checksum_verification=True)
+        names = None if reader.typed is None else [file.schema.column(reader.chunk.column.index).path]
+        for batch in file.iter_batches(_rows_at_once(dictionary, pages, count), columns=names, use_threads=False):
+            values, found = batch.column(0), places.slice(first, batch.num_rows)
+            if reader.typed is None:
+                values, found = _leaves(values, found)
+            yield Decoded(values, found, len(pages) if not first else 0)
+            first += batch.num_rows
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        if isinstance(error, BloomError):
+            raise
+        said = " ".join(str(error).split())[:200]
+        raise reader.fault(f"the column's pages can't be decoded: {said}", reader.chunk.data_offset) from None
+    if first != count:
+        raise reader.fault(f"the column's pages have {first} rows instead of {count}")
+
+
+def _rows_at_once(dictionary: RawPage | None, pages: Sequence[RawPage], rows: int) -> int:
+    """So many rows that their values have no more than `_TOGETHER_BYTES`, if a row of a list has the usual number."""
+    longest = max(page.longest or 0 for page in ([*pages] if dictionary is None else [dictionary, *pages]))
+    in_row = -(-sum(page.values for page in pages) // max(rows, 1))
+    return max(min(_ROWS_AT_ONCE, _TOGETHER_BYTES // max(longest * in_row, 1)), 1)
+
+
+def _leaves(values: pa.Array, places: pa.Int64Array) -> tuple[pa.Array, pa.Int64Array]:
+    """The leaf values of a nested column, and the row of each."""
+    while True:
+        kind = values.type
+        if pa.types.is_struct(kind):
+            values = pc.struct_field(values, [0])
+        elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            places = places.take(pc.list_parent_indices(values))
+            values = pc.list_flatten(values)
+        else:
+            return values, places

@@ -1,0 +1,93 @@
+"""The bits of a column's row groups for an index: those of the file's filters, or made from the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.filters import sizing
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.indexed import BitsSource, RowGroupBits
+from bloomcli.formats.parquet import bounds, codecs, sampled, values
+from bloomcli.formats.parquet.describe import non_null_values
+from bloomcli.formats.parquet.filterable import unfilterable
+from bloomcli.formats.parquet.filters import Filters
+from bloomcli.model.file import Column, ColumnChunk
+
+
+def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+    """Each row group of a file, in order.
+
+    A filter that can't be used (it is damaged, of a draft, or lacks the row group's own minimum or maximum) is left
+    alone: the values are read. What can be read neither way may have any value.
+
+    Args:
+        filters: those of the file.
+        column: one of its leaf columns.
+        fpp: filters are folded to the smallest size that has this rate, and made for it.
+        stop: ends the reading.
+
+    Raises:
+        CorruptFile, UnsupportedError: the column's pages can't be read.
+        Stopped: soon after `stop` is set.
+    """
+    footer = filters.footer
+    filters.source.will_read(filters.ranges({column.index}))
+    for key in footer.chunk_keys({column.index}):
+        stop.check()
+        chunk = footer.chunk(key)
+        yield _row_group(filters, chunk, footer.row_group(key.row_group).rows, fpp, stop)
+
+
+def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
+    """What `row_groups` would read, by the footer: whether a filter can be used isn't known yet."""
+    for extent in sampled.extents(filters.footer, column):
+        if extent.filter_bytes is not None:
+            yield BitsSource(filter=True)
+        elif extent.empty or unfilterable(column) is not None:
+            yield BitsSource()
+        else:
+            yield BitsSource(reads=extent.chunk_bytes)
+
+
+def _row_group(filters: Filters, chunk: ColumnChunk, rows: int, fpp: float, stop: Stop) -> RowGroupBits:
+    none = RowGroupBits(chunk.row_group, rows)
+    if unfilterable(chunk.column) is not None or (chunk.encrypted and not chunk.num_values):
+        return none._replace(possible=True)
+    if not chunk.num_values:
+        return none
+    found = _usable(filters, chunk)
+    if found is not None:
+        return none._replace(bits=found.folded_to(fpp).bitset)
+    if chunk.null_count is not None and chunk.null_count >= chunk.num_values:
+        return none
+    if chunk.encrypted or not (chunk.codec == "UNCOMPRESSED" or codecs.supported(chunk.codec)):
+        return none._replace(possible=True)
+    made, decoded = _made(filters, chunk, fpp, stop)
+    return none._replace(bits=made, decoded=decoded)
+
+
+def _usable(filters: Filters, chunk: ColumnChunk) -> SplitBlockFilter | None:
+    """The chunk's filter, where it has one that answers for it (see `bloomcli.formats.answer`)."""
+    if chunk.bloom_filter_offset is None:
+        return None
+    try:
+        found = filters.load(chunk)
+    except FilterProblem:
+        return None
+    return None if found.header.draft or any(bounds.lost(chunk, found.bits)) else found.bits
+
+
+def _made(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tuple[bytes | bytearray, int]:
+    """A filter of the values, and the compressed bytes that were decoded."""
+    bits = SplitBlockFilter.empty(sizing.upper_bound_bytes(non_null_values(chunk), fpp))
+    zero, end = False, chunk.data_offset
+    filters.source.will_read([(chunk.data_offset, chunk.compressed_bytes)])
+    for page in values.hashed_pages(filters.source, chunk, filters.footer.start, stop=stop):
+        bits.insert_hashes(page.hashes, page.count)
+        zero, end = zero or page.has_zero, max(end, page.end)
+    if zero:
+        for value in values.zero_hashes(chunk.column):
+            bits.insert(value)
+    return bits.folded_to(fpp).bitset, end - chunk.data_offset

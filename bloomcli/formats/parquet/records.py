@@ -1,0 +1,201 @@
+"""Reads rows of a row group by their positions.
+
+Of a column at the top level with an offset index, only the pages with these rows are read, where the rows are few or
+the pages have less than half of the chunk. All other columns are read as whole chunks, by pyarrow.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+
+from bloomcli.errors import BloomError, CorruptFile
+from bloomcli.formats.arrays import int64s
+from bloomcli.formats.parquet import excerpt, page_rows, page_selection
+from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.page_selection import PagePlace
+from bloomcli.formats.parquet.plain_types import plain, plain_schema
+from bloomcli.formats.parquet.request_plan import RequestPlan
+from bloomcli.formats.source_stream import SourceStream
+from bloomcli.model.file import ColumnChunk
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+    from bloomcli.formats.located_file import LocatedFile
+
+_AT_ONCE: Final = 8192
+"""Rows of a batch."""
+
+
+def _positions(rows: Iterable[int], places: pa.Int64Array) -> Iterator[int]:
+    """Of ascending rows their positions in ascending places, which have all of them."""
+    numbers = memoryview(places.buffers()[1]).cast("q")[places.offset : places.offset + len(places)]
+    at = 0
+    for row in rows:
+        at = bisect_left(numbers, row, at)
+        yield at
+
+
+class Paged(NamedTuple):
+    """A column chunk of which single pages are read."""
+
+    chunk: ColumnChunk
+    pages: Sequence[PagePlace]
+
+
+class Records:
+    """The rows of an open file.
+
+    Args:
+        file: the open file.
+        filters: its filters, with the footer.
+        plan: what is announced of it to a store.
+    """
+
+    def __init__(self, file: LocatedFile, filters: Filters, plan: RequestPlan) -> None:
+        self._file = file
+        self._filters = filters
+        self._plan = plan
+
+    def chosen(self, columns: Sequence[str] | None) -> set[int]:
+        """The ordinals of leaf columns; of all for None."""
+        return {c.index for c in self._file.columns if columns is None or c.path in columns}
+
+    def read(self, row_group: int, rows: pa.Int64Array, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """Rows by their ascending positions: these columns (None: all). Raises CorruptFile, UnsupportedError."""
+        wanted = rows.to_pylist()
+        chosen = self.chosen(columns)
+        try:
+            paged = self._paged(row_group, chosen, wanted)
+            whole = self._chunks(row_group, chosen - paged.keys())
+            self._plan.will_read(whole, paged.values())
+            if whole or not paged:
+                at = 0
+                for batch in self._whole(row_group, wanted, whole):
+                    yield self._joined(row_group, wanted[at : at + batch.num_rows], paged, batch)
+                    at += batch.num_rows
+            else:
+                for at in range(0, len(wanted), _AT_ONCE):
+                    yield self._joined(row_group, wanted[at : at + _AT_ONCE], paged, None)
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            if isinstance(error, BloomError):
+                raise
+            raise self._fault(f"the rows of row group {row_group}", error) from None
+
+    def none(self, columns: Sequence[str] | None) -> pa.RecordBatch:
+        """No rows of these columns (None: all). Raises CorruptFile."""
+        names = [self._paths[index] for index in sorted(self.chosen(columns))]
+        try:
+            table = self._reader.read_row_groups([], columns=names, use_threads=False)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            if isinstance(error, BloomError):
+                raise
+            raise self._fault("the schema", error) from None
+        return plain(
+            pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], table.column_names)
+        )
+
+    def _fault(self, what: str, error: Exception) -> CorruptFile:
+        said = " ".join(str(error).split())[:200]
+        path = self._file.source.path
+        return CorruptFile(f"{what} can't be read: {said}", path=path, hint="--select names the columns to read")
+
+    def _chunks(self, row_group: int, columns: set[int]) -> list[ColumnChunk]:
+        """A row group's chunks of columns, in order."""
+        footer = self._filters.footer
+        return [footer.chunk(key) for key in footer.chunk_keys(columns) if key.row_group == row_group]
+
+    def _paged(self, row_group: int, chosen: set[int], rows: Sequence[int]) -> Mapping[int, Paged]:
+        """The chunks of which single pages are read, by their columns' ordinals."""
+        footer = self._filters.footer
+        found: dict[int, Paged] = {}
+        few = len(rows) <= page_rows.MOST and not self._file.source.request_bytes
+        if self._plan.whole(row_group):
+            return found
+        for key in footer.chunk_keys(chosen & self.flat):
+            chunk = footer.chunk(key) if key.row_group == row_group else None
+            if chunk is None or chunk.encrypted:
+                continue
+            pages = page_selection.pages_of(self._filters, key, chunk, footer.row_group(row_group).rows)
+            some = page_selection.with_rows(pages or (), rows)
+            if pages is not None and (few or page_selection.worth(some, chunk)):
+                found[key.column] = Paged(chunk, some)
+        return found
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns as pyarrow reads them, without views."""
+        return plain_schema(self._reader.schema_arrow)
+
+    @cached_property
+    def flat(self) -> set[int]:
+        """The ordinals of columns at the top level that have one leaf, and whose name is no other's."""
+        names = Counter(path.partition(".")[0] for path in self._paths)
+        return {
+            column.index
+            for column, path in zip(self._file.columns, self._paths, strict=True)
+            if not column.max_repetition_level and column.max_definition_level < 2 and names[path] == 1
+        }
+
+    @cached_property
+    def _paths(self) -> Sequence[str]:
+        """The leaf columns' paths in the file, which a table's aren't."""
+        return [self._reader.schema.column(column.index).path for column in self._file.columns]
+
+    def _joined(
+        self, row_group: int, rows: list[int], paged: Mapping[int, Paged], others: pa.RecordBatch | None
+    ) -> pa.RecordBatch:
+        """Rows of columns that are read by pages, and of others."""
+        if not paged and others is not None:
+            return others
+        columns = {self._paths[index]: [self._values(row_group, one, rows)] for index, one in paged.items()}
+        if others is not None:
+            for name, column in zip(others.schema.names, others.columns, strict=True):  # several may have one name
+                columns.setdefault(name, []).append(column)
+        fields = [field for field in self._reader.schema_arrow if field.name in columns]
+        found = [columns[field.name].pop(0) for field in fields]
+        kinds = [field.with_type(array.type) for field, array in zip(fields, found, strict=True)]
+        return pa.RecordBatch.from_arrays(found, schema=pa.schema(kinds))
+
+    def _values(self, row_group: int, one: Paged, rows: list[int]) -> pa.Array:
+        """The values of a column in some rows, some pages at a time."""
+        footer = self._filters.footer
+        count, parts, at = footer.row_group(row_group).rows, [], 0
+        pages = page_selection.with_rows(one.pages, rows)
+        kind = self.schema.field(self._paths[one.chunk.column.index]).type
+        if len(rows) <= page_rows.MOST and page_rows.alike(one.chunk, kind):
+            found = page_rows.picked(self._file.source, one.chunk, footer.start, pages, rows, kind)
+            if found is not None:
+                return found
+        for part in excerpt.decoded(self._file.source, one.chunk, footer.start, count, pages, typed=footer):
+            end = bisect_left(rows, part.rows[-1].as_py() + 1, at)
+            if end > at:
+                (values,) = plain(pa.record_batch([part.values], ["v"])).columns
+                parts.append(values.take(int64s(_positions(rows[at:end], part.rows))))
+            at = end
+        return pa.concat_arrays(parts)
+
+    def _whole(self, row_group: int, rows: list[int], chunks: Sequence[ColumnChunk]) -> Iterator[pa.RecordBatch]:
+        """Rows of whole chunks."""
+        first = at = 0
+        names = [self._paths[chunk.column.index] for chunk in chunks]
+        for batch in self._reader.iter_batches(_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
+            end = bisect_left(rows, first + batch.num_rows, at)
+            if end > at:
+                yield plain(batch).take(int64s(row - first for row in rows[at:end]))
+            first, at = first + batch.num_rows, end
+            if at == len(rows):
+                return
+
+    @cached_property
+    def _reader(self) -> pq.ParquetFile:
+        import pyarrow.parquet as pq
+
+        # a read in the background by one of Arrow's threads aborts the process if Python ends meanwhile
+        return pq.ParquetFile(pa.PythonFile(SourceStream(self._file.source), "r"), pre_buffer=False)

@@ -1,0 +1,196 @@
+"""Finds the rows of a Parquet file that have values of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.formats import answer, finding
+from bloomcli.formats.arrays import counting
+from bloomcli.formats.finding import Candidates, LikeFiles, Matches, Wanted
+from bloomcli.formats.parquet import excerpt, page_values
+from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.like_files import like_files
+from bloomcli.formats.parquet.looked_up import stored_forms
+from bloomcli.formats.parquet.page_values import Sought
+from bloomcli.formats.parquet.records import Records
+from bloomcli.formats.parquet.request_plan import RequestPlan
+from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, each_row, is_nan
+from bloomcli.model.file import Column, ColumnChunk
+
+if TYPE_CHECKING:
+    from bloomcli.formats.located_file import LocatedFile
+    from bloomcli.values.literals import Literal
+
+_KEYS_MOST: Final = 100_000
+"""Values that are compared with the bounds of pages, at most; of more, some are within the bounds of most pages."""
+
+
+class ParquetSearch(UnitSearch):
+    """The search of a column in an open file.
+
+    Args:
+        file: the open file.
+        filters: its filters.
+        column: one of its leaf columns.
+        facts_of: gives the facts of a chunk for so many hashes that are looked up in batches.
+    """
+
+    def __init__(
+        self,
+        file: LocatedFile,
+        filters: Filters,
+        column: Column,
+        facts_of: Callable[[ColumnChunk, int], answer.UnitFacts],
+    ) -> None:
+        super().__init__(file, column, column)
+        self._filters = filters
+        self._located = file
+        self._facts_of = facts_of
+        self._plan = RequestPlan(filters)
+        self._records = Records(file, filters, self._plan)
+
+    def forms_of(self, literal: Literal) -> Sequence[bytes]:
+        """All that a chunk may have stored for a value."""
+        return stored_forms(literal, self._column)
+
+    def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
+        """The column's chunks."""
+        footer = self._filters.footer
+        for key in footer.chunk_keys({self._column.index}):
+            chunk = footer.chunk(key)
+            yield BoundedUnit(self._facts_of(chunk, count), chunk.min_value, chunk.max_value)
+
+    def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:
+        """The rows of a row group that have one of the candidates; of the column the pages that can have one."""
+        file, column = self._file, self._column
+        key = next(k for k in self._filters.footer.chunk_keys({column.index}) if k.row_group == candidates.row_group)
+        chunk = self._filters.footer.chunk(key)
+        if not chunk.num_values:
+            return
+        places = None
+        if candidates.trusted:
+            selected = self._plan.select(key, chunk, candidates.rows, _sorted_keys(wanted, candidates))
+            if selected is not None:
+                places = selected.pages
+                self.pages_left_out += selected.left_out
+        sought = _sought(wanted, candidates)
+        parts = excerpt.decoded(
+            file.source, chunk, self._filters.footer.start, candidates.rows, places, sought=sought
+        )
+        try:
+            for part in excerpt.joined(parts, len(candidates.forms)):
+                self.pages_read += part.pages
+                yield from self._equal(wanted, candidates, part)
+        finally:
+            self.pages_read += 0 if sought is None else sought.left_out
+
+    def _equal(self, wanted: Wanted, candidates: Candidates, part: excerpt.Decoded) -> Iterator[Matches]:
+        """The rows of some pages that have one of the candidates."""
+        chosen = wanted.forms.take(candidates.forms)
+        values = finding.comparable(part.values, self._column)
+        texts = wanted.owners.take(candidates.forms).take(pc.index_in(values, value_set=chosen))
+        if candidates.nan and wanted.nan is not None:
+            texts = pc.if_else(pc.fill_null(is_nan(part.values), False), wanted.nan, texts)
+        there = pc.indices_nonzero(texts.is_valid())
+        if len(there):
+            repeated = self._column.max_repetition_level > 0
+            yield each_row(part.rows.take(there), texts.take(there), repeated=repeated)
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
+        """Of each row group the values that it may have."""
+        if self.pages_follow:
+            self._located.chunks_read_whole = self._file.source.request_bytes
+        if self.row_groups is not None and wanted.literals is not None:
+            return self._indexed(wanted, wanted.literals, self.row_groups)
+        if wanted.literals is None and self._file.source.request_bytes:
+            hashes = memoryview(wanted.hashes).cast("Q")
+            self._filters.will_look_up(
+                lambda: ((chunk, hashes) for chunk in self._filters.chunks_of(self._column.index))
+            )
+        return super().candidates(wanted)
+
+    def _indexed(self, wanted: Wanted, literals: Sequence[Literal], units: Container[int]) -> Iterator[Candidates]:
+        """Of each row group the values that it may have, where an index has told which row groups may have some.
+
+        A chunk that a store gives for one request is read whole, without its filter, which is another request. Only
+        the filter tells whether statistics can be trusted: they aren't.
+        """
+        footer, whole = self._filters.footer, self._located.chunks_read_whole
+        chunks = list(self._filters.chunks_of(self._column.index))
+        asked = {c.row_group for c in chunks if c.row_group in units and c.compressed_bytes > whole}
+        found = answer.answers(self._located.unit_facts(self._column, literals, asked), explain=False)
+        answered = {candidates.row_group: candidates for candidates in self.of_units(wanted, literals, found)}
+        every, none = counting(0, len(wanted.forms)), counting(0, 0)
+        for chunk in chunks:
+            group, rows = chunk.row_group, footer.row_group(chunk.row_group).rows
+            there = group in units
+            forms, nan = every if there else none, there and wanted.nan is not None
+            unread = Candidates(group, rows, chunk.compressed_bytes, forms, nan=nan, trusted=False)
+            yield answered.get(group, unread)
+
+    def prepare(self, wanted: Wanted, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool) -> None:
+        """Announce to a store what is read of a row group."""
+        if self._file.source.request_bytes:
+            keys = _sorted_keys(wanted, candidates)
+            chosen = self._records.chosen(columns) if rows else set()
+            self._plan.prepare(self._column.index, candidates, keys, chosen, self._records.flat if rows else ())
+
+    def records(
+        self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of a row group."""
+        return self._records.read(candidates.row_group, rows, columns)
+
+    def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
+        """The columns of records, as pyarrow has them."""
+        return self._records.none(columns)
+
+    def record_schema(self) -> pa.Schema:
+        """The columns as pyarrow reads them; INT96 timestamps, which are instants, with their zone."""
+        int96 = {column.path for column in self._file.columns if column.physical == "INT96"}
+        return pa.schema(
+            [
+                field.with_type(pa.timestamp("us", "UTC")) if field.name in int96 else field
+                for field in self._records.schema
+            ]
+        )
+
+    def like_files(self, wanted: Wanted, columns: Sequence[str] | None) -> LikeFiles | None:
+        """What tells of files like this one, by their filters alone, whether they can't have the values."""
+        return like_files(self._filters.footer, self._column, wanted, self._scanned(columns))
+
+    def scanned_bytes(self, columns: Sequence[str] | None) -> int:
+        """Compressed bytes of the chunks of the searched column and of these columns."""
+        footer = self._filters.footer
+        chosen = self._scanned(columns)
+        if chosen is None:
+            return self._file.total_bytes()
+        return sum(footer.chunk(key).compressed_bytes for key in footer.chunk_keys(chosen))
+
+    def _scanned(self, columns: Sequence[str] | None) -> set[int] | None:
+        """The ordinals of the columns that a scan reads; None: all."""
+        if columns is None:
+            return None
+        return {c.index for c in self._file.columns if c.path in columns} | {self._column.index}
+
+
+def _sought(wanted: Wanted, candidates: Candidates) -> Sought | None:
+    """What is looked for in single pages; None where values aren't compared by their hashes, or are too many."""
+    if candidates.nan or not wanted.hashes or len(candidates.forms) > page_values.MOST:
+        return None
+    chosen = candidates.forms.to_pylist()
+    return Sought(b"".join(wanted.hashes[8 * at : 8 * at + 8] for at in chosen))
+
+
+def _sorted_keys(wanted: Wanted, candidates: Candidates) -> list[Any] | None:
+    """The keys of the candidates in ascending order; None where they are too many or have no order, or for NaN."""
+    if candidates.nan or wanted.keys is None or len(candidates.forms) > _KEYS_MOST:
+        return None
+    if isinstance(wanted.keys, list):
+        return sorted(wanted.keys[at] for at in candidates.forms.to_pylist())
+    found: list[Any] = sorted(wanted.keys.take(candidates.forms).to_pylist())
+    return found

@@ -1,0 +1,159 @@
+"""What the formats' searches share: the values that each row group may have, and which values are looked for."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.formats import answer, finding
+from bloomcli.formats.arrays import counting, int64s
+from bloomcli.formats.finding import Candidates, ColumnSearch, Matches, Wanted
+from bloomcli.model.file import Column
+from bloomcli.values.literals import Literal, decode_bound
+
+if TYPE_CHECKING:
+    from bloomcli.formats.base import FilterFile
+
+
+class BoundedUnit(NamedTuple):
+    """A row group, for values that are looked up in batches."""
+
+    facts: answer.UnitFacts
+    """Without lookups."""
+    low: bytes | None
+    """The minimum as PLAIN bytes of the literals' column; None where it isn't known."""
+    high: bytes | None
+
+
+class UnitSearch(ColumnSearch):
+    """A search whose candidates follow from the facts of row groups. A format gives these, and reads the values.
+
+    Args:
+        file: the open file.
+        column: one of its leaf columns.
+        typed: the column as literals are parsed for it.
+    """
+
+    def __init__(self, file: FilterFile, column: Column, typed: Column) -> None:
+        self._file = file
+        self._column = column
+        self._typed = typed
+
+    @abstractmethod
+    def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
+        """Each row group, for so many values."""
+
+    def forms_of(self, literal: Literal) -> Sequence[bytes]:
+        """All that the file may have stored for a value; by default the literal's encodings."""
+        return literal.encodings
+
+    def hashes_of(self, forms: pa.Array) -> bytes:
+        """What the format's filters hash forms to, uint64s in native order; by default XXH64."""
+        return finding.xxh64_of(forms)
+
+    def filters_tell(self, literal: Literal) -> bool:
+        """Whether all writers of the format hash a value alike; by default they do."""
+        del literal
+        return True
+
+    def wanted(self, texts: pa.LargeBinaryArray) -> Wanted:
+        """The values as the column stores them."""
+        return finding.wanted(texts, self._typed, self.forms_of, self._file.source.path, self.hashes_of)
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
+        """Of each row group the values that it may have: few by `FilterFile.ask`, many in batches."""
+        if wanted.literals is not None:
+            yield from self._by_literals(wanted, wanted.literals)
+            return
+        for facts, low, high in self.bounded_units(len(wanted.forms)):
+            bounds = decoded(low, self._typed), decoded(high, self._typed)
+            left = answer.may_have(facts, wanted.hashes, len(wanted.forms))
+            found = _positions(left.positions, len(wanted.forms))
+            yield Candidates(
+                facts.row_group,
+                facts.rows,
+                facts.chunk_bytes,
+                within(found, wanted.keys, *bounds) if left.bounded else found,
+                nan=wanted.nan is not None and facts.contents is answer.Contents.VALUES,
+                trusted=facts.problem != answer.WRONG,
+                stripe=facts.stripe,
+            )
+
+    def _by_literals(self, wanted: Wanted, literals: Sequence[Any]) -> Iterator[Candidates]:
+        units = self._file.ask(self._column, literals, explain=False)
+        yield from self.of_units(wanted, literals, units)
+
+    def of_units(
+        self, wanted: Wanted, literals: Sequence[Any], units: Iterable[answer.UnitAnswers]
+    ) -> Iterator[Candidates]:
+        """Of row groups with answers the values that they may have."""
+        owners = wanted.owners.to_pylist()
+        for unit in units:
+            left = {
+                at
+                for at, found in enumerate(unit.answers)
+                if not (found.excludes if self.filters_tell(literals[at]) else found.excluded_unfiltered)
+            }
+            yield Candidates(
+                unit.row_group,
+                unit.rows,
+                unit.chunk_bytes,
+                int64s(at for at, owner in enumerate(owners) if owner in left),
+                nan=wanted.nan in left,
+                trusted=all(found.trusted for found in unit.answers),
+                stripe=unit.stripe,
+            )
+
+
+def decoded(bound: bytes | None, column: Column) -> Any:
+    """A bound as it compares with `Wanted.keys`; None where it isn't known."""
+    return None if bound is None else decode_bound(bound, column)
+
+
+def within(positions: pa.Int64Array, keys: pa.Array | list[Any] | None, low: Any, high: Any) -> pa.Int64Array:
+    """Those of some forms, by their positions, that bounds don't exclude, as `exclusion.excluded_by`."""
+    if keys is None or (low is None and high is None) or (low is not None and high is not None and low > high):
+        return positions
+    if isinstance(keys, list):
+        kept = (
+            at
+            for at in positions.to_pylist()
+            if not ((low is not None and keys[at] < low) or (high is not None and keys[at] > high))
+        )
+        return int64s(kept)
+    every = len(positions) == len(keys)
+    chosen = keys if every else keys.take(positions)
+    inside = pa.repeat(pa.scalar(True), len(chosen))
+    if low is not None:
+        inside = pc.and_(inside, pc.greater_equal(chosen, pa.scalar(low, keys.type)))
+    if high is not None:
+        inside = pc.and_(inside, pc.less_equal(chosen, pa.scalar(high, keys.type)))
+    return positions.filter(inside)
+
+
+def _positions(found: bytes | None, count: int) -> pa.Int64Array:
+    """Positions as an array; None: all from 0 on."""
+    if found is None:
+        return counting(0, count)
+    return pa.Array.from_buffers(pa.int64(), len(found) // 8, [None, pa.py_buffer(found)])
+
+
+def is_nan(values: pa.Array) -> pa.Array:
+    """Of each value whether it is NaN; a FLOAT16 is 2 bytes."""
+    if pa.types.is_floating(values.type):
+        return pc.is_nan(values)
+    halves = [None if value is None else int.from_bytes(value, "little") & 0x7FFF for value in values.to_pylist()]
+    return pa.array([None if half is None else half > 0x7C00 for half in halves], pa.bool_())
+
+
+def each_row(rows: pa.Int64Array, texts: pa.Int64Array, *, repeated: bool) -> Matches:
+    """Each row once, with the first of its values."""
+    if not repeated:
+        return Matches(rows, texts)
+    first = dict(zip(reversed(rows.to_pylist()), reversed(texts.to_pylist()), strict=True))
+    ascending = sorted(first)
+    return Matches(int64s(ascending), int64s(first[row] for row in ascending))

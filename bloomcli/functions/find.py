@@ -1,0 +1,98 @@
+"""bloomcli.find: the rows that have values, as Arrow batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.functions.files import Files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bloomcli.commands.values import Value
+    from bloomcli.model.find import FindReport
+
+
+class Found:
+    """The rows, as an iterable of Arrow batches. It is iterated over once, and searches meanwhile.
+
+    Attributes:
+        report: what was found and read so far.
+    """
+
+    def __init__(self, search: Any) -> None:
+        self._search = search
+        self._batches = self._each()
+
+    @property
+    def report(self) -> FindReport:
+        """What was found and read so far; complete when all batches were taken."""
+        report: FindReport = self._search.report
+        return report
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self._batches
+
+    def _each(self) -> Iterator[pa.RecordBatch]:
+        for one in self._search.files():
+            yield from one.batches
+
+
+def find(
+    path: Files,
+    values: Value | Sequence[Value] | pa.Array,
+    *,
+    column: str,
+    select: Sequence[str] = (),
+    limit: int | None = None,
+    jobs: int | None = None,
+    index: str | os.PathLike[str] | None = None,
+    session: Any = None,
+) -> Found:
+    """Find the rows whose column equals one of some values.
+
+    Filters, min/max statistics, dictionaries and page indexes tell which pages can have a value; only these are read.
+
+    Args:
+        path: a file, a directory, a quoted pattern or a URI; or a list of them.
+        values: one or several, as for `bloomcli.probe`; millions best as an Arrow array.
+        column: leaf path. Of a list, the rows that have an element that equals.
+        select: leaf paths, groups or globs of the columns of `record`; by default all.
+        limit: the most rows.
+        jobs: files at a time; by default as many as there are cores, and more for files in stores.
+        index: an index of these files (`bloomcli.index_build`). Files that it rules out aren't opened; those that it
+            doesn't have, or that changed since, are searched without it.
+        session: a SparkSession, to search on its executors. They search all files before the first batch comes;
+            `bloomcli.spark.find` gives a data frame instead.
+
+    Returns:
+        An iterable of `pyarrow.RecordBatch`, in the order of files and rows, with the columns `path`, `row_group`
+        (from 0), `row` (number in the file, from 0), `value` (as it was given, binary) and `record` (a struct). Its
+        `report` says what was read, and which files failed: they don't end the search.
+
+    Raises:
+        UsageError: no values, no files, a limit below 1, an index without the column.
+        UnreadableError: a directory can't be listed, the index can't be read, or the Spark job failed.
+        UnsupportedError: a session that can't run tasks, executors without bloomcli.
+        CorruptFile: the index is damaged.
+    """
+    import pyarrow as pa
+
+    from bloomcli.commands.find import Values
+    from bloomcli.finding.lake import Search
+    from bloomcli.finding.texts import texts_of
+    from bloomcli.finding.value_file import values_of_array
+
+    named = [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+    options = FindOptions(column=column, select=select, limit=limit)
+    arrays = isinstance(values, pa.Array | pa.ChunkedArray)
+    wanted = values_of_array(values) if arrays else Values(texts_of(values))
+    asked = None if index is None else os.fspath(index)
+    if session is None:
+        return Found(Search(named, wanted, options, jobs, asked))
+    from bloomcli.finding.spark_lake import SparkSearch
+
+    return Found(SparkSearch(session, named, wanted, options, index=asked))

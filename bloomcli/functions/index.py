@@ -1,0 +1,134 @@
+"""bloomcli.index_build, bloomcli.index_update and bloomcli.index_inspect: an index of many files' filters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bloomcli.commands.options import FPP
+from bloomcli.functions.files import Files, Name, OnRow
+from bloomcli.model.index import IndexFacts
+from bloomcli.model.indexing import IndexReport
+
+if TYPE_CHECKING:
+    from bloomcli.indexing.build import OnTasks
+
+
+def index_build(
+    path: Files,
+    columns: Sequence[str],
+    *,
+    output: Name | None = None,
+    fpp: float = FPP,
+    overwrite: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+    jobs: int | None = None,
+    fail_fast: bool = False,
+    on_row: OnRow | None = None,
+    session: Any = None,
+) -> IndexReport:
+    """Build an index of columns of many files, which `bloomcli.find(index=...)` asks first.
+
+    The filters of Parquet and Mosaic files are taken; a column without one that can be used is read, and so are the
+    columns of ORC files. The files stay as they are.
+
+    Args:
+        path: a file, a directory, a quoted pattern or a URI; or a list of them.
+        columns: one or several leaf paths. Files may lack some of them.
+        output: the index, a path or a URI. It may be left out in a dry run.
+        fpp: the mean false-positive rate of the index's filters, as far as the files' filters have it.
+        overwrite: replace an existing file.
+        force: replace an object that loses an object lock by it, and use a store that can't refuse the replacement
+            when another program replaces the object at the same time.
+        dry_run: write nothing, and say by the files' footers what would be read.
+        jobs: files at a time; by default as many as there are cores, and more for files in stores.
+        fail_fast: stop at the first file that fails, and write nothing.
+        on_row: called with each file's row as the file is done.
+        session: a Spark session to run on, whose executors read the files.
+
+    Returns:
+        What was read and written, with the rows of the files that failed: they don't raise, and aren't indexed.
+
+    Raises:
+        UsageError: no columns, no files, nowhere to write to, an existing file without `overwrite`.
+        UnknownColumn: no file has one of the columns.
+        UnreadableError: a directory can't be listed.
+        WriteError: the index can't be written; an old one stays as it was.
+    """
+    from bloomcli.commands.index_options import IndexOptions
+    from bloomcli.datasets.engine import choose_engine
+    from bloomcli.indexing import build
+
+    options = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)
+    target = build.Target.named(output, dry_run=dry_run, overwrite=overwrite, force=force)
+    engine = choose_engine(jobs=jobs, fail_fast=fail_fast, session=session)
+    return build.build(engine, _named(path), options, target, on_tasks=_telling(on_row))
+
+
+def index_update(
+    path: Files,
+    index: Name,
+    *,
+    force: bool = False,
+    dry_run: bool = False,
+    jobs: int | None = None,
+    fail_fast: bool = False,
+    on_row: OnRow | None = None,
+    session: Any = None,
+) -> IndexReport:
+    """Bring an index up to date with the files that paths name: only those that are new or changed are read.
+
+    Files that are gone, or that the paths don't name, are dropped; none is if a path isn't there or has no files. The
+    new index replaces the old one when it is complete.
+
+    Args:
+        path: a file, a directory, a quoted pattern or a URI; or a list of them.
+        index: the index, a path or a URI.
+
+    The other arguments mean what they mean to `index_build`: force, dry_run, jobs, fail_fast, on_row, session.
+
+    Returns:
+        What was read and written.
+
+    Raises:
+        UsageError: no files.
+        UnreadableError, CorruptFile: the index can't be read, or is damaged.
+        SourceChanged: another program replaced the index meanwhile; its index stays.
+        WriteError: the index can't be written; the old one stays as it was.
+    """
+    from bloomcli.datasets.engine import choose_engine
+    from bloomcli.indexing import build
+
+    engine = choose_engine(jobs=jobs, fail_fast=fail_fast, session=session)
+    target = build.Target(path=os.fspath(index), overwrite=True, force=force)
+    return build.update(engine, _named(path), target, dry_run=dry_run, on_tasks=_telling(on_row))
+
+
+def index_inspect(index: Name) -> IndexFacts:
+    """Describe an index: its columns, the size and the measured rate of their filters, and its parts.
+
+    Args:
+        index: the index, a path or a URI.
+
+    Returns:
+        The facts, from the footer and the tables; no filter is read.
+
+    Raises:
+        UnreadableError, CorruptFile: the index can't be read, or is damaged.
+        UnsupportedError: it was written for a later version of the format.
+    """
+    from bloomcli.index.reader import Index
+    from bloomcli.storage.registry import open_source
+
+    with open_source(os.fspath(index)) as source:
+        return Index(source).facts()
+
+
+def _named(path: Files) -> list[str]:
+    return [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+
+
+def _telling(on_row: OnRow | None) -> OnTasks | None:
+    return None if on_row is None else lambda _: on_row

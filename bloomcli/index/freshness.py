@@ -1,0 +1,51 @@
+"""Tells whether listed files are still those that an index has: by size, and by tag or modification time."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from bloomcli.errors import BloomError
+from bloomcli.index.reader import Index
+from bloomcli.index.tables import Stamp
+from bloomcli.model.index import IndexedFile
+from bloomcli.storage.base import Listed
+from bloomcli.storage.listing import spelling
+from bloomcli.storage.registry import store_of
+
+
+class Lack(Enum):
+    """Why an index tells nothing of a file."""
+
+    UNKNOWN = "it doesn't have the file, or not with the column"
+    CHANGED = "the file changed since"
+
+
+class Fresh:
+    """Compares listed files with an index. It remembers directories: make one for each command."""
+
+    def __init__(self, index: Index) -> None:
+        self._files = index.files
+        self._spell = spelling()
+
+    def found(self, item: Listed) -> tuple[int, None] | tuple[None, Lack]:
+        """The position of a listed file in `Index.files`, or why the index tells nothing of it."""
+        at = None if item.problem is not None or item.linked else self._files.position(self._spell(item.path))
+        if at is None:
+            return None, Lack.UNKNOWN
+        return (at, None) if is_same(self._files.stamp(at), item) else (None, Lack.CHANGED)
+
+
+def is_same(indexed: IndexedFile | Stamp, item: Listed) -> bool:
+    """Whether a listed file is the one that was indexed. Asks the store where the listing doesn't tell."""
+    size, mtime_ns, tag = item.size, item.mtime_ns, item.tag
+    if not mtime_ns and not tag:
+        try:
+            found = store_of(item.path).fingerprint(item.path)
+        except BloomError:  # opening the file says why
+            return False
+        if found is None:
+            return False
+        size, mtime_ns, tag = found.size, found.mtime_ns, found.tag
+    if size != indexed.size or bool(tag) != bool(indexed.tag):
+        return False
+    return tag == indexed.tag if tag else mtime_ns == indexed.mtime_ns

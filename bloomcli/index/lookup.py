@@ -1,0 +1,190 @@
+"""Looks hashes up in the transposed bits of a column.
+
+A hash selects a block, and in each of the block's 8 words a row: the AND of the 8 rows has the units that may have
+the hash. Where a block has few hashes, their rows are read; where it has many, the whole block, together with its
+neighbours.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from bloomcli import kernels
+from bloomcli.filters.split_block import SALT, SplitBlockFilter
+from bloomcli.index.layout import BLOCK_ROWS
+from bloomcli.index.transposed import OldBits, read_rows
+
+_FEW: Final = 4096
+"""So many hashes are ordered without an array of all blocks."""
+_HASH_BYTES: Final = 16 << 10
+"""A block is read whole where it has at most so many bytes for each of its hashes: on a local disk that takes as long
+as 8 rows on their own."""
+_WINDOW_BYTES: Final = 8 << 20
+"""Blocks that are read together."""
+
+
+class _Read(NamedTuple):
+    """Something to read, and the hashes that are looked up in it."""
+
+    first: int
+    """The first block."""
+    blocks: int
+    """Whole blocks; 0 where only rows of a block are read."""
+    start: int
+    end: int
+    """Of the hashes, in their order."""
+
+
+class Lookups:
+    """Hashes that are looked up in a column.
+
+    Args:
+        bits: those of the column.
+        hashes: uint64s in native order.
+    """
+
+    def __init__(self, bits: OldBits, hashes: bytes) -> None:
+        self._bits = bits
+        self._hashes = hashes
+        self._values = memoryview(hashes).cast("B").cast("Q")
+        blocks = bits.layout.blocks
+        if len(self._values) <= _FEW:
+            values = self._values
+            few = sorted(range(len(values)), key=lambda at: SplitBlockFilter.block_of(values[at], blocks))
+            self._order = memoryview(array("q", few))
+        else:
+            self._order = memoryview(kernels.index_order(hashes, blocks)).cast("q")
+
+    def pairs(self, mask: bytes, part: int) -> Iterator[tuple[array[int], array[int]]]:
+        """The positions of hashes, each with the slot of a unit that may have it: in parts of about `part` entries.
+
+        Args:
+            mask: the units that are looked at, a bitmap as long as a row's bits.
+            part: entries; a part has room for all units of one hash at least.
+        """
+        layout = self._bits.layout
+        room = max(part, layout.width * 8)
+        found, slots = array("q"), array("i")
+        for read in self._announced():
+            if not read.blocks:
+                for position in self._order[read.start : read.end]:
+                    matched = array("i", bytes(kernels.index_slots(_both(self._match(position), mask))))
+                    found.extend(array("q", [position]) * len(matched))
+                    slots.extend(matched)
+                if len(found) >= part:
+                    yield found, slots
+                    found, slots = array("q"), array("i")
+                continue
+            window = self._bits.read(read.first, read.blocks)
+            at = read.start
+            while at < read.end:
+                to, to_slots = array("q", bytes(8 * room)), array("i", bytes(4 * room))
+                at, count = kernels.index_probe(
+                    window,
+                    layout.stride,
+                    read.first,
+                    layout.blocks,
+                    self._hashes,
+                    self._order,
+                    at,
+                    read.end,
+                    mask,
+                    to,
+                    to_slots,
+                )
+                if count:
+                    yield to[:count], to_slots[:count]
+        if found:
+            yield found, slots
+
+    def any(self) -> bytearray:
+        """A bitmap of the slots of units that may have one of the hashes."""
+        layout = self._bits.layout
+        out = bytearray(layout.width)
+        for read in self._announced():
+            if read.blocks:
+                window = self._bits.read(read.first, read.blocks)
+                kernels.index_any(
+                    window,
+                    layout.stride,
+                    read.first,
+                    layout.blocks,
+                    self._hashes,
+                    self._order,
+                    read.start,
+                    read.end,
+                    out,
+                )
+            else:
+                for position in self._order[read.start : read.end]:
+                    either = int.from_bytes(out, "little") | int.from_bytes(self._match(position), "little")
+                    out = bytearray(either.to_bytes(layout.width, "little"))
+        return out
+
+    def _match(self, position: int) -> bytearray:
+        """The units that may have a hash, by its 8 rows."""
+        bits, layout = self._bits, self._bits.layout
+        rows = b"".join(
+            read_rows(bits.source, bits.offset, layout.stride, row, 1, bits.columns) for row in self._rows(position)
+        )
+        out = bytearray(layout.width)
+        kernels.index_match(rows, layout.stride, out)
+        return out
+
+    def _rows(self, position: int) -> Iterator[int]:
+        value = self._values[position]
+        first = SplitBlockFilter.block_of(value, self._bits.layout.blocks) * BLOCK_ROWS
+        for word, salt in enumerate(SALT):
+            yield first + word * 32 + ((value * salt & 0xFFFFFFFF) >> 27)
+
+    def _announced(self) -> list[_Read]:
+        """What is read, in the order of the bits; the source knows of it."""
+        reads = list(_merged(self._blocks(), self._bits.layout.slab_bytes))
+        self._bits.source.will_read(self._ranges(reads))
+        return reads
+
+    def _ranges(self, reads: list[_Read]) -> Iterator[tuple[int, int]]:
+        bits, layout = self._bits, self._bits.layout
+        for read in reads:
+            if read.blocks:
+                yield bits.offset + read.first * layout.slab_bytes, read.blocks * layout.slab_bytes
+            else:
+                for position in self._order[read.start : read.end]:
+                    for row in self._rows(position):
+                        yield bits.offset + row * layout.stride, layout.stride
+
+    def _blocks(self) -> Iterator[tuple[int, int, int]]:
+        """The blocks that hashes select, and the range of each in their order."""
+        order = self._order
+        groups = memoryview(kernels.index_groups(self._hashes, order, self._bits.layout.blocks)).cast("q")
+        starts = groups[1::2].tolist()
+        yield from zip(groups[::2].tolist(), starts, [*starts, len(order)][1:], strict=True)
+
+
+def _merged(blocks: Iterator[tuple[int, int, int]], slab_bytes: int) -> Iterator[_Read]:
+    """Blocks that are read whole, with their neighbours; and others, of which only rows are read."""
+    held: _Read | None = None
+    for block, start, end in blocks:
+        if slab_bytes > (end - start) * _HASH_BYTES:
+            read = _Read(block, 0, start, end)
+        elif (
+            held is not None
+            and held.blocks
+            and held.first + held.blocks == block
+            and (held.blocks + 1) * slab_bytes <= _WINDOW_BYTES
+        ):
+            held = _Read(held.first, held.blocks + 1, held.start, end)
+            continue
+        else:
+            read = _Read(block, 1, start, end)
+        if held is not None:
+            yield held
+        held = read
+    if held is not None:
+        yield held
+
+
+def _both(one: bytearray, other: bytes) -> bytes:
+    return (int.from_bytes(one, "little") & int.from_bytes(other, "little")).to_bytes(len(one), "little")

@@ -1,0 +1,293 @@
+"""Opens an index of filters and looks values up.
+
+Requests to a store: one reads the tail, which has the footer and the tables of a small index; one more reads longer
+tables; one reads the rows of bits of a value.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from bloomcli import kernels
+from bloomcli.errors import CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
+from bloomcli.index.layout import BITS, FILES, UNITS, VERSION, Layout, read_properties
+from bloomcli.index.lookup import Lookups
+from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
+from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, numbers_in, read_files, read_units
+from bloomcli.index.transposed import OldBits
+from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexFacts
+from bloomcli.storage.base import Source
+
+_TOGETHER_BYTES: Final = 16 << 20
+"""Tables up to this size are read together, in one request."""
+_PART: Final = 1 << 18
+"""Entries of a part of an answer, about."""
+
+
+class Possible(NamedTuple):
+    """Row groups that may have values: one entry for each value and row group, in three arrays of a length."""
+
+    hashes: pa.Int64Array
+    """Positions of the values' hashes."""
+    files: pa.Int32Array
+    """Positions in `Index.files`."""
+    row_groups: pa.Int32Array
+    """Numbers of row groups in their files."""
+
+
+class Units(NamedTuple):
+    """Row groups: one entry each, in two arrays of a length, ordered by file and row group."""
+
+    files: pa.Int32Array
+    """Positions in `Index.files`."""
+    row_groups: pa.Int32Array
+    """Numbers of row groups in their files."""
+
+
+class ColumnBits(NamedTuple):
+    """Where a column's bits and units lie."""
+
+    bits: Blob
+    layout: Layout
+    units: Blob
+    field: str
+    """The field path of the units' blob."""
+
+
+class Index:
+    """An open index. Threads may look values up at once.
+
+    Attributes:
+        source: the file.
+        paths: the indexed columns, as the index was built for them, also those that no file has.
+        columns: columns in each of the types that files have them in.
+        fpp: the false-positive rate that the index was built for.
+        created_by: what wrote the index.
+        files: the indexed files.
+    """
+
+    def __init__(self, source: Source) -> None:
+        """Read the footer and the table of files. The index doesn't close the source.
+
+        Raises:
+            CorruptFile: it is no index, or damaged.
+            UnsupportedError: it was written for a later version of the format.
+        """
+        self.source = source
+        self._footer = read_footer(source)
+        self.paths, self.fpp = self._read_properties()
+        self.created_by = self._footer.properties.get("created-by", "")
+        self._columns, files, at = self._read_blobs()
+        self.columns: tuple[IndexedColumn, ...] = tuple(self._columns)
+        tables = [files, *(bits.units for bits in self._columns.values())]
+        self._tables_at = min(blob.offset for blob in tables)
+        length = max(blob.offset + blob.length for blob in tables) - self._tables_at
+        self._tables = source.read_at(self._tables_at, length) if length <= _TOGETHER_BYTES else None
+        self.files: Files = read_files(source.path, files, self._table(files), f"blobs[{at}]")
+        self._units: dict[IndexedColumn, pa.RecordBatch] = {}
+
+    def types(self, path: str) -> tuple[IndexedColumn, ...]:
+        """A column in each of its types; none where no file has it. Raises UnknownColumn if it isn't indexed."""
+        if path not in self.paths:
+            near = near_names(path, self.paths)
+            raise UnknownColumn(
+                f"column {path} isn't in the index, which has {', '.join(self.paths)}",
+                path=self.source.path,
+                hint=f"did you mean {near[0]}?" if near else rebuild(self.source.path, (*self.paths, path)),
+            )
+        return tuple(column for column in self.columns if column.path == path)
+
+    def possible(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Iterator[Possible]:
+        """The row groups that may have each of some values.
+
+        A few hashes read their rows only; many read the bits in their order, in bounded memory. All answers are those
+        of the filters, folded or replicated to the common size.
+
+        Args:
+            column: one of `columns`.
+            hashes: XXH64 of the values' plain encodings, uint64s in native order, as `Wanted.hashes`.
+            always: whether to include the row groups that are possible for every value. Without them the answer stays
+                small where there are many values; `always` gives them once.
+
+        Yields:
+            Parts of some hundred thousand entries or one value, ordered by the hashes' blocks. All entries of a value
+            are in one part.
+
+        Raises:
+            CorruptFile: the bits that were read aren't those that were written.
+        """
+        units = self.units(column)
+        mask = self._mask(column, (FILTER, ALWAYS) if always else (FILTER,))
+        file, row_group = units.column("file"), units.column("row_group")
+        for found, slots in self._lookups(column, hashes).pairs(mask, _PART):
+            taken = pa.Array.from_buffers(pa.int32(), len(slots), [None, pa.py_buffer(slots)])
+            positions = pa.Array.from_buffers(pa.int64(), len(found), [None, pa.py_buffer(found)])
+            yield Possible(positions, file.take(taken), row_group.take(taken))
+
+    def possible_for_any(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Units:
+        """The row groups that may have one of some values, each once: for millions of values too. As `possible`."""
+        bitmap = self._lookups(column, hashes).any()
+        mask = self._mask(column, (FILTER, ALWAYS) if always else (FILTER,))
+        both = int.from_bytes(bitmap, "little") & int.from_bytes(mask, "little")
+        return self._chosen(column, both.to_bytes(len(mask), "little"))
+
+    def always(self, column: IndexedColumn) -> Units:
+        """The row groups that are possible for every value."""
+        return self._chosen(column, self._mask(column, (ALWAYS,)))
+
+    def with_values(self, column: IndexedColumn) -> Units:
+        """The row groups that have a value: those that are possible for NaN and others that no filter knows."""
+        return self._chosen(column, self._mask(column, (FILTER, ALWAYS)))
+
+    def having(self, column: IndexedColumn) -> frozenset[int]:
+        """Positions of the files that have a column in this type."""
+        return frozenset(numbers_in(self.units(column).column("file"))) - {-1}
+
+    def facts(self) -> IndexFacts:
+        """What `index inspect` reports; reads no bits."""
+        return IndexFacts(
+            path=self.source.path,
+            bytes=self.source.size,
+            created_by=self.created_by,
+            fpp=self.fpp,
+            files=len(self.files),
+            row_groups=sum(self.files.row_groups),
+            rows=self.files.rows,
+            data_bytes=self.files.data_bytes,
+            columns=tuple(map(self._column_facts, self.columns)),
+            blobs=tuple(
+                BlobFacts(type=blob.type, offset=blob.offset, length=blob.length, codec=blob.codec)
+                for blob in self._footer.blobs
+            ),
+        )
+
+    def units(self, column: IndexedColumn) -> pa.RecordBatch:
+        """The units of a column by their slots: file, row_group, state, fpp. Raises CorruptFile."""
+        found = self._units.get(column)
+        if found is None:
+            at = self._columns[column]
+            data = self._table(at.units)
+            found = read_units(self.source.path, at.units, data, self.files, at.layout.slots, at.field)
+            self._units[column] = found
+        return found
+
+    def layout(self, column: IndexedColumn) -> Layout:
+        """The shape of a column's bits."""
+        return self._columns[column].layout
+
+    def bits(self, column: IndexedColumn) -> OldBits:
+        """A column's bits, for an update."""
+        at = self._columns[column]
+        return OldBits(self.source, at.bits.offset, at.layout, self.paths)
+
+    def _lookups(self, column: IndexedColumn, hashes: bytes) -> Lookups:
+        return Lookups(self.bits(column), hashes)
+
+    def _mask(self, column: IndexedColumn, states: Sequence[int]) -> bytes:
+        """A bitmap of the slots in some states, as long as a row's bits."""
+        flags = bytes(ord("1") if state in states else ord("0") for state in range(1 << 8))
+        chosen = bytes(numbers_in(self.units(column).column("state"))).translate(flags)
+        return int(chosen[::-1] or b"0", 2).to_bytes(self.layout(column).width, "little")
+
+    def _chosen(self, column: IndexedColumn, bitmap: bytes) -> Units:
+        """The units of slots."""
+        units = self.units(column)
+        file, row_group = (numbers_in(units.column(name)) for name in ("file", "row_group"))
+        slots = memoryview(bytes(kernels.index_slots(bitmap))).cast("i")
+        found = sorted((file[slot], row_group[slot]) for slot in slots)
+        arrays = [array("i", (pair[at] for pair in found)) for at in range(2)]
+        return Units(*(pa.Array.from_buffers(pa.int32(), len(a), [None, pa.py_buffer(a)]) for a in arrays))
+
+    def _column_facts(self, column: IndexedColumn) -> IndexedColumnFacts:
+        layout, units = self.layout(column), self.units(column)
+        state = bytes(numbers_in(units.column("state")))
+        states = [state.count(value) for value in range(NEVER + 1)]
+        rates = [rate for rate, one in zip(numbers_in(units.column("fpp")), state, strict=True) if one == FILTER]
+        return IndexedColumnFacts(
+            column=column.path,
+            physical=column.type.physical,
+            logical=column.type.logical,
+            row_groups=states[FILTER] + states[ALWAYS] + states[NEVER],
+            filters=states[FILTER],
+            always=states[ALWAYS],
+            never=states[NEVER],
+            free_slots=states[FREE],
+            filter_bytes=layout.filter_bytes,
+            fpp=sum(rates) / len(rates) if rates else None,
+            bytes=layout.nbytes,
+            lookup_bytes=8 * layout.stride,
+            slab_bytes=layout.slab_bytes,
+        )
+
+    def _table(self, blob: Blob) -> bytes:
+        if self._tables is None:
+            return self.source.read_at(blob.offset, blob.length)
+        start = blob.offset - self._tables_at
+        return self._tables[start : start + blob.length]
+
+    def _wrong(self, reason: str, field: str) -> CorruptFile:
+        return damaged(self.source.path, reason, offset=self._footer.start, field=field)
+
+    def _read_properties(self) -> tuple[tuple[str, ...], float]:
+        """The indexed columns, and the rate."""
+        given = self._footer.properties
+        version = number_of(given.get(VERSION), 1 << 31)
+        if version is None:
+            raise UnknownFormat(
+                "it is a Puffin file, but no index of filters",
+                path=self.source.path,
+                offset=self._footer.start,
+                field=f"properties.{VERSION}",
+                hint=rebuild(self.source.path),
+            )
+        if version != 1:
+            raise UnsupportedError(
+                f"the index is of version {version}, which is later than 1",
+                path=self.source.path,
+                offset=self._footer.start,
+                field=f"properties.{VERSION}",
+                hint=f"a later version of bloom reads it; {rebuild(self.source.path)}",
+            )
+        try:
+            paths = json.loads(given.get("columns", ""))
+            fpp = float(given.get("fpp", ""))
+        except (ValueError, RecursionError):
+            raise self._wrong("the columns are no JSON, or the rate is no number", "properties.columns") from None
+        if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+            raise self._wrong("it is no list of names", "properties.columns")
+        if not 0 < fpp < 1:
+            raise self._wrong("it is no rate", "properties.fpp")
+        return tuple(paths), fpp
+
+    def _read_blobs(self) -> tuple[dict[IndexedColumn, ColumnBits], Blob, int]:
+        """The columns by their numbers, and the blob of files with its position."""
+        path, files = self.source.path, []
+        bits: dict[int, tuple[IndexedColumn, Layout, Blob]] = {}
+        units: dict[int, tuple[Blob, str]] = {}
+        for at, blob in enumerate(self._footer.blobs):
+            field = f"blobs[{at}]"
+            if blob.type == FILES:
+                files.append((blob, at))
+            elif blob.type == BITS:
+                number, column, layout = read_properties(path, blob, field)
+                if number in bits or column.path not in self.paths:
+                    raise self._wrong("the column comes twice, or isn't an indexed one", f"{field}.properties")
+                bits[number] = column, layout, blob
+            elif blob.type == UNITS:
+                number_found = number_of(blob.properties.get("column-number"), 1 << 31)
+                if number_found is None or number_found in units:
+                    raise self._wrong("it is no column's number, or comes twice", f"{field}.properties.column-number")
+                units[number_found] = blob, field
+        if len(files) != 1:
+            raise self._wrong(f"there are {len(files)} tables of files", "blobs")
+        if bits.keys() != units.keys():
+            raise self._wrong("a column has bits without units, or units without bits", "blobs")
+        found = {column: ColumnBits(blob, layout, *units[at]) for at, (column, layout, blob) in sorted(bits.items())}
+        if len(found) != len(bits):
+            raise self._wrong("a column comes twice in a type", "blobs")
+        return found, *files[0]

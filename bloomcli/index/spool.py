@@ -1,0 +1,96 @@
+"""Bitsets that wait in a temporary file until the common size of a column's filters is known."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterable
+from typing import IO, Final
+
+from bloomcli import kernels
+from bloomcli.errors import WriteError
+from bloomcli.filters.sizing import BLOCK_BYTES
+from bloomcli.limits import FILTER_MAX_BYTES
+from bloomcli.storage.os_errors import error_of
+
+_BUFFER_BYTES: Final = 1 << 20
+
+
+class Spool:
+    """Bitsets by their numbers.
+
+    Args:
+        directory: where the temporary file lies; None for the system's directory.
+    """
+
+    def __init__(self, directory: str | None = None) -> None:
+        self._directory = directory
+        self._file: IO[bytes] | None = None
+        self._offsets = array("q")
+        self._blocks = array("i")
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def add(self, bitset: bytes | bytearray) -> int:
+        """Add a bitset; gives its number. Raises ValueError, WriteError."""
+        if not 0 < len(bitset) <= FILTER_MAX_BYTES or len(bitset) % BLOCK_BYTES:
+            raise ValueError(f"a bitset is a positive multiple of {BLOCK_BYTES} bytes, not {len(bitset)}")
+        try:
+            if self._file is None:
+                import tempfile
+
+                self._file = tempfile.TemporaryFile(buffering=_BUFFER_BYTES, dir=self._directory)  # noqa: SIM115
+            self._file.write(bitset)
+        except OSError as error:
+            raise self._failed(error) from None
+        self._offsets.append(self._size)
+        self._blocks.append(len(bitset) // BLOCK_BYTES)
+        self._size += len(bitset)
+        return len(self._blocks) - 1
+
+    def finish(self) -> None:
+        """Write what is buffered; nothing is added from now on. Raises WriteError."""
+        try:
+            if self._file is not None:
+                self._file.flush()
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def read(self, numbers: Iterable[int], blocks: int, first: int, count: int) -> bytearray:
+        """Blocks of bitsets, folded or replicated to `blocks` blocks: `count` from `first` on of each.
+
+        Raises WriteError where the temporary file can't be read any more.
+        """
+        if self._file is None:
+            raise ValueError("there is no temporary file")
+        chosen = array("i", numbers)
+        offsets = array("q", [self._offsets[number] for number in chosen])
+        sizes = array("i", [self._blocks[number] for number in chosen])
+        out = bytearray(len(chosen) * count * BLOCK_BYTES)
+        wrong = kernels.sbbf_gather(self._file.fileno(), offsets, sizes, blocks, first, count, out)
+        if wrong >= 0:
+            try:
+                os.pread(self._file.fileno(), sizes[wrong] * BLOCK_BYTES, offsets[wrong])
+            except OSError as error:
+                raise self._failed(error) from None
+            raise WriteError("the temporary file of the filters has become shorter", hint="build the index again")
+        return out
+
+    def close(self) -> None:
+        """Remove the file."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _failed(self, error: OSError) -> WriteError:
+        import tempfile
+
+        where = self._directory or tempfile.gettempdir()
+        found = error_of(error, where)
+        return WriteError(
+            f"the filters can't be written to a temporary file: {found.reason}",
+            path=where,
+            hint=found.hint or "TMPDIR names another directory",
+        )

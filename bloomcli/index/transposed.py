@@ -1,0 +1,127 @@
+"""Makes the bits of a column in windows of blocks: those of an old index are copied, freed slots cleared, new units
+set."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from bloomcli import kernels
+from bloomcli.index.layout import BLOCK_ROWS, Layout
+from bloomcli.index.puffin import damaged
+from bloomcli.index.spool import Spool
+from bloomcli.storage.base import Source
+
+_WORD_BITS: Final = 64
+_WORDS_AT_ONCE: Final = 8
+"""Words of a row that are made together: a line of the processor's cache."""
+
+
+class OldBits(NamedTuple):
+    """The bits of a column in an old index."""
+
+    source: Source
+    offset: int
+    layout: Layout
+    columns: Sequence[str]
+    """The old index's columns, for errors."""
+
+    def read(self, first: int, count: int) -> bytes:
+        """Whole blocks, checked. Raises CorruptFile."""
+        return read_rows(
+            self.source, self.offset, self.layout.stride, first * BLOCK_ROWS, count * BLOCK_ROWS, self.columns
+        )
+
+
+def read_rows(source: Source, offset: int, stride: int, first: int, count: int, columns: Sequence[str]) -> bytes:
+    """Rows of a column's bits, from the row `first` on, whose checksums are right. Raises CorruptFile."""
+    rows = source.read_at(offset + first * stride, count * stride)
+    wrong = kernels.index_check(rows, stride, first)
+    if wrong >= 0:
+        raise damaged(
+            source.path,
+            f"row {first + wrong} of the bits isn't what was written",
+            offset=offset + (first + wrong) * stride,
+            columns=columns,
+        )
+    return rows
+
+
+def windows(
+    layout: Layout,
+    old: OldBits | None,
+    dropped: Sequence[int],
+    always: Sequence[int],
+    bitsets: Sequence[tuple[int, int]],
+    spool: Spool,
+    window_bytes: int,
+) -> Iterator[bytearray]:
+    """The bits of a column, with their checksums, a window of whole blocks at a time.
+
+    Args:
+        layout: their shape.
+        old: those of an old index.
+        dropped: slots of the old bits that are cleared.
+        always: new units that are possible for every value: their slots.
+        bitsets: new units with a filter: their slots, in order, and the numbers of the bitsets in the spool.
+        spool: has the bitsets.
+        window_bytes: bytes of a window; it has one block at least.
+    """
+    keep = _bitmap(layout, dropped, inverted=True) if dropped else None
+    ones = _bitmap(layout, always) if always else None
+    count = min(max(window_bytes // layout.slab_bytes, 1), layout.blocks)
+    batches = list(_batches(bitsets))
+    for first in range(0, layout.blocks, count):
+        blocks = min(count, layout.blocks - first)
+        window = bytearray(blocks * layout.slab_bytes)
+        if old is not None:
+            have = old.layout.blocks
+            low = first * have // layout.blocks
+            high = (first + blocks - 1) * have // layout.blocks + 1
+            part = old.read(low, high - low)
+            kernels.index_copy(
+                part, old.layout.stride, low, have, window, layout.stride, first, blocks, layout.blocks
+            )
+            del part
+        if keep is not None or ones is not None:
+            kernels.index_mask(window, layout.stride, blocks, keep, ones)
+        for batch in batches:
+            gathered = spool.read(batch.numbers, layout.blocks, first, blocks)
+            kernels.index_set(window, layout.stride, blocks, batch.words, batch.lanes, gathered)
+        kernels.index_seal(window, layout.stride, first * BLOCK_ROWS)
+        yield window
+
+
+class _Batch(NamedTuple):
+    """Units whose bits are set together: those of a few words of the rows."""
+
+    words: array[int]
+    lanes: array[int]
+    """For each bit of the words which of the units it is; -1 for none."""
+    numbers: Sequence[int]
+    """The units' bitsets."""
+
+
+def _batches(bitsets: Sequence[tuple[int, int]]) -> Iterator[_Batch]:
+    words, lanes, numbers = array("q"), array("i"), array("i")
+    for slot, number in bitsets:
+        word, bit = divmod(slot, _WORD_BITS)
+        if not words or word != words[-1]:
+            if len(words) == _WORDS_AT_ONCE:
+                yield _Batch(words, lanes, numbers)
+                words, lanes, numbers = array("q"), array("i"), array("i")
+            words.append(word)
+            lanes.extend([-1] * _WORD_BITS)
+        lanes[(len(words) - 1) * _WORD_BITS + bit] = len(numbers)
+        numbers.append(number)
+    if words:
+        yield _Batch(words, lanes, numbers)
+
+
+def _bitmap(layout: Layout, slots: Sequence[int], *, inverted: bool = False) -> bytearray:
+    found = bytearray(b"\xff" * layout.width if inverted else layout.width)
+    for slot in slots:
+        if slot < layout.width * 8:
+            found[slot >> 3] ^= 1 << (slot & 7)
+    return found

@@ -1,0 +1,339 @@
+"""Writes an index of filters: anew, or from an old one."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
+from bloomcli.index.layout import BITS, FILES, UNITS, VERSION, Layout, properties
+from bloomcli.index.puffin import MAGIC, Blob, footer_bytes
+from bloomcli.index.reader import Index
+from bloomcli.index.sizes import Rates, rates
+from bloomcli.index.spool import Spool
+from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, UnitArrays, files_table, packed, units_table
+from bloomcli.index.transposed import OldBits, windows
+from bloomcli.limits import INDEX_SLOTS_MAX
+from bloomcli.model.index import Indexed, IndexedChunk, IndexedColumn, IndexedFile
+from bloomcli.storage.base import Cancelled, Fingerprint, Pieces, Progress, Source
+from bloomcli.storage.registry import store_of
+from bloomcli.version import __version__
+
+WINDOW_BYTES: Final = 64 << 20
+"""Bytes of the transposed bits that are made at a time: what a build holds, besides tables of the units."""
+_STATES: Final = {Indexed.FILTER: FILTER, Indexed.ALWAYS: ALWAYS, Indexed.NEVER: NEVER}
+
+
+class _New(NamedTuple):
+    """The new units of a column, in the order in which they were added."""
+
+    files: array[int]
+    """Positions among the new files."""
+    row_groups: array[int]
+    states: array[int]
+    bitsets: array[int]
+    """Numbers in the spool; -1 without a filter."""
+
+
+class _Plan(NamedTuple):
+    """A column of the new index."""
+
+    column: IndexedColumn
+    layout: Layout
+    units: UnitArrays
+    old: OldBits | None
+    dropped: Sequence[int]
+    always: Sequence[int]
+    bitsets: Sequence[tuple[int, int]]
+
+
+class _Nothing(Source):
+    """The source of an index that is built anew: an empty file."""
+
+    size = 0
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """It never changes."""
+        return Fingerprint(0, 0)
+
+    def _current(self) -> Fingerprint:
+        return self.fingerprint
+
+    def _read(self, offset: int, length: int) -> bytes:
+        del offset, length
+        return b""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class IndexWriter:
+    """Collects files and their chunks in any order, and writes the index that has them.
+
+    Bitsets wait in a temporary file, as the common size of a column's filters is known when the last has come. A
+    thread may add at a time. Used as a context manager; the end removes the temporary file.
+
+    Args:
+        columns: the paths of the indexed columns.
+        fpp: the mean false-positive rate that the common size of a column's filters meets, as far as they allow.
+        old: an open index to update. Its columns have to be the same.
+        directory: where the temporary file lies; None for the system's.
+        window_bytes: bytes of transposed bits in memory.
+
+    Raises:
+        UsageError: the old index has other columns.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        *,
+        fpp: float,
+        old: Index | None = None,
+        directory: str | None = None,
+        window_bytes: int = WINDOW_BYTES,
+    ) -> None:
+        if not 0 < fpp < 1:
+            raise ValueError(f"a rate is between 0 and 1, not {fpp}")
+        if old is not None and set(old.paths) != set(columns):
+            raise UsageError(
+                f"the index has the columns {', '.join(old.paths)}, not {', '.join(columns)}",
+                path=old.source.path,
+                hint="`bloom index build` makes an index of other columns",
+            )
+        self._paths = tuple(dict.fromkeys(columns)) if old is None else old.paths
+        self._fpp, self._old, self._window_bytes = fpp, old, window_bytes
+        self._spool = Spool(directory)
+        self._rates: list[array[float]] = []
+        self._kept: list[int] = []
+        self._files: list[IndexedFile] = []
+        self._names: set[str] = set()
+        self._new: dict[IndexedColumn, _New] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def keep(self, files: Iterable[int]) -> None:
+        """Keep files of the old index, by their positions in `Index.files`. The others are dropped."""
+        if self._old is None:
+            raise ValueError("there is no old index")
+        for position in files:
+            if not 0 <= position < len(self._old.files):
+                raise ValueError(f"there is no file {position} in the index")
+            self._claim(self._old.files[position].path)
+            self._kept.append(position)
+
+    def add(self, file: IndexedFile, chunks: Iterable[IndexedChunk]) -> None:
+        """Add a file with its chunks of the indexed columns. A file without any is possible for no value.
+
+        Raises:
+            ValueError: a path is kept or added already, a chunk's row group isn't one of the file's, its column isn't
+                one of the index's, or it comes twice.
+            WriteError: there is no room in the temporary directory.
+        """
+        given = list(chunks)
+        keys = {(chunk.row_group, chunk.column.path) for chunk in given}
+        if len(keys) != len(given):
+            raise ValueError(f"a chunk of {file.path} comes twice")
+        for chunk in given:
+            if not 0 <= chunk.row_group < len(file.rows):
+                raise ValueError(f"{file.path} has no row group {chunk.row_group}")
+            if chunk.column.path not in self._paths:
+                raise ValueError(f"column {chunk.column.path} isn't indexed")
+            if (chunk.bitset is not None) != (chunk.state is Indexed.FILTER):
+                raise ValueError("a bitset is given for a filter, and only then")
+        self._claim(file.path)
+        position = len(self._files)
+        self._files.append(file)
+        for chunk in given:
+            new = self._new.setdefault(chunk.column, _New(array("i"), array("i"), array("B"), array("i")))
+            number = -1
+            if chunk.bitset is not None:
+                number = self._spool.add(chunk.bitset)
+                self._rates.append(rates(chunk.bitset))
+            new.files.append(position)
+            new.row_groups.append(chunk.row_group)
+            new.states.append(_STATES[chunk.state])
+            new.bitsets.append(number)
+
+    def write(
+        self,
+        path: str,
+        *,
+        overwrite: bool,
+        cancelled: Cancelled | None = None,
+        progress: Progress | None = None,
+        force: bool = False,
+    ) -> int:
+        """Write the index through `Store.replace`; gives its bytes. Called once.
+
+        Where there is an old index, it has to be unchanged when the new one takes its name: of two updates at once,
+        one is refused.
+
+        Args:
+            path: the index, as a user names it.
+            overwrite: whether there may be such a file; needed for an update of a file in place.
+            cancelled: as in `Store.replace`.
+            progress: called with numbers of bytes of the index that were just made.
+            force: as in `Store.replace`.
+
+        Raises:
+            UsageError: there is such a file and `overwrite` is false.
+            SourceChanged: the old index was changed meanwhile.
+            CorruptFile: the old index is damaged.
+            UnsupportedError: there are too many files, row groups or columns for an index.
+            WriteError: it can't be written. Nothing is left.
+        """
+        self._spool.finish()
+        source = _Nothing(path) if self._old is None else self._old.source
+        files = [] if self._old is None else [self._old.files[at] for at in self._kept]
+        files += self._files
+        plans = [self._plan(column) for column in self._columns()]
+
+        def verify(written: Source) -> None:
+            try:
+                found = Index(written)
+            except BloomError as error:
+                raise WriteError(f"the new index can't be read: {error.reason}", path=path) from None
+            if len(found.files) != len(files) or len(found.columns) != len(plans):
+                raise WriteError("the new index has other files or columns", path=path)
+
+        store = store_of(path)
+        return store.replace(
+            store.normal(path),
+            self._pieces(files, plans, progress),
+            source=source,
+            overwrite=overwrite,
+            verify=verify,
+            cancelled=cancelled,
+            force=force,
+        )
+
+    def close(self) -> None:
+        """Remove the temporary file. Closing it twice does no harm."""
+        self._spool.close()
+
+    def _claim(self, path: str) -> None:
+        if path in self._names:
+            raise ValueError(f"{path} is in the index already")
+        self._names.add(path)
+
+    def _columns(self) -> Iterator[IndexedColumn]:
+        """Columns of the old index and new ones, in the order of the paths and types."""
+        known = dict.fromkeys([*(() if self._old is None else self._old.columns), *self._new])
+        return iter(sorted(known, key=lambda column: (self._paths.index(column.path), str(column.type))))
+
+    def _plan(self, column: IndexedColumn) -> _Plan:
+        """The slots and the common size of a column."""
+        old = self._old if self._old is not None and column in self._old.columns else None
+        units, dropped, least, known = self._kept_units(column, old)
+        new = self._new.get(column, _New(array("i"), array("i"), array("B"), array("i")))
+        free = (slot for slot, state in enumerate(units.state.tolist()) if state == FREE)
+        always, bitsets, slots = [], [], array("q")
+        for state, number in zip(new.states, new.bitsets, strict=True):
+            slot = next(free, len(units.file))
+            if slot == len(units.file):
+                _append_free(units)
+            slots.append(slot)
+            if state == ALWAYS:
+                always.append(slot)
+            elif state == FILTER:
+                bitsets.append((slot, number))
+                found = self._rates[number]
+                known.add(found, 32 << (len(found) - 1))
+        for at, slot in enumerate(slots):
+            units.file[slot] = len(self._kept) + new.files[at]
+            units.row_group[slot] = new.row_groups[at]
+            units.state[slot] = new.states[at]
+        while units.state and units.state[-1] == FREE:
+            for values in units:
+                values.pop()
+        if len(units.file) > INDEX_SLOTS_MAX:
+            raise UnsupportedError(
+                f"an index has at most {INDEX_SLOTS_MAX} row groups of a column",
+                hint="build an index for each part of the files",
+            )
+        level = known.level(self._fpp, len(units.file), least)
+        for slot, number in bitsets:
+            found = self._rates[number]
+            units.fpp[slot] = found[min(level, len(found) - 1)]
+        bits = None if old is None else old.bits(column)
+        return _Plan(column, Layout(1 << level, len(units.file)), units, bits, dropped, always, bitsets)
+
+    def _kept_units(self, column: IndexedColumn, old: Index | None) -> tuple[UnitArrays, Sequence[int], int, Rates]:
+        """The units of kept files, the slots of the others, and the common size that they have."""
+        known = Rates()
+        if old is None:
+            return UnitArrays(array("i"), array("i"), array("B"), array("f")), (), 0, known
+        position = {before: at for at, before in enumerate(self._kept)}
+        file, row_group, state, fpp = (values.to_pylist() for values in old.units(column).columns)
+        units = UnitArrays(array("i", file), array("i", row_group), array("B", state), array("f", fpp))
+        level = old.layout(column).blocks.bit_length() - 1
+        dropped = []
+        for slot, before in enumerate(units.file):
+            units.file[slot] = position.get(before, -1)
+            if before >= 0 and units.file[slot] < 0:
+                dropped.append(slot)
+                units.row_group[slot], units.state[slot], units.fpp[slot] = 0, FREE, 0.0
+            elif units.state[slot] == FILTER:
+                known.add_at(units.fpp[slot], level)
+        return units, dropped, level if known.count else 0, known
+
+    def _pieces(self, files: Sequence[IndexedFile], plans: Sequence[_Plan], progress: Progress | None) -> Pieces:
+        """The new file, a window of bits at a time."""
+        blobs: list[Blob] = []
+        end = len(MAGIC)
+
+        def ended(kind: str, length: int, codec: str | None, found: Mapping[str, str]) -> None:
+            nonlocal end
+            blobs.append(Blob(kind, end, length, codec, found))
+            end += length
+
+        yield MAGIC
+        for number, plan in enumerate(plans):
+            length = 0
+            for window in windows(
+                plan.layout, plan.old, plan.dropped, plan.always, plan.bitsets, self._spool, self._window_bytes
+            ):
+                length += len(window)
+                size = len(window)
+                yield window
+                del window
+                if progress is not None:
+                    progress(size)
+            ended(BITS, length, None, properties(number, plan.column, plan.layout))
+        for number, plan in enumerate(plans):
+            data, found = packed(units_table(plan.units))
+            yield data
+            ended(UNITS, len(data), "zstd", {"column-number": str(number), "column": plan.column.path, **found})
+        data, found = packed(files_table(files))
+        yield data
+        ended(FILES, len(data), "zstd", found)
+        yield footer_bytes(
+            blobs,
+            {
+                VERSION: "1",
+                "created-by": f"bloomcli {__version__}",
+                "fpp": repr(self._fpp),
+                "columns": json.dumps(self._paths, ensure_ascii=False),
+            },
+        )
+
+
+def _append_free(units: UnitArrays) -> None:
+    units.file.append(-1)
+    units.row_group.append(0)
+    units.state.append(FREE)
+    units.fpp.append(0.0)

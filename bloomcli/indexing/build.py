@@ -1,0 +1,287 @@
+"""Builds an index of many files, or updates one: each file is a task of an engine, and the index takes its bits.
+
+list files -> those that are new or changed -> tasks -> rows with bits, one at a time -> the index's writer
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from bloomcli.commands.index_options import IndexOptions
+from bloomcli.datasets.engine import Engine, run_tasks
+from bloomcli.datasets.task import OnRow, Task
+from bloomcli.errors import UnknownColumn, UsageError
+from bloomcli.index.freshness import Fresh
+from bloomcli.index.puffin import MAGIC
+from bloomcli.index.reader import Index
+from bloomcli.index.writer import IndexWriter
+from bloomcli.indexing.scope import Scope
+from bloomcli.model.dataset import DatasetReport, FileRow, Status, gravest
+from bloomcli.model.indexing import IndexedRow, IndexReport
+from bloomcli.model.paths import shown
+from bloomcli.model.traffic import Traffic, traffic_of
+from bloomcli.storage.base import Listed
+from bloomcli.storage.listing import spelling
+from bloomcli.storage.registry import is_there, open_source, store_of, sweep_for
+from bloomcli.storage.traffic import measured, with_traffic
+
+OnTasks = Callable[[Sequence[Task]], OnRow]
+"""Called with the tasks before the first one starts; gives what is called with each row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The index to write."""
+
+    path: str
+    overwrite: bool = False
+    force: bool = False
+
+    @classmethod
+    def named(
+        cls,
+        path: str | os.PathLike[str] | None,
+        *,
+        dry_run: bool,
+        overwrite: bool,
+        force: bool,
+        hint: str = "give output, or dry_run",
+    ) -> Target:
+        """The index that a user names. Raises UsageError where it is to be written and has no name."""
+        if not path and not dry_run:
+            raise UsageError("nowhere to write to", hint=hint)
+        return cls(path=os.fspath(path or ""), overwrite=overwrite, force=force)
+
+
+def build(
+    engine: Engine, paths: Sequence[str], options: IndexOptions, target: Target, *, on_tasks: OnTasks | None = None
+) -> IndexReport:
+    """Build an index of the files that paths name.
+
+    Args:
+        engine: what works on the files.
+        paths: files, directories, patterns, URIs.
+        options: what is taken from each file.
+        target: where the index is written.
+        on_tasks: for progress.
+
+    Raises: as `bloomcli.index_build`.
+    """
+    options = options.checked()
+    path = _checked_target(target, dry_run=options.dry_run)
+    with measured() as meter:
+        listed = _listed(engine, paths, options)
+        run = _Run(paths, options, replace(target, path=path))
+        report = run.over(engine, listed, on_tasks)
+        return _with_more(report, meter.total)
+
+
+def update(
+    engine: Engine,
+    paths: Sequence[str],
+    target: Target,
+    *,
+    fpp: float | None = None,
+    dry_run: bool = False,
+    on_tasks: OnTasks | None = None,
+) -> IndexReport:
+    """Bring an index up to date with the files that paths name: only those that are new or changed are read.
+
+    Raises: as `bloomcli.index_update`.
+    """
+    with measured() as meter, open_source(target.path) as source:
+        old = Index(source)
+        options = IndexOptions(columns=old.paths, fpp=old.fpp if fpp is None else fpp, dry_run=dry_run).checked()
+        path = _checked_target(replace(target, overwrite=True), dry_run=dry_run)
+        listed = _listed(engine, paths, options)
+        run = _Run(paths, options, replace(target, path=path, overwrite=True), old)
+        report = run.over(engine, listed, on_tasks)
+        return _with_more(report, meter.total)
+
+
+def _checked_target(target: Target, *, dry_run: bool) -> str:
+    """The path to write. Raises the error of writing there before any file is read."""
+    store = store_of(target.path)
+    path = store.normal(target.path) if target.path else ""
+    if not dry_run:
+        store.check_output(path, overwrite=target.overwrite, force=target.force)
+        if target.overwrite:
+            _refuse_other_file(path)
+    return path
+
+
+def _refuse_other_file(path: str) -> None:
+    """Raise UsageError where the file that would be replaced is no index: it may be somebody's data."""
+    if not is_there(path):
+        return
+    with open_source(path) as source:
+        if source.size and source.read_at(0, min(source.size, len(MAGIC))) != MAGIC:
+            raise UsageError("the output exists already, and is no index", path=path, hint="name another file")
+
+
+def _with_more(report: IndexReport, besides: Traffic) -> IndexReport:
+    """The report with the requests for the index itself."""
+    if not besides:
+        return report
+    total = besides + (traffic_of(report) or Traffic())
+    return with_traffic(replace(report, requests=None), total)
+
+
+def _listed(engine: Engine, paths: Sequence[str], options: IndexOptions) -> Sequence[Listed]:
+    listed = engine.find(paths, options)
+    if not listed:
+        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+    return listed
+
+
+class Lost(NamedTuple):
+    """Files of an old index that weren't found."""
+
+    gone: int = 0
+    unnamed: int = 0
+    failed: int = 0
+    stay: tuple[int, ...] = ()
+    """Their positions, where nothing tells whether they are gone."""
+    paths: tuple[str, ...] = ()
+    """The named paths because of which nothing tells."""
+
+
+class _Run:
+    """One run over the files."""
+
+    def __init__(self, paths: Sequence[str], options: IndexOptions, target: Target, old: Index | None = None) -> None:
+        self._paths, self._options, self._target, self._old = paths, options, target, old
+        self._spell = spelling()
+        self._has: set[str] = set()
+        self._added: set[str] = set()
+        self._errors: list[FileRow] = []
+        self._skipped = 0
+        self._sums = dict.fromkeys(("row_groups", "filters", "columns_read", "bytes_decoded"), 0)
+
+    def over(self, engine: Engine, listed: Sequence[Listed], on_tasks: OnTasks | None) -> IndexReport:
+        """Read the files that have to be read, and write the index."""
+        started, options, old = time.perf_counter(), self._options, self._old
+        kept, changed = self._sorted_out(listed)
+        with IndexWriter(options.columns, fpp=options.fpp, old=old) as writer:
+            if kept:
+                writer.keep(kept)
+            ran = self._read(engine, changed, writer, on_tasks)
+            lost = self._lost(listed, changed, kept)
+            if lost.stay:
+                writer.keep(lost.stay)
+            report = self._report(ran, kept, lost)
+            same = old is not None and len(kept) + len(lost.stay) == len(old.files) and not self._added
+            ended = bool(self._errors) and getattr(engine, "fail_fast", False)
+            if options.dry_run:
+                pass
+            elif same or ended or not report.files:
+                report = replace(report, dropped=0, dropped_gone=0, dropped_unnamed=0, dropped_failed=0)
+            else:
+                report = replace(report, remarks=(*report.remarks, *sweep_for([self._target.path]).remarks))
+                size = writer.write(self._target.path, overwrite=self._target.overwrite, force=self._target.force)
+                report = replace(report, written=True, bytes=size)
+        return replace(report, seconds=time.perf_counter() - started)
+
+    def _sorted_out(self, listed: Sequence[Listed]) -> tuple[list[int], Sequence[Listed]]:
+        """Positions of the files of the old index that haven't changed, and the files to read."""
+        if self._old is None:
+            return [], listed
+        fresh = Fresh(self._old)
+        kept: list[int] = []
+        changed: list[Listed] = []
+        for item in listed:
+            position, _ = fresh.found(item)
+            if position is None:
+                changed.append(item)
+            else:
+                kept.append(position)
+        return kept, changed
+
+    def _read(
+        self, engine: Engine, changed: Sequence[Listed], writer: IndexWriter, on_tasks: OnTasks | None
+    ) -> DatasetReport:
+        """Run a task for each file, and give what it returns to the writer at once. Raises UnknownColumn."""
+        tasks = engine.plan(changed, self._options)
+        progress = None if on_tasks is None else on_tasks(tasks)
+
+        def take(row: FileRow) -> None:
+            self._count(row)
+            if isinstance(row, IndexedRow):
+                path = self._spell(row.path if row.indexed is None else row.indexed.path)
+                if row.indexed is not None:
+                    writer.add(replace(row.indexed, path=path), row.chunks)
+                self._added.add(path)
+            if progress is not None:
+                progress(row)
+
+        ran = run_tasks(engine, tasks, on_row=take)
+        missing = [name for name in self._options.columns if name not in self._has]
+        if missing and self._added and self._old is None:
+            raise UnknownColumn(
+                f"no file has a column {missing[0]!r}", hint="`bloom inspect FILE --schema` lists a file's columns"
+            )
+        return ran
+
+    def _lost(self, listed: Sequence[Listed], changed: Sequence[Listed], kept: Sequence[int]) -> Lost:
+        """The files of the old index that are neither kept nor read again."""
+        if self._old is None:
+            return Lost()
+        files, rest = self._old.files, set(range(len(self._old.files))).difference(kept)
+        rest = {at for at in rest if files[at].path not in self._added}
+        if not rest:
+            return Lost()
+        read = {self._spell(item.path) for item in changed}
+        failed = {at for at in rest if files[at].path in read}
+        scope = Scope(self._paths, self._spell)
+        unseen = scope.unseen(listed, frozenset(row.path for row in self._errors))
+        if unseen:
+            return Lost(failed=len(failed), stay=tuple(sorted(rest - failed)), paths=tuple(map(shown, unseen)))
+        gone = sum(scope.names(files[at].path) for at in rest - failed)
+        return Lost(gone=gone, unnamed=len(rest) - len(failed) - gone, failed=len(failed))
+
+    def _count(self, row: FileRow) -> None:
+        if row.status is Status.FAILED:
+            self._errors.append(row)
+        elif row.status is Status.SKIPPED:
+            self._skipped += 1
+        elif isinstance(row, IndexedRow):
+            self._has.update(row.has)
+            counted = (row.row_groups, row.filters, row.row_groups_read, row.bytes_decoded)
+            for name, number in zip(self._sums, counted, strict=True):
+                self._sums[name] += number or 0
+
+    def _report(self, ran: DatasetReport, kept: Sequence[int], lost: Lost) -> IndexReport:
+        old = self._old
+        report = IndexReport(
+            path=shown(self._target.path),
+            columns=tuple(self._options.columns),
+            fpp=self._options.fpp,
+            update=old is not None,
+            dry_run=self._options.dry_run,
+            files=len(kept) + len(self._added) + len(lost.stay),
+            added=len(self._added),
+            kept=len(kept),
+            dropped=lost.gone + lost.unnamed + lost.failed,
+            dropped_gone=lost.gone,
+            dropped_unnamed=lost.unnamed,
+            dropped_failed=lost.failed,
+            kept_unseen=len(lost.stay),
+            paths_unseen=lost.paths,
+            skipped=self._skipped,
+            failed=len(self._errors),
+            bytes_before=None if old is None else old.source.size,
+            errors=tuple(self._errors),
+            exit_code=gravest({row.exit_code for row in self._errors}),
+            engine=ran.engine,
+            jobs=ran.jobs,
+            remarks=ran.remarks,
+            row_groups=self._sums["row_groups"],
+            filters=self._sums["filters"],
+            columns_read=self._sums["columns_read"],
+            bytes_decoded=self._sums["bytes_decoded"],
+        )
+        return with_traffic(report, traffic_of(ran))

@@ -1,0 +1,93 @@
+"""Tells why files of an old index aren't among the listed ones: they are gone, or the paths don't name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from bloomcli.model.paths import shown
+from bloomcli.storage.base import Listed
+from bloomcli.storage.names import has_wildcard
+
+_PARTS: Final = re.compile(r"\[(!?[^]]+)\]|.", re.DOTALL)
+_SINGLE: Final = {"*": "[^/]*", "?": "[^/]"}
+
+
+class Named(NamedTuple):
+    """A path that a user named."""
+
+    path: str
+    files: re.Pattern[str]
+    """Matches the spelled paths of the files that it means: itself, those below it, those of a pattern."""
+
+
+class Scope:
+    """The files that paths mean.
+
+    Args:
+        paths: as the user named them.
+        spell: `bloomcli.storage.listing.spelling`.
+    """
+
+    def __init__(self, paths: Sequence[str], spell: Callable[[str], str]) -> None:
+        self._spell = spell
+        self._named = [Named(path, _files(path, spell)) for path in paths]
+
+    def names(self, path: str) -> bool:
+        """Whether one of the paths means a file, by its spelled path: it would be listed if it were there."""
+        return any(named.files.fullmatch(path) for named in self._named)
+
+    def unseen(self, listed: Iterable[Listed], failed: frozenset[str]) -> tuple[str, ...]:
+        """The named paths of which nothing tells whether they have files: they aren't there, can't be listed, or no
+        file was found.
+
+        Args:
+            listed: what the paths mean.
+            failed: the paths of files that failed.
+        """
+        left = self._named if len(self._named) > 1 else []  # one that is empty is an error
+        unseen: dict[str, None] = {}
+        for item in listed:
+            missing = item.size < 0 and not item.walked and shown(item.path) in failed
+            if item.problem is not None or missing:
+                unseen[item.path] = None
+            elif left:
+                spelled = self._spell(item.path)
+                left = [named for named in left if not named.files.fullmatch(spelled)]
+        known = list(map(self._spell, unseen))
+        for named in left:
+            if not any(map(named.files.fullmatch, known)):
+                unseen[named.path] = None
+        return tuple(unseen)
+
+
+def _files(path: str, spell: Callable[[str], str]) -> re.Pattern[str]:
+    """A pattern of the spelled paths of the files that a path means."""
+    steps = path.rstrip("/").split("/") if path.strip("/") else [""]
+    first = next((at for at, step in enumerate(steps) if has_wildcard(step)), len(steps))
+    if first == len(steps):
+        whole = spell("/".join([*steps, "x"]))[:-2]
+        itself = spell(path) if not path.endswith("/") else whole
+        return re.compile(f"{re.escape(itself)}|{re.escape(whole)}/.*", re.DOTALL)
+    base = spell("/".join([*steps[:first], "x"]))[:-1]
+    rest = "/".join(_step(step) for step in steps[first:])
+    try:
+        return re.compile(f"{re.escape(base)}{rest}(/.*)?", re.DOTALL)
+    except re.error:  # a range that ends before its start
+        return re.compile(f"{re.escape(base)}.*", re.DOTALL)
+
+
+def _step(step: str) -> str:
+    """A step of a pattern; a directory whose name has wildcards matches, too."""
+    return ".*" if step == "**" else _PARTS.sub(_part, step)
+
+
+def _part(found: re.Match[str]) -> str:
+    text = found[0]
+    if text in _SINGLE:
+        return _SINGLE[text]
+    if found[1] is None:
+        return re.escape(text)
+    inside = found[1].replace("\\", "\\\\").replace("[", "\\[")
+    return f"(?:{re.escape(text)}|[{'^' + inside[1:] if inside[0] == '!' else inside}])"

@@ -1,0 +1,32 @@
+# Reads a Parquet offset index in which all is as writers write it: a chunk has an entry for each of its pages.
+#
+# Source: OffsetIndex and PageLocation of the Parquet format's parquet.thrift.
+
+
+def page_locations(bytes data not None, int max_depth):
+    """Return (offset, length, first row) of each page in an OffsetIndex at the start of `data`; None if the structure
+    isn't quite usual."""
+    cdef Walk w
+    cdef Recorded index, page
+    cdef int kind = 0
+    cdef uint64_t count = 0, i
+    cdef int64_t offset = 0, size = 0, row = 0
+    cdef Py_ssize_t pos
+    cdef list found = []
+    w.data = <const unsigned char*>PyBytes_AS_STRING(data)
+    w.end, w.fault, w.at = PyBytes_GET_SIZE(data), 0, 0
+    if not _in_order(&w, 0, max_depth, &index) or index.kind[1] != CT_LIST:
+        return None
+    pos = _list_head(&w, index.start[1], &kind, &count)
+    if pos < 0 or (count and kind != CT_STRUCT):
+        return None
+    for i in range(count):
+        if not _in_order(&w, pos, max_depth, &page):
+            return None
+        if not _number(&w, &page, 1, CT_I64, &offset) or not _number(&w, &page, 2, CT_I32, &size):
+            return None
+        if not _number(&w, &page, 3, CT_I64, &row):
+            return None
+        found.append((offset, size, row))
+        pos = page.end
+    return found

@@ -1,0 +1,82 @@
+"""The report of `find`: what was found, and what was read for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFound:
+    """What `find` did with one file."""
+
+    path: str
+    format: str | None = None
+    row_groups: int = 0
+    row_groups_possible: tuple[int, ...] = ()
+    """Row groups that filters, statistics and dictionaries don't rule out, by their numbers."""
+    stripes_possible: tuple[int, ...] = ()
+    """ORC: the stripe of each of these row groups; their numbers then count within it."""
+    row_groups_read: int = 0
+    """Row groups of which pages of the column were read."""
+    pages_read: int = 0
+    """Data pages of the column that were decoded."""
+    pages_left_out: int = 0
+    """Data pages in these row groups that the page index rules out."""
+    rows: int = 0
+    """Rows that were found, up to the limit."""
+    bytes_read: int = 0
+    """All bytes that were read: metadata, filters, pages, records."""
+    scan_bytes: int = 0
+    """Compressed bytes of the column and of the selected columns, which a reader without filters and statistics
+    reads."""
+    reason: str | None = None
+    """Why the file was skipped."""
+    error: str | None = None
+    hint: str | None = None
+    exit_code: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindReport:
+    """What `find` did."""
+
+    column: str
+    values: int
+    files: int = 0
+    """Files that were looked into."""
+    files_found: int = 0
+    """Files with a row; with `maybe`, files that may have one."""
+    skipped: int = 0
+    """Files of other kinds in directories."""
+    failed: int = 0
+    rows: int = 0
+    row_groups: int = 0
+    row_groups_possible: int = 0
+    row_groups_read: int = 0
+    pages_read: int = 0
+    pages_left_out: int = 0
+    bytes_read: int = 0
+    scan_bytes: int = 0
+    seconds: float = 0.0
+    requests: int | None = None
+    """Requests to object stores, retries and listings included; None if all files are local."""
+    bytes_downloaded: int | None = None
+    """Bytes of objects that came from the stores."""
+    bytes_uploaded: int | None = None
+    """Bytes of objects that went to the stores: always 0, or None."""
+    bytes_copied_by_store: int | None = None
+    """Bytes that the stores copied from object to object: always 0, or None."""
+    index: str | None = None
+    """The index that was asked first."""
+    files_unopened: int = 0
+    """Files of which the index alone told all: they weren't opened."""
+    files_not_indexed: int = 0
+    """Files that the index doesn't have, or not with the column: they were searched without it."""
+    files_changed: int = 0
+    """Files that changed since they were indexed: they were searched without it."""
+    limited: bool = False
+    """The limit ended the search."""
+    errors: tuple[FileFound, ...] = ()
+    """Files that failed."""
+    exit_code: int = 1
+    """0: found, 1: nothing found; else that of the gravest error."""

@@ -1,0 +1,92 @@
+"""The report of `index build` and `index update`, and what one file gives for an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bloomcli.model.dataset import FileRow
+from bloomcli.model.index import IndexedChunk, IndexedFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedRow(FileRow):
+    """A file, and what an index keeps of it. `filters` are those of the file that are taken, `row_groups_read` the
+    chunks whose values are read for one."""
+
+    indexed: IndexedFile | None = None
+    """None in a dry run, and in reports."""
+    chunks: tuple[IndexedChunk, ...] = ()
+    has: tuple[str, ...] = ()
+    """The indexed columns that the file has."""
+
+    def reported(self) -> FileRow:
+        """The row without the bits."""
+        return replace(self, indexed=None, chunks=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """What `index build` or `index update` did."""
+
+    path: str
+    """The index."""
+    columns: tuple[str, ...]
+    fpp: float
+    """The mean false-positive rate that the index is built for."""
+    update: bool = False
+    """An index was there, and files that haven't changed weren't read."""
+    dry_run: bool = False
+    """Nothing was written, and no filter and no column was read."""
+    written: bool = False
+    """The index was written: not in a dry run, not where nothing has changed, and not where no file could be
+    indexed."""
+    files: int = 0
+    """Files in the index; in a dry run those that would be, if none fails."""
+    added: int = 0
+    """Files that were read; in a dry run those that would be."""
+    kept: int = 0
+    """Files of the old index that haven't changed."""
+    dropped: int = 0
+    """Files of the old index that the new one doesn't have: the sum of the following three. 0 where no index was
+    written, but in a dry run."""
+    dropped_gone: int = 0
+    """Those that the paths mean, and that aren't there any more."""
+    dropped_unnamed: int = 0
+    """Those that the paths don't mean. They may be there."""
+    dropped_failed: int = 0
+    """Those that failed now, or have become files that can't be indexed."""
+    kept_unseen: int = 0
+    """Files of the old index that weren't found and stay in it, because some of the paths have no files or can't be
+    listed (`paths_unseen`). They aren't among `kept`."""
+    paths_unseen: tuple[str, ...] = ()
+    skipped: int = 0
+    """Files of formats that can't be indexed, and of other kinds: `find` looks into them itself."""
+    failed: int = 0
+    row_groups: int = 0
+    """Row groups of the files that were read, in ORC stripes."""
+    filters: int = 0
+    """Filters of these files that were taken."""
+    columns_read: int = 0
+    """Column chunks whose values were read, because they have no filter that an index can take. ORC's have none."""
+    bytes_decoded: int = 0
+    """Compressed bytes of these chunks' pages."""
+    bytes_before: int | None = None
+    """Bytes of the old index."""
+    bytes: int | None = None
+    """Bytes of the new index."""
+    engine: str = "local"
+    jobs: int = 1
+    seconds: float = 0.0
+    requests: int | None = None
+    """Requests to object stores, retries included; None if all files and the index are local."""
+    bytes_downloaded: int | None = None
+    """Bytes of objects that came from the stores."""
+    bytes_uploaded: int | None = None
+    """Bytes of objects that went to the stores."""
+    bytes_copied_by_store: int | None = None
+    """Bytes that the stores copied from object to object."""
+    errors: tuple[FileRow, ...] = ()
+    """Files that failed."""
+    remarks: tuple[str, ...] = ()
+    exit_code: int = 0
+    """0, or that of the gravest error."""

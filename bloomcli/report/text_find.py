@@ -1,0 +1,72 @@
+"""The report of `find` as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bloomcli.model.find import FileFound, FindReport
+from bloomcli.report.human import size
+from bloomcli.report.text_traffic import traffic_text
+from bloomcli.words import plural
+
+
+def lines(report: FindReport) -> Iterator[str]:
+    """What was found, and what was read for it; nothing where no file could be searched."""
+    if not report.files:
+        return
+    more = "; --limit ended the search" if report.limited else ""
+    yield f"found: {_found(report)}{more}"
+    groups = f"row groups: {report.row_groups_possible:,} of {report.row_groups:,} may have the values"
+    if report.row_groups_read:
+        out = f", {report.pages_left_out:,} left out by the page index" if report.pages_left_out else ""
+        pages = f" ({plural(report.pages_read, 'page')} of {report.column}{out})" if report.pages_read else ""
+        groups += f", {report.row_groups_read:,} read{pages}"
+    yield groups
+    yield f"read: {_read(report)}"
+    requests = traffic_text(report)
+    if requests is not None:
+        yield f"object store: {requests}"
+    if report.index is not None:
+        yield from _by_index(report)
+    if report.skipped:
+        yield f"skipped: {plural(report.skipped, 'file')} of other kinds"
+    if report.failed:
+        yield f"failed: {plural(report.failed, 'file')}, in which there may be more"
+
+
+def _read(report: FindReport) -> str:
+    if report.index is None:
+        return f"{size(report.bytes_read)} with footers and filters; the columns have {size(report.scan_bytes)}"
+    opened = f"; the columns in opened files have {size(report.scan_bytes)}" if report.scan_bytes else ""
+    return f"{size(report.bytes_read)} with the index, footers and filters{opened}"
+
+
+def _by_index(report: FindReport) -> Iterator[str]:
+    yield f"index: {report.files_unopened:,} of {plural(report.files, 'file')} not opened"
+    others = ((report.files_not_indexed, "not in the index"), (report.files_changed, "changed since"))
+    told = ", ".join(f"{count:,} {what}" for count, what in others if count)
+    if told:
+        count = report.files_not_indexed + report.files_changed
+        yield f"index: {plural(count, 'file')} searched without it ({told}); `bloom index update` adds them"
+    if report.files and report.files_not_indexed == report.files + report.failed:
+        yield "index: it has none of these files; files that were moved or are mounted elsewhere aren't those it has"
+
+
+def problems(report: FindReport) -> Iterator[tuple[str, str | None]]:
+    """The errors of files with their hints. What is wrong in the same way with many files is told once."""
+    alike: dict[str, list[FileFound]] = {}
+    for found in report.errors:
+        alike.setdefault((found.error or "").replace(found.path, ""), []).append(found)
+    for first, *others in alike.values():
+        more = f"; the same in {plural(len(others), 'more file')}" if others else ""
+        yield f"{first.error}{more}", first.hint
+
+
+def _found(report: FindReport) -> str:
+    files = f"{report.files_found:,} of {plural(report.files, 'file')}"
+    if report.rows:
+        return f"{plural(report.rows, 'row')} in {files}"
+    if not report.files_found:
+        return f"no rows in {plural(report.files, 'file')}"
+    have = "has" if report.files_found == 1 else "have"
+    return f"{files} {have if report.row_groups_read else 'may have'} such rows"

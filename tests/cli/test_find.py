@@ -1,0 +1,226 @@
+"""bloom find: arguments, formats, outputs and exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.cli import Bloom
+from support.found_lake import made, place_of
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("lake"))
+
+
+def test_the_exit_code_is_that_of_grep(bloom: Bloom, lake: Path) -> None:
+    assert bloom("find", "5", lake, "-c", "id").code == 0
+    assert bloom("find", "99999", lake, "-c", "id").code == 1
+    assert bloom("find", "-5", lake, "-c", "id").code == 1
+    assert bloom("find", "5", lake, "-c", "nope").code == 2
+    assert bloom("find", "5", lake / "missing.parquet", "-c", "id").code == 3
+    assert bloom("find", "5", lake, "-c", "id", "--maybe").code == 0
+    assert bloom("find", "99999", lake, "-c", "id", "--files-only").code == 1
+
+
+@pytest.mark.parametrize("options", [["--maybe"], ["--files-only"], ["--format", "jsonl"]])
+def test_a_value_is_found_without_importing_pandas(lake: Path, options: list[str]) -> None:
+    """Which takes longer than looking the value up in a thousand files."""
+    assert find_spec("pandas") is not None
+    code = "import sys; from bloomcli.cli import run; code = run(); sys.exit(9 if 'pandas' in sys.modules else code)"
+    argv = [sys.executable, "-c", code, "find", "5", str(lake), "-c", "id", *options]
+    done = subprocess.run(argv, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_values_and_files_come_from_files(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    (tmp_path / "ids").write_bytes(b"\xef\xbb\xbf5\r\n\n4000\n5")
+    (tmp_path / "files").write_text("\n".join(map(str, sorted(lake.glob("*/*.parquet")))))
+    done = bloom(
+        "find", "--values-from", tmp_path / "ids", "--files-from", tmp_path / "files", "-c", "id", "-f", "jsonl"
+    )
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [row["record"]["id"] for row in rows] == [n for _, n in sorted((place_of(n), n) for n in (5, 4000))]
+    again = bloom("find", "-v", "5", "-v", "4000", lake, "-c", "id", "-f", "jsonl")
+    assert again.out == done.out
+    assert "found: 2 rows in" in again.err
+    assert bloom("find", "5", lake, "-c", "id", "-q").err == ""
+
+
+def test_each_format_has_the_same_rows(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    order = ("find", "-v", "5", "-v", "4000", lake, "-c", "id", "--select", "id,name")
+    rows = [json.loads(line) for line in bloom(*order, "-f", "jsonl").out.splitlines()]
+    assert [set(row) for row in rows] == [{"path", "stripe", "row_group", "row", "value", "record"}] * 2
+    found = list(csv.DictReader(io.StringIO(bloom(*order, "-f", "csv").out)))
+    assert [(r["path"], int(r["row"]), int(r["id"]), r["name"]) for r in found] == [
+        (r["path"], r["row"], r["record"]["id"], r["record"]["name"]) for r in rows
+    ]
+    assert bloom(*order, "-f", "parquet", "-o", tmp_path / "hits.parquet").code == 0
+    table = pq.read_table(tmp_path / "hits.parquet").to_pylist()
+    assert [row["record"] for row in table] == [row["record"] for row in rows]
+    assert [row["row"] for row in table] == [row["row"] for row in rows]
+    text = bloom(*order).out.splitlines()
+    assert text[0] == f"{rows[0]['path']}: row {rows[0]['row']} (row group {rows[0]['row_group']}): " + json.dumps(
+        rows[0]["record"]
+    )
+    paths = sorted({row["path"] for row in rows})
+    assert bloom(*order, "-f", "paths").out.splitlines() == paths
+    files = ("find", "-v", "5", "-v", "4000", lake, "-c", "id", "--files-only")
+    assert bloom(*files).out.splitlines() == paths
+    assert [json.loads(line)["path"] for line in bloom(*files, "-f", "jsonl").out.splitlines()] == paths
+    assert set(bloom(*files[:-1], "--maybe").out.splitlines()) >= set(paths)
+    report = bloom(*order, "-f", "json").json
+    assert (report["schema"], report["rows"], report["exit_code"]) == ("bloom/find/1", 2, 0)
+
+
+def test_an_output_is_complete_or_not_there(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    out = tmp_path / "hits.csv"
+    assert bloom("find", "5", lake, "-c", "id", "-f", "csv", "-o", out).code == 0
+    assert out.read_text().startswith("path,stripe,row_group,row,value,id,")
+    again = bloom("find", "5", lake, "-c", "id", "-f", "csv", "-o", out)
+    assert (again.code, "exists already" in again.err) == (2, True)
+    other = tmp_path / "lake"
+    other.mkdir()
+    pq.write_table(pa.table({"id": [5], "x": [1]}), other / "a.parquet")
+    pq.write_table(pa.table({"id": [5], "y": [1]}), other / "b.parquet")
+    for form in ("csv", "parquet"):
+        done = bloom("find", "5", other, "-c", "id", "-f", form, "-o", tmp_path / f"new.{form}")
+        assert done.code == 4
+        assert "--select" in done.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["hits.csv", "lake"]
+    assert len(bloom("find", "5", other, "-c", "id", "-f", "jsonl").out.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["--files-only", "--maybe"],
+        ["--files-only", "--limit", "3"],
+        ["--maybe", "-f", "csv"],
+        ["-f", "parquet"],
+        ["-f", "json", "-o", "x"],
+        ["-o", "s3://lake/x"],
+        ["--limit", "0"],
+    ],
+    ids=" ".join,
+)
+def test_options_that_contradict_each_other_are_refused(bloom: Bloom, lake: Path, order: list[str]) -> None:
+    done = bloom("find", "5", lake, "-c", "id", *order)
+    assert (done.code, done.out) == (2, "")
+
+
+def test_records_of_every_fixture_become_json(bloom: Bloom, fixtures: Path) -> None:
+    path = fixtures / "parquet/pyarrow_types.parquet"
+    name = pq.ParquetFile(path).schema.column(0).path
+    value = next(str(v) for v in pq.read_table(path, columns=[name]).column(0).to_pylist() if v is not None)
+    done = bloom("find", value, path, "-c", name, "-f", "jsonl")
+    assert done.code == 0, done.err
+    assert all(json.loads(line)["record"] for line in done.out.splitlines())
+
+
+@pytest.mark.parametrize("form", ["text", "jsonl", "csv"])
+def test_values_that_python_cannot_hold_are_written_as_text(bloom: Bloom, tmp_path: Path, form: str) -> None:
+    broken = pa.array([b"caf\xe9", None]).cast(pa.binary()).view(pa.string())
+    far = pa.array([8 * 10**17, 5], pa.int64()).cast(pa.timestamp("us"))
+    fine = pa.array([1_700_000_000_000_000_001, 7], pa.int64()).cast(pa.timestamp("ns"))
+    lists = pa.ListArray.from_arrays([0, 2, 2], pa.concat_arrays([broken.slice(0, 1)] * 2))
+    struct = pa.StructArray.from_arrays([broken, far], ["t", "f"])
+    table = pa.table({"id": [5, 6], "broken": broken, "far": far, "fine": fine, "lists": lists, "struct": struct})
+    pq.write_table(table, tmp_path / "odd.parquet")
+    done = bloom("find", "-v", "5", "-v", "6", tmp_path / "odd.parquet", "-c", "id", "-f", form)
+    assert done.code == 0, done.err
+    if form == "jsonl":
+        record = json.loads(done.out.splitlines()[0])["record"]
+        assert record["broken"] == "caf\ufffd"
+        assert record["lists"] == ["caf\ufffd"] * 2
+        assert record["struct"]["t"] == "caf\ufffd"
+        assert record["fine"].endswith(".000000001")
+        assert record["far"].startswith("27320-12-28")
+
+
+@pytest.mark.parametrize("form", ["text", "jsonl", "csv", "parquet"])
+def test_columns_of_view_types_are_found_and_written(bloom: Bloom, tmp_path: Path, form: str) -> None:
+    views = {
+        "t": pa.array(["a", "b", None], pa.string_view()),
+        "b": pa.array([b"a", b"b", None], pa.binary_view()),
+        "s": pa.array([{"x": "a"}, {"x": "b"}, None], pa.struct([("x", pa.string_view())])),
+        "l": pa.array([["a"], ["b", "c"], None], pa.list_(pa.string_view())),
+        "m": pa.array([[("a", b"1")], [("b", b"2")], None], pa.map_(pa.string_view(), pa.binary_view())),
+    }
+    path, out = tmp_path / "views.parquet", tmp_path / "hits"
+    pq.write_table(pa.table(views), path)
+    assert pq.read_schema(path).field("t").type == pa.string_view()
+    for column in ("t", "b", "s.x", "l.list.element", "m.key_value.key"):
+        done = bloom("find", "b", path, "-c", column, "-f", form, "-o", out)
+        assert done.code == 0, done.err
+        assert "1 row in 1 of 1 file" in done.err
+        if form == "parquet":
+            record = pq.read_table(out).column("record")[0].as_py()
+            assert record == {name: array[1].as_py() for name, array in views.items()}
+        out.unlink()
+
+
+def test_csv_tells_null_from_the_empty_text_and_the_records_columns_from_the_others(
+    bloom: Bloom, tmp_path: Path
+) -> None:
+    table = pa.table({"id": [5, 5], "path": ["", None], "text": [' a "b",\n', "c"], "yes": [True, None]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    out = tmp_path / "hits.csv"
+    assert bloom("find", "5", tmp_path / "a.parquet", "-c", "id", "-f", "csv", "-o", out).code == 0
+    assert out.read_text().splitlines()[0] == "path,stripe,row_group,row,value,id,record.path,text,yes"
+    as_is = "header=true, all_varchar=true, allow_quoted_nulls=false"
+    read = duckdb.sql(f"SELECT \"record.path\", text, yes FROM read_csv('{out}', {as_is})")
+    assert read.fetchall() == [("", ' a "b",\n', "true"), (None, "c", None)]
+
+
+def test_the_report_says_whether_files_have_rows_may_have_some_or_failed(
+    bloom: Bloom, lake: Path, tmp_path: Path
+) -> None:
+    assert "found: no rows in " in bloom("find", "-v", "-1", lake, "-c", "id").err
+    assert " has such rows\n" in bloom("find", "5", lake, "-c", "id", "--files-only").err
+    assert " may have such rows\n" in bloom("find", "5", lake, "-c", "id", "--maybe").err
+    bad = tmp_path / "bad.parquet"
+    bad.write_bytes(b"PAR1cut off")
+    done = bloom("find", "5", bad, lake, "-c", "id", "-f", "jsonl")
+    assert (done.code, len(done.out.splitlines())) == (3, 1)
+    assert "failed: 1 file, in which there may be more\n" in done.err
+
+
+def test_the_exit_code_is_the_gravest_in_any_order(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    bad, other = tmp_path / "bad.parquet", tmp_path / "other.parquet"
+    bad.write_bytes(b"PAR1cut off")
+    pq.write_table(pa.table({"x": [1]}), other)
+    assert [bloom("find", "5", *pair, lake, "-c", "id").code for pair in ((bad, other), (other, bad))] == [3, 3]
+
+
+def test_an_output_in_no_directory_names_what_was_given(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    done = bloom("find", "5", lake, "-c", "id", "-f", "csv", "-o", tmp_path / "none" / "x.csv")
+    assert (done.code, ".tmp" in done.err, "x.csv: can't be written" in done.err) == (3, False, True)
+
+
+def test_an_output_in_a_store_is_refused_with_the_command_that_copies_it(bloom: Bloom, lake: Path) -> None:
+    done = bloom("find", "5", lake, "-c", "id", "-f", "csv", "-o", "s3://lake/found rows.csv")
+    assert done.code == 2
+    assert "-o 'found rows.csv'; `aws s3 cp 'found rows.csv' 's3://lake/found rows.csv'` copies it there" in done.err
+    assert "write it with -o x.csv" in bloom("find", "5", lake, "-c", "id", "-o", "https://host/x.csv").err
+
+
+def test_values_that_are_not_utf_8_are_an_error_with_line_and_offset(
+    bloom: Bloom, lake: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "ids.txt").write_bytes(b"5\n6\n\xff\n")
+    done = bloom("find", "--values-from", tmp_path / "ids.txt", lake, "-c", "id")
+    assert (done.code, "line 3 isn't UTF-8" in done.err, "byte 4" in done.err) == (2, True, True)
+    (tmp_path / "ids.txt").write_bytes(b"")
+    done = bloom("find", "--values-from", tmp_path / "ids.txt", lake, "-c", "id")
+    assert (done.code, "ids.txt: the file has no values" in done.err) == (2, True)

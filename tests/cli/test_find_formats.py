@@ -1,0 +1,76 @@
+"""bloom find in ORC and Mosaic files, and in lakes of several formats."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+from support.cli import Bloom
+
+VALUE = 25_000_000_000
+"""Of the sixth row of the Mosaic file."""
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, fixtures: Path) -> Path:
+    """A lake of files of all formats, with the column `big` in each."""
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "c.mosaic").write_bytes((fixtures / "mosaic/released_types.mosaic").read_bytes())
+    value = VALUE
+    table = pa.table({"big": pa.array([1, value, None], pa.int64()), "text": ["a", "b", "c"]})
+    pq.write_table(table, lake / "a.parquet")
+    orc.write_table(table, lake / "b.orc")
+    (lake / "value").write_text(f"{value}\n")
+    return lake
+
+
+def test_one_command_finds_in_files_of_all_formats(mixed: Path, bloom: Bloom, tmp_path: Path) -> None:
+    order = ("find", "--values-from", mixed / "value", mixed, "-c", "big")
+    done = bloom(*order, "-f", "jsonl", "--select", "big,text")
+    assert done.code == 0, done.err
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [(Path(r["path"]).name, r["stripe"], r["row_group"], r["row"]) for r in rows] == [
+        ("a.parquet", None, 0, 1),
+        ("b.orc", 0, 0, 1),
+        ("c.mosaic", None, 0, 5),
+    ]
+    for form in ("csv", "parquet"):
+        out = tmp_path / f"hits.{form}"
+        assert bloom(*order, "-f", form, "-o", out, "--select", "big,text").code == 0
+        other = bloom(*order, "-f", form, "-o", tmp_path / f"other.{form}")
+        assert other.code == 4, "the Mosaic file has other columns"
+        assert "its columns aren't those of the first file with rows" in other.err
+        assert "--select" in other.err
+    table = pq.read_table(tmp_path / "hits.parquet")
+    assert table.column("stripe").to_pylist() == [None, 0, None]
+    assert [path.rsplit("/", 1)[1] for path in bloom(*order, "--files-only").out.split()] == [
+        "a.parquet",
+        "b.orc",
+        "c.mosaic",
+    ]
+    maybe = bloom(*order, "--maybe", "-f", "jsonl")
+    files = {Path(f["path"]).name: f for f in map(json.loads, maybe.out.splitlines())}
+    assert (files["b.orc"]["stripes"], files["a.parquet"]["stripes"]) == ([0], None)
+
+
+def test_what_is_wrong_with_many_files_is_told_once(bloom: Bloom, tmp_path: Path) -> None:
+    for number in range(5):
+        pq.write_table(pa.table({"id": [1]}), tmp_path / f"{number}.parquet")
+    orc.write_table(pa.table({"id": [1]}), tmp_path / "o.orc")
+    done = bloom("find", "1", tmp_path, "-c", "nope")
+    assert done.code == 2
+    assert done.err.count("no column 'nope'") == 1
+    assert f"{tmp_path}/0.parquet: no column 'nope'; the same in 5 more files" in done.err
+
+
+def test_text_of_a_row_names_its_stripe(bloom: Bloom, tmp_path: Path) -> None:
+    path = tmp_path / "f.orc"
+    orc.write_table(pa.table({"id": range(3000)}), path, row_index_stride=1000, bloom_filter_columns=[1])
+    done = bloom("find", "1234", path, "-c", "id")
+    assert done.out == f'{path}: row 1234 (stripe 0, row group 1): {{"id": 1234}}\n'
+    assert "row groups: 1 of 3 may have the values, 1 read\n" in done.err

@@ -1,0 +1,195 @@
+"""find on Spark: values that are broadcast and values that aren't, with an index, and in ORC and Mosaic files.
+
+The rows are those of Spark's own scan, or of the search on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+from support import mosaicfiles
+from support.found_lake import FILES, ROWS, made
+
+import bloomcli
+from bloomcli import spark as bloom_spark
+from bloomcli.cli import run as cli
+from bloomcli.datasets import spark_find
+from bloomcli.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")]
+
+WAYS = ["estimated", "in pieces", "on executors"]
+"""How values reach executors: collected where Spark estimates that they are few, in pieces, or not at all."""
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    (tmp_path / "lake").mkdir()
+    return made(tmp_path / "lake")
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param != "estimated":
+        monkeypatch.setattr(spark_find, "_broadcast_bytes", lambda _: -1)
+    if request.param == "on executors":
+        monkeypatch.setattr(spark_find, "_SHARED_PIECES", 1)
+    return str(request.param)
+
+
+def scanned(spark: SparkSession, lake: Path, values: DataFrame) -> list[int]:
+    """The ids that Spark's own join finds."""
+    rows = spark.read.parquet(str(lake)).join(values, "id").select("id").collect()
+    return sorted(row.id for row in rows)
+
+
+def ids_of(frame: DataFrame) -> list[int]:
+    return sorted(row.record.id for row in frame.collect())
+
+
+def test_the_rows_are_those_of_spark_s_join_however_values_reach_executors(
+    spark: SparkSession, lake: Path, way: str
+) -> None:
+    values = spark.range(-500, 20_000, 3, 3).unionByName(spark.range(-500, 4000, 3, 2))
+    expected = scanned(spark, lake, values.distinct())
+    found = bloom_spark.find(spark, lake, values, column="id", select=["id"])
+    assert ids_of(found) == expected
+    assert len(expected) == FILES * ROWS // 3 + 1
+    assert ("Scan ExistingRDD" in found._jdf.queryExecution().toString()) == (way == "on executors")
+    nothing = bloom_spark.find(spark, lake, values.where("id > 30000"), column="id")
+    assert nothing.collect() == []
+
+
+def test_values_of_other_types_are_found_however_they_reach_executors(
+    spark: SparkSession, tmp_path: Path, way: str
+) -> None:
+    from decimal import Decimal
+
+    columns = {
+        "text": pa.array([f"t{n}" for n in range(600)]),
+        "at": pa.array(range(600), pa.timestamp("us", "UTC")),
+        "day": pa.array(range(600), pa.date32()),
+        "raw": pa.array([bytes([n % 256, n // 256]) for n in range(600)]),
+        "price": pa.array([Decimal(n) / 4 for n in range(600)], pa.decimal128(9, 2)),
+        "half": pa.array([n / 2 for n in range(600)]),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "f.parquet", row_group_size=100)
+    whole = spark.read.parquet(str(tmp_path))
+    for name in columns:
+        values = whole.select(name).where(f"hash({name}) % 2 = 0")
+        found = bloom_spark.find(spark, tmp_path, values, column=name, select=[name])
+        expected = values.distinct().count()
+        joined = found.join(values.distinct(), found.value == values[name])
+        assert joined.where(f"record.{name} = value").count() == expected > 100, name
+
+
+def settle(path: Path, data: bytes) -> None:
+    """Other bytes in a file that looks as it did."""
+    before = path.stat()
+    path.write_bytes(data.ljust(before.st_size, b"x")[: before.st_size])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_files_that_an_index_rules_out_are_not_opened(
+    spark: SparkSession, lake: Path, tmp_path: Path, way: str
+) -> None:
+    index = tmp_path / "lake.bloom-index"
+    bloomcli.index_build(lake, ["id"], output=index)
+    of_file = {row["id"]: at for at in range(FILES) for row in pq.read_table(_part(lake, at)).to_pylist()}
+    here = [number for number in range(FILES * ROWS) if of_file[number] == 1][:9]
+    settle(_part(lake, 3), b"this file can't be read")
+    values = spark.createDataFrame([(number,) for number in [*here, -1, -2]], "id bigint")
+    assert ids_of(bloom_spark.find(spark, lake, values, column="id", index=index)) == sorted(here)
+    nothing = spark.createDataFrame([(number,) for number in range(10**6, 10**6 + 5)], "id bigint")
+    assert bloom_spark.find(spark, lake, nothing, column="id", index=index).collect() == []
+
+
+def _part(lake: Path, at: int) -> Path:
+    return lake / f"day={at}/part.parquet"
+
+
+def test_an_index_that_is_out_of_date_loses_no_row(spark: SparkSession, lake: Path, tmp_path: Path, way: str) -> None:
+    index = tmp_path / "lake.bloom-index"
+    bloomcli.index_build(lake, ["id"], output=index)
+    changed = pq.read_table(_part(lake, 2))
+    ids = pa.array(range(50_000, 50_000 + ROWS))
+    pq.write_table(changed.set_column(0, "id", ids), _part(lake, 2), row_group_size=500)
+    (lake / "day=9").mkdir()
+    pq.write_table(changed.slice(0, 700).set_column(0, "id", ids[:700]), lake / "day=9/new.parquet")
+    _part(lake, 3).unlink()
+    values = spark.range(0, 60_000, 7, 2)
+    expected = scanned(spark, lake, values)
+    assert ids_of(bloom_spark.find(spark, lake, values, column="id", index=index)) == expected
+    assert len(expected) > ROWS // 7
+
+
+def test_an_index_without_the_column_is_an_error(spark: SparkSession, lake: Path, tmp_path: Path) -> None:
+    bloomcli.index_build(lake, ["name"], output=tmp_path / "names.bloom-index")
+    values = spark.range(3)
+    with pytest.raises(UsageError, match="the index has no column 'id', only name"):
+        bloom_spark.find(spark, lake, values, column="id", index=tmp_path / "names.bloom-index")
+
+
+def test_the_command_line_counts_what_the_index_says_as_the_local_engine_does(
+    spark: SparkSession, lake: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    index = tmp_path / "lake.bloom-index"
+    bloomcli.index_build(lake, ["id"], output=index)
+    pq.write_table(pq.read_table(_part(lake, 2)), _part(lake, 2), row_group_size=400)
+    pq.write_table(pa.table({"id": [5, 6], "name": ["a", "b"]}), lake / "new.parquet")
+    for more in ([], ["--maybe"], ["--files-only"]):
+        reports = []
+        for engine in ("local", "spark"):
+            capfd.readouterr()
+            words = ["find", "-v", "5", "-v", "900", str(lake), "-c", "id", "--index", str(index), "-f", "json"]
+            assert cli([*words, *more, "--engine", engine]) == 0
+            report = json.loads(capfd.readouterr().out)
+            counts = ("rows", "files", "files_found", "files_unopened", "files_not_indexed", "files_changed", "index")
+            reports.append({key: report.get(key, report.get("report", {}).get(key)) for key in counts})
+        assert reports[0] == reports[1], more
+        assert (reports[0]["files_not_indexed"], reports[0]["files_changed"]) == (1, 1)
+    found = bloomcli.find(lake, [5, 900], column="id", session=spark, index=index)
+    assert sum(batch.num_rows for batch in found) == found.report.rows == 3
+    assert found.report.files_unopened > 0
+
+
+TYPES: dict[str, Any] = {
+    "id": pa.array(range(3000), pa.int64()),
+    "name": pa.array([f"n{n}" for n in range(3000)]),
+    "day": pa.array(range(3000), pa.date32()),
+    "score": pa.array([n / 4 for n in range(3000)]),
+}
+
+
+def test_a_frame_has_the_rows_of_orc_files(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    more = {"tags": pa.array([[n, n + 1] for n in range(3000)]), "at": pa.array(range(3000), pa.timestamp("us"))}
+    for part in range(3):
+        table = pa.table(TYPES | more).slice(part * 1000, 1000)
+        orc.write_table(table, tmp_path / f"{part}.orc", row_index_stride=1000, bloom_filter_columns=[0])
+    values = spark.range(-7, 3500, 7, 2)
+    found = bloom_spark.find(spark, tmp_path, values, column="id").select("record.*")
+    scan = spark.read.orc(str(tmp_path)).join(values, "id")
+    chosen = ["id", "name", "day", "score", "tags"]
+    assert sorted(map(str, found.select(chosen).collect())) == sorted(map(str, scan.select(chosen).collect()))
+    assert found.count() == 429
+    row = found.where("id = 7").collect()[0]
+    assert row["at"].isoformat() == "1970-01-01T00:00:00.000007"
+
+
+def test_a_frame_has_the_rows_of_mosaic_files(spark: SparkSession, tmp_path: Path) -> None:
+    for part in range(3):
+        mosaicfiles.write(tmp_path / f"{part}.mosaic", pa.table(TYPES).slice(part * 1000, 1000), batch=300)
+    values = spark.range(-7, 3500, 7, 2)
+    found = bloom_spark.find(spark, tmp_path, values, column="id")
+    whole = pa.concat_tables(mosaicfiles.read(path) for path in sorted(tmp_path.glob("*.mosaic")))
+    expected = [row for row in whole.to_pylist() if row["id"] % 7 == 0]
+    assert sorted((row.record.asDict() for row in found.collect()), key=lambda row: row["id"]) == expected

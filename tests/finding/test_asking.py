@@ -1,0 +1,166 @@
+"""The search of many files, of which filters rule out most: only the others are opened, and nothing else differs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.tables import write
+
+import bloomcli
+from bloomcli.commands import find
+from bloomcli.commands.find import Values
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.concurrency.cancellation import Stop, Stopped
+from bloomcli.concurrency.threads import Threads
+from bloomcli.finding.asking import Piece, ask, pieces
+from bloomcli.finding.lake import Search
+from bloomcli.formats.finding import LikeFiles
+from bloomcli.formats.parquet.filters import Filters, ProbedFilter
+from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.listing import expand
+
+FILES = 30
+ROWS = 40
+
+
+def write_file(path: Path, number: int, name: str = "id") -> None:
+    """40 rows in 2 row groups; row 7 of each tenth file has the value 7."""
+    ids = [number * 1000 + i for i in range(100, 100 + ROWS)]
+    if number % 10 == 9:
+        ids[7] = 7
+    write(path, pa.table({name: pa.array(ids, pa.int64()), "n": ids}), rows=20, store_schema=False)
+    bloomcli.add(path, [name], in_place=True)
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files with and without the value, damaged ones, and others that have other columns or no filters."""
+    folder = tmp_path_factory.mktemp("lake")
+    for number in range(FILES):
+        write_file(folder / f"{number:03}.parquet", number)
+    whole = (folder / "000.parquet").read_bytes()
+    (folder / "004-cut.parquet").write_bytes(whole[: len(whole) // 2])
+    (folder / "005-empty.parquet").write_bytes(b"")
+    (folder / "006-other.txt").write_bytes(b"no Parquet file at all")
+    write_file(folder / "007-other.parquet", 9, name="key")
+    write(folder / "008-plain.parquet", pa.table({"id": pa.array([7], pa.int64()), "n": [7]}), store_schema=False)
+    (folder / "021-folder.parquet").mkdir()
+    (folder / "022-link.parquet").symlink_to("nowhere")
+    os.mkfifo(folder / "023-pipe.parquet")
+    return folder
+
+
+def searched(lake: Path | list[str], jobs: int, **options: Any) -> tuple[list[Any], Any]:
+    """The rows of a search for 7, and its report without what differs from run to run."""
+    paths = [str(lake)] if isinstance(lake, Path) else lake
+    search = Search(paths, Values(["7"]), FindOptions(column="id", **options), jobs)
+    rows = [row for one in search.files() for batch in one.batches for row in batch.to_pylist()]
+    return rows, replace(search.report, seconds=0.0)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+@pytest.mark.parametrize("options", [{}, {"maybe": True}, {"files_only": True}, {"limit": 2}])
+def test_a_search_finds_the_same_as_one_that_opens_every_file(
+    lake: Path, jobs: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, report = searched(lake, jobs, **options)
+    monkeypatch.setattr(find, "_asked", lambda *_: None)  # no filters are asked before a file is opened
+    monkeypatch.setattr(Values, "like_files", property(lambda _: None, lambda *_: None))
+    expected_rows, expected = searched(lake, jobs, **options)
+    assert rows == expected_rows
+    assert report.bytes_read <= 2 * expected.bytes_read
+    assert replace(report, bytes_read=0) == replace(expected, bytes_read=0)
+    if not options:
+        assert [Path(row["path"]).stem for row in rows] == ["008-plain", "009", "019", "029"]
+        assert (report.files, report.failed, report.skipped) == (FILES + 1, 5, 1)
+
+
+def test_files_that_filters_rule_out_are_not_opened_one_by_one(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    open_source = find.open_source
+    monkeypatch.setattr(find, "open_source", lambda path: (opened.append(path), open_source(path))[1])
+    files = [str(lake / f"{number:03}.parquet") for number in range(FILES)]
+    rows, report = searched(files, 1)
+    assert len(rows) == 3
+    assert report.files == FILES
+    assert opened == [files[0], files[9], files[19], files[29]]
+
+
+def test_filters_that_rule_out_row_groups_are_not_asked_again(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    load_for = Filters.load_for
+
+    def counted(self: Filters, chunk: ColumnChunk, hashes: int) -> ProbedFilter:
+        asked.append(chunk.row_group)
+        return load_for(self, chunk, hashes)
+
+    monkeypatch.setattr(Filters, "load_for", counted)
+    rows, report = searched([str(lake / "000.parquet"), str(lake / "009.parquet")], 1)
+    assert [row["row"] for row in rows] == [7]
+    assert (report.row_groups, report.row_groups_possible, report.row_groups_read) == (4, 1, 1)
+    assert asked == [0, 1, 0]  # both of the first file, and the one of the other that may have the value
+
+
+def test_a_file_that_is_replaced_after_its_filters_were_asked_is_searched_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (0, 9):
+        write_file(tmp_path / f"{number:03}.parquet", number)
+    ids = list(range(100, 100 + ROWS))
+    ids[27] = 7  # in the other row group
+    write(tmp_path / "new", pa.table({"id": pa.array(ids, pa.int64()), "n": ids}), rows=20, store_schema=False)
+    bloomcli.add(tmp_path / "new", ["id"], in_place=True)
+    open_source = find.open_source
+
+    def replaced_before(path: str) -> Any:
+        if path.endswith("009.parquet") and (tmp_path / "new").exists():
+            (tmp_path / "new").replace(path)
+        return open_source(path)
+
+    monkeypatch.setattr(find, "open_source", replaced_before)
+    rows, _ = searched([str(tmp_path / "000.parquet"), str(tmp_path / "009.parquet")], 1)
+    assert [row["row"] for row in rows] == [27]
+
+
+def like_files_of(path: Path, values: Values) -> LikeFiles:
+    find.run(str(path), FindOptions(column="id"), values, lambda _: None)
+    assert values.like_files is not None
+    return values.like_files
+
+
+def test_answers_come_in_the_order_of_the_files(lake: Path) -> None:
+    items = expand([str(lake)])
+    values = Values(["7"])
+    like_files = like_files_of(lake / "000.parquet", values)
+    told = ask(items, like_files, Stop())
+    assert sum(1 if isinstance(one, Piece) else one.files for one in told) == len(items)
+    left = [one.item.path for one in told if isinstance(one, Piece)]
+    assert left == [item.path for item in items if Path(item.path).name in {Path(path).name for path in left}]
+    others = {path.stem for path in lake.iterdir() if "-" in path.stem and not path.is_dir()}
+    assert {Path(path).stem for path in left} == {"009", "019", "029", *others}
+    with Threads(3, "test") as threads:
+        assert [p for p in pieces(items, values, threads, 3, Stop()) if isinstance(p, Piece)] == [
+            one for one in told if isinstance(one, Piece)
+        ]
+
+
+def test_names_that_no_file_of_this_machine_has_are_left_to_be_opened(lake: Path) -> None:
+    like_files = like_files_of(lake / "000.parquet", Values(["7"]))
+    paths = ["s3://bucket/a.parquet", f"file:{lake}/001.parquet", "a\0b", "a\ud800", str(lake / "002.parquet")]
+    items = [expand([str(lake)])[0]._replace(path=path) for path in paths]
+    *left, last = ask(items, like_files, Stop())
+    assert [one.item.path for one in left if isinstance(one, Piece)] == paths[:-1]
+    assert not isinstance(last, Piece)
+
+
+def test_a_search_that_was_stopped_asks_no_further_file(lake: Path) -> None:
+    like_files = like_files_of(lake / "000.parquet", Values(["7"]))
+    stop = Stop()
+    stop.requested = True
+    with pytest.raises(Stopped):
+        list(like_files.ask_all([b"a"], stop))

@@ -1,0 +1,73 @@
+"""What an index says of files, asked in one place or in several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.found_lake import FILES, made
+
+import bloomcli
+from bloomcli.commands.find import Values
+from bloomcli.finding.pruning import Pruning
+from bloomcli.finding.spark_index import Indexed, Ruling, asked, by_index
+from bloomcli.finding.values import packed
+from bloomcli.finding.work import FileWork
+from bloomcli.index.freshness import Lack
+from bloomcli.storage.listing import expand
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    (tmp_path / "lake").mkdir()
+    bloomcli.index_build(made(tmp_path / "lake"), ["id"], output=tmp_path / "index")
+    return tmp_path
+
+
+def ruled(lake: Path, pruning: Pruning, *, maybe: bool = False) -> Ruling:
+    listed = [item for item in expand([str(lake / "lake")]) if item.path.endswith(".parquet")]
+    return by_index(pruning, [FileWork(item.path) for item in listed], listed, Indexed("id"), maybe=maybe)
+
+
+def in_parts(values: Sequence[int], count: int, before: Callable[[int], None] = lambda _: None) -> Any:
+    """Asks of the values so many at a time."""
+
+    def ask(function: Callable[[Iterator[bytes]], Iterator[Any]]) -> list[Any]:
+        found = []
+        for number, at in enumerate(range(0, len(values), count)):
+            before(number)
+            found += function(iter([packed(pa.array(values[at : at + count]))]))
+        return found
+
+    return ask
+
+
+@pytest.mark.parametrize("count", [1, 3, 1000])
+@pytest.mark.parametrize("values", [[5], [5, 4000, 10**7], list(range(0, 8000, 900)), [10**7]])
+def test_an_index_says_the_same_of_values_in_parts(lake: Path, values: list[int], count: int) -> None:
+    index = str(lake / "index")
+    whole = ruled(lake, Pruning(index, "id", Values([str(value) for value in values])))
+    parts = ruled(lake, asked(index, "id", in_parts(values, count)))
+    assert parts == whole
+    assert len(parts.files) == FILES
+    assert parts.unopened == sum(file.found is not None for file in parts.files) > 0 or len(values) > 3
+
+
+def test_an_index_that_is_replaced_between_parts_says_nothing(lake: Path) -> None:
+    def replace(number: int) -> None:
+        if number == 1:
+            bloomcli.index_build(lake / "lake/day=3", ["id"], output=lake / "index", overwrite=True)
+
+    found = ruled(lake, asked(str(lake / "index"), "id", in_parts([10**7, 10**7 + 1], 1, replace)))
+    assert found.unopened == 0
+    assert set(found.lacks.values()) == {Lack.UNKNOWN}
+    assert all(file.found is None and file.indexed is None for file in found.files)
+
+
+def test_files_that_may_have_a_value_are_not_opened_for_maybe(lake: Path) -> None:
+    found = ruled(lake, Pruning(str(lake / "index"), "id", Values(["5"])), maybe=True)
+    assert found.unopened == FILES
+    assert [bool(file.found and file.found.row_groups_possible) for file in found.files].count(True) == 1

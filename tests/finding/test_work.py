@@ -1,0 +1,217 @@
+"""The search that executors run: blocks of values, and records of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.found_lake import FILES, ROWS, made
+
+import bloomcli
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.datasets.record_shape import Shape, by_names, leaves, pruned
+from bloomcli.finding import many_files, work
+from bloomcli.finding import values as blocks
+from bloomcli.finding.values import packed
+from bloomcli.finding.work import FileWork, Job, parts_of, search
+from bloomcli.model.find import FileFound
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("lake"))
+
+
+def searched(
+    files: Sequence[Path], values: Sequence[pa.Array], job: Job
+) -> tuple[list[dict[str, Any]], list[FileFound]]:
+    """The rows, and what was done with each file."""
+    found = list(search((tuple(FileWork(str(file)) for file in files), job), map(packed, values)))
+    rows = [row for one in found if isinstance(one, pa.RecordBatch) for row in one.to_pylist()]
+    return rows, [one for one in found if isinstance(one, FileFound)]
+
+
+def files_of(lake: Path) -> list[Path]:
+    return sorted(lake.rglob("*.parquet"))
+
+
+def test_values_in_many_blocks_give_the_same_rows_in_order(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = pa.array(range(0, 40_000, 3))
+    job = Job(FindOptions(column="id", select=["id"]).checked(), typed=True)
+    whole, done = searched(files_of(lake), [wanted], job)
+    assert sorted(row["value"] for row in whole) == list(range(0, FILES * ROWS, 3))
+    assert all(row["value"] == row["record"]["id"] for row in whole)
+    for size in (1000, 5000):
+        monkeypatch.setattr(blocks, "BLOCK_VALUES", size)
+        monkeypatch.setattr(work, "BLOCK_VALUES", size)
+        pieces = [wanted[at : at + 700] for at in range(0, len(wanted), 700)]
+        rows, files = searched(files_of(lake), pieces, job)
+        assert rows == whole
+        assert [(f.path, f.rows, f.row_groups) for f in files] == [(f.path, f.rows, f.row_groups) for f in done]
+
+
+def test_filters_are_read_once_for_all_blocks(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(FindOptions(column="id").checked())
+    absent = pa.array([str(n).encode() for n in range(10**6, 10**6 + 8000)], pa.large_binary())
+    (once,) = searched(files_of(lake)[:1], [absent], job)[1]
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 1000)
+    (many,) = searched(files_of(lake)[:1], [absent[at : at + 1000] for at in range(0, 8000, 1000)], job)[1]
+    assert (many.rows, many.row_groups_read) == (0, 0)
+    assert many.bytes_read <= 2 * once.bytes_read, "once to choose values, once to find them"
+
+
+def opened(monkeypatch: pytest.MonkeyPatch, at: Any, name: str) -> list[str]:
+    """The paths of the files that a module opens."""
+    paths: list[str] = []
+    original = getattr(at, name)
+
+    def open_one(path: str, *more: Any) -> Any:
+        paths.append(path)
+        return original(path, *more)
+
+    monkeypatch.setattr(at, name, open_one)
+    return paths
+
+
+def test_values_in_many_blocks_are_converted_once_for_all_files(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bloomcli.commands import find
+    from bloomcli.formats import finding
+
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 1000)
+    counts: list[int] = []
+    original = finding.wanted
+
+    def counted(texts: Any, *rest: Any) -> Any:
+        counts.append(len(texts))
+        return original(texts, *rest)
+
+    monkeypatch.setattr(finding, "wanted", counted)
+    searches = opened(monkeypatch, find, "open_source")
+    absent = pa.array(range(10**6, 10**6 + 8000))
+    job = Job(FindOptions(column="id").checked(), typed=True)
+    rows, done = searched(files_of(lake), [absent[at : at + 1000] for at in range(0, 8000, 1000)], job)
+    assert (rows, [one.row_groups for one in done]) == ([], [4] * FILES)
+    assert sum(counts) <= 8000 + 100 * FILES, "100 for the values that a file's filters leave"
+    assert len(searches) <= FILES
+
+
+def test_a_file_that_changes_while_blocks_are_looked_up_is_searched_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = made(tmp_path)
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 1000)
+    files = files_of(lake)
+    original = many_files.is_same
+
+    def replaced(path: str, left: Any) -> bool:
+        if path == str(files[1]):
+            pq.write_table(pa.table({"id": pa.array([10**6 + 5000, 3])}), path)
+        return original(path, left)
+
+    monkeypatch.setattr(work, "is_same", replaced)
+    job = Job(FindOptions(column="id").checked(), typed=True)
+    absent = pa.array(range(10**6, 10**6 + 8000))
+    rows, _ = searched(files, [absent[at : at + 1000] for at in range(0, 8000, 1000)], job)
+    assert [(row["path"], row["value"]) for row in rows] == [(str(files[1]), 10**6 + 5000)]
+
+
+def test_files_of_another_schema_and_damaged_ones_are_searched_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = made(tmp_path)
+    pq.write_table(pa.table({"id": pa.array([5000, 10**6], pa.int32())}), lake / "a.parquet")
+    pq.write_table(pa.table({"id": ["5000", "x"]}), lake / "b.parquet")
+    (lake / "c.parquet").write_bytes(b"PAR1 this is no file PAR1")
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 1000)
+    job = Job(FindOptions(column="id", select=["id"]).checked(), typed=True)
+    wanted = pa.array(range(4000, 9000))
+    for files in (files_of(lake), files_of(lake)[::-1]):
+        rows, done = searched(files, [wanted], job)
+        assert len(rows) == 4000 + 2
+        assert [bool(one.error) for one in done] == [file.name == "c.parquet" for file in files]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_rows_of_lists_come_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: bool) -> None:
+    path = tmp_path / "lists.parquet"
+    pq.write_table(pa.table({"tags": [[1, 2], [3], [2, 4, 1], []]}), path)
+    if many:
+        monkeypatch.setattr(blocks, "BLOCK_VALUES", 1)
+        monkeypatch.setattr(work, "BLOCK_VALUES", 1)
+    job = Job(FindOptions(column="tags.list.element").checked(), typed=True)
+    rows, _ = searched([path], [pa.array([1]), pa.array([2]), pa.array([7])], job)
+    assert [row["row"] for row in rows] == [0, 2]
+
+
+def shape(**kinds: Any) -> Shape:
+    return by_names(pa.schema(kinds))
+
+
+def test_records_have_the_shape_s_types_and_nulls_for_what_a_file_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "narrow.parquet"
+    kind = pa.struct({"a": pa.int32(), "b": pa.list_(pa.struct({"c": pa.int8()}))})
+    deep = pa.array([{"a": 1, "b": [{"c": 2}]}, None], kind)
+    pq.write_table(pa.table({"id": pa.array([1, 2], pa.int32()), "deep": deep, "other": ["x", "y"]}), path)
+    wide = pa.struct({"b": pa.list_(pa.struct({"c": pa.int64(), "new": pa.string()})), "a": pa.int64()})
+    job = Job(FindOptions(column="id").checked(), shape=shape(id=pa.int64(), deep=wide, gone=pa.date32()))
+    rows, _ = searched([path], [pa.array([b"1", b"2"], pa.large_binary())], job)
+    assert [row["record"] for row in rows] == [
+        {"id": 1, "deep": {"b": [{"c": 2, "new": None}], "a": 1}, "gone": None},
+        {"id": 2, "deep": None, "gone": None},
+    ]
+    narrow = Job(FindOptions(column="id").checked(), shape=shape(id=pa.int64(), other=pa.int64()))
+    _, (failed,) = searched([path], [pa.array([b"1"], pa.large_binary())], narrow)
+    assert f"{path}: its column other is string, which isn't read as int64" in str(failed.error)
+    assert (failed.exit_code, failed.hint) == (4, "--select names other columns; or search the files apart")
+
+
+def test_a_shape_keeps_the_chosen_leaves() -> None:
+    whole = shape(a=pa.int64(), b=pa.struct({"x": pa.string(), "y": pa.map_(pa.string(), pa.int64())}))
+    assert leaves(whole) == ["a", "b.x", "b.y.key", "b.y.value"]
+    assert leaves(pruned(whole, {"b.x"})) == ["b.x"]
+    assert leaves(pruned(whole, {"b.y.value"})) == ["b.y.key", "b.y.value"], "a map has both"
+
+
+def test_parts_hold_all_files_in_order_and_large_files_alone() -> None:
+    files = [FileWork(str(number)) for number in range(50)]
+    sizes = [100 << 20 if number == 25 else 1 << 20 for number in range(50)]
+    parts = parts_of(files, sizes, Job(FindOptions(column="id")), 4)
+    assert [file for part, _ in parts for file in part] == files
+    assert 4 <= len(parts) <= 32
+    assert parts_of([], [], Job(FindOptions(column="id")), 4) == []
+
+
+def test_the_value_column_has_the_type_of_the_values(tmp_path: Path) -> None:
+    import datetime as dt
+    from decimal import Decimal
+
+    path = tmp_path / "types.parquet"
+    columns = {
+        "date": pa.array([dt.date(2026, 1, 1), dt.date(2026, 1, 2)]),
+        "time": pa.array([dt.datetime(2026, 1, 1, 1, 2, 3, 4, dt.UTC), None], pa.timestamp("us", "UTC")),
+        "price": pa.array([Decimal("1.50"), Decimal("2.00")], pa.decimal128(10, 2)),
+        "score": pa.array([float("nan"), -0.0]),
+        "flag": pa.array([True, False]),
+        "key": pa.array([b"\x00\xff", b"\x01"]),
+        "text": pa.array(["x", "ü"]),
+        "small": pa.array([-1, 7], pa.int8()),
+    }
+    pq.write_table(pa.table(columns), path)
+    for name, values in columns.items():
+        job = Job(FindOptions(column=name).checked(), typed=True)
+        (batch, _) = list(search(((FileWork(str(path)),), job), [packed(values.drop_null())]))
+        assert isinstance(batch, pa.RecordBatch)
+        assert batch.column("value").type == values.type, name
+        assert repr(batch.column("value").to_pylist()) == repr(values.drop_null().to_pylist()), name
+
+
+def test_both_engines_name_the_same_bytes(lake: Path) -> None:
+    found = bloomcli.find(lake, [5, 4000], column="id")
+    list(found)
+    texts = pa.array([b"5", b"4000"], pa.large_binary())
+    _, files = searched(files_of(lake), [texts], Job(FindOptions(column="id").checked()))
+    assert sum(file.scan_bytes for file in files) == found.report.scan_bytes

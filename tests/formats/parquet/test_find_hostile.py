@@ -1,0 +1,167 @@
+"""find in hostile Parquet files: bounded memory, no traceback, and no row is lost where the offset index lies."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.pagefiles import deltas, one_page, squeezed
+
+import bloomcli
+from bloomcli.errors import BloomError
+from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.storage.registry import open_source
+
+MEBI: Final = 1 << 20
+MEMORY_MAX_KIB: Final = 2_500_000
+"""Of address space, most of which libraries take."""
+
+
+def prefixes(path: Path, blocks: int = 11) -> Path:
+    """Each value is the one before and a byte more: 4 GB of values."""
+    count = 1 + 8192 * blocks
+    lengths = deltas(count, 0, [1] * blocks) + deltas(count, 1, [0] * blocks)
+    return one_page(path, lengths + b"x" * count, "BYTE_ARRAY", "DELTA_BYTE_ARRAY", count)
+
+
+def long_entry(path: Path) -> Path:
+    """An entry of a dictionary of 1 MiB, 4096 times: 4 GiB of values."""
+    entry = MEBI.to_bytes(4, "little") + random.Random(1).randbytes(MEBI)
+    body, size = squeezed([b"\1", b"\x02\0" * 4096])
+    return one_page(path, body, "BYTE_ARRAY", "RLE_DICTIONARY", 4096, size=size, dictionary=entry, entries=1)
+
+
+def steps(path: Path) -> Path:
+    """Numbers that follow each other, 8192 in two bytes: more values than a page may have."""
+    return one_page(path, deltas(1 + 8192 * 4095, 0, [1] * 4095), "INT64", "DELTA_BINARY_PACKED", 1 + 8192 * 4095)
+
+
+def one_string(path: Path) -> Path:
+    """A string of 1 GiB."""
+    body, size = squeezed([(1000 * MEBI).to_bytes(4, "little"), *[bytes(MEBI)] * 1000])
+    return one_page(path, body, "BYTE_ARRAY", "PLAIN", 1, size=size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["--select=c", "--files-only"])
+@pytest.mark.parametrize("make", [prefixes, long_entry, steps, one_string])
+def test_memory_is_bounded(tmp_path: Path, make: Callable[[Path], Path], command: str) -> None:
+    path = make(tmp_path / "f.parquet")
+    values = tmp_path / "values.txt"
+    values.write_text("\n".join(map(str, range(300))))  # so many that dictionaries don't rule them out
+    bloom = f"{sys.executable} -m bloomcli find --values-from {values} {path} -c c {command} -f jsonl"
+    limited = f"ulimit -v {MEMORY_MAX_KIB}; exec {bloom}"
+    done = subprocess.run(["/bin/bash", "-c", limited], capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in {1, 3, 4}, done.stderr
+    assert done.stdout == ""
+    if make in {prefixes, long_entry}:
+        assert done.returncode == 1, f"all of it is read: {done.stderr}"
+
+
+@pytest.mark.slow
+def test_values_that_share_bytes_are_refused_where_they_would_take_minutes(tmp_path: Path) -> None:
+    path = prefixes(tmp_path / "f.parquet", 128)  # 550 GB in a page of 1 MB
+    found = bloomcli.find(path, "no", column="c", limit=1)
+    assert list(found) == []
+    (failed,) = found.report.errors
+    assert "no more than 34359738368 are made" in str(failed.error)
+    assert (failed.exit_code, found.report.exit_code) == (4, 4)
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("indexed") / "f.parquet"
+    numbers = random.Random(1).sample(range(1000), 600)
+    table = pa.table({"id": numbers, "text": [f"t{n}" for n in numbers], "list": [[n, n + 1] for n in numbers]})
+    options: dict[str, Any] = {"write_page_index": True, "data_page_size": 100, "write_batch_size": 20}
+    pq.write_table(table, path, row_group_size=200, compression="none", use_dictionary=["text"], **options)
+    return path
+
+
+def rows_of(path: Path, column: str, values: list[Any]) -> tuple[list[tuple[int, str]], Any]:
+    found = bloomcli.find(path, values, column=column)
+    return [(row["row"], str(row["record"])) for batch in found for row in batch.to_pylist()], found.report
+
+
+CASES: Final[dict[str, list[Any]]] = {
+    "id": [3, 500, 77, 990, 12],
+    "text": ["t3", "t500", "t77", "t12"],
+    "list.list.element": [3, 501],
+}
+
+
+def seeds(count: int) -> list[Any]:
+    """Seeds of changes: the quick run tries those of the first."""
+    return [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, count))]
+
+
+@pytest.mark.parametrize("column", CASES)
+@pytest.mark.parametrize("seed", seeds(6))
+def test_an_offset_index_that_lies_gives_the_right_rows_or_an_error(
+    indexed: Path, tmp_path: Path, column: str, seed: int
+) -> None:
+    """Bounds of the column index are believed, as readers do; where pages lie isn't."""
+    rng = random.Random(f"{seed} {column}")
+    expected, _ = rows_of(indexed, column, CASES[column])
+    assert expected
+    data = indexed.read_bytes()
+    offsets = offset_indexes(indexed)
+    path = tmp_path / "f.parquet"
+    right = refused = 0
+    for _ in range(60):
+        changed = bytearray(data)
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            changed[rng.choice(offsets)] = rng.choice((0, 1, 2, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+        path.write_bytes(changed)
+        rows, report = rows_of(path, column, CASES[column])
+        if report.errors:
+            refused += 1
+            assert set(rows) <= set(expected), "no wrong row beside an error"
+        else:
+            right += 1
+            assert rows == expected
+    assert right
+
+
+def offset_indexes(path: Path) -> list[int]:
+    """The places of the bytes of offset indexes."""
+    with open_source(path) as source:
+        footer = ParquetFile(source).footer
+        return [
+            at
+            for key in footer.chunk_keys()
+            for field, offset, length in footer.index_extents(footer.chunk_struct(key))
+            if field == "offset_index_offset"
+            for at in range(offset, offset + length)
+        ]
+
+
+@pytest.mark.parametrize("column", CASES)
+@pytest.mark.parametrize("seed", seeds(4))
+def test_any_change_of_a_file_gives_rows_or_an_error_and_no_other_exception(
+    indexed: Path, tmp_path: Path, column: str, seed: int
+) -> None:
+    rng = random.Random(f"any {seed} {column}")
+    data, path = indexed.read_bytes(), tmp_path / "f.parquet"
+    failed = 0
+    for _ in range(60):
+        changed = bytearray(data)
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            at = rng.randrange(4, len(changed) - 8)
+            changed[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+        path.write_bytes(changed)
+        try:
+            _, report = rows_of(path, column, CASES[column])
+        except BloomError:
+            failed += 1
+        else:
+            failed += bool(report.errors)
+    assert failed

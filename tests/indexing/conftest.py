@@ -1,0 +1,37 @@
+"""Lakes of Parquet files in stores, to index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import IN_CI, need
+from support.cli import Bloom, Result
+from support.servers import running
+from support.stores import PLACES, SERVED, Place
+
+from bloomcli.cli import run
+
+
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.servers)])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """An empty directory on this machine, and in a bucket."""
+    server = SERVED.get(request.param)
+    if server:
+        need(running.installed(server) or not IN_CI, f"{server}: python tests/support/servers/install.py {server}")
+        need(running.installed(server), f"{server}: preconditions, which moto ignores")
+    root = tmp_path / "root"
+    root.mkdir()
+    return PLACES[request.param](root, monkeypatch)
+
+
+@pytest.fixture
+def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
+    """Run a command line; standard output and error are what the process wrote to them."""
+
+    def call(*args: object) -> Result:
+        capfd.readouterr()
+        code = run([str(a) for a in args])
+        return Result(code, *capfd.readouterr())
+
+    return call

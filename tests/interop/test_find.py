@@ -1,0 +1,188 @@
+"""`bloom find` finds the rows that DuckDB finds by reading everything: every type, encoding and layout of pages."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bloomcli
+
+pytestmark = pytest.mark.interop
+
+ROWS: Final = 3000
+GROUP: Final = 1000
+DAY: Final = dt.date(2024, 1, 1)
+MOMENT: Final = dt.datetime(2024, 1, 1, 12, 30)
+
+
+class Kind(NamedTuple):
+    """A column's type, a value for each number, and the value as bloom takes it and as SQL has it."""
+
+    type: pa.DataType
+    value: Callable[[int], Any]
+    text: Callable[[Any], str] = str
+    sql: str = "$1"
+
+
+def _hex(value: bytes) -> str:
+    return "0x" + value.hex()
+
+
+def _iso(value: Any) -> str:
+    return str(value.isoformat())
+
+
+KINDS: Final[dict[str, Kind]] = {
+    **{f"int{bits}": Kind(getattr(pa, f"int{bits}")(), lambda n: n % 100 - 50) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": Kind(getattr(pa, f"uint{bits}")(), lambda n: n % 200) for bits in (8, 16, 32, 64)},
+    "wide": Kind(pa.int64(), lambda n: n * 10**14 - 10**17),
+    "unsigned": Kind(pa.uint64(), lambda n: 2**63 + n, sql="$1::UBIGINT"),
+    "real": Kind(pa.float32(), lambda n: (n % 300) / 4 - 20, repr, "$1::FLOAT"),
+    "double": Kind(pa.float64(), lambda n: (0.0, -0.0, float("inf"), n / 7)[n % 4], repr, "$1::DOUBLE"),
+    "flag": Kind(pa.bool_(), lambda n: n % 3 == 0, lambda v: str(v).lower()),
+    "text": Kind(pa.string(), lambda n: f"käse-{n % 700}"),
+    "blank": Kind(pa.string(), lambda n: "" if n % 5 else "a" * (n % 60)),
+    "bytes": Kind(pa.binary(), lambda n: n.to_bytes(3, "big"), _hex),
+    "fixed": Kind(pa.binary(5), lambda n: b"a%04d" % n, _hex),
+    "cents": Kind(pa.decimal128(9, 2), lambda n: Decimal(n - 1500) / 100, sql="$1::DECIMAL(9,2)"),
+    "money": Kind(pa.decimal128(18, 4), lambda n: Decimal(n - 1500) / 10000, sql="$1::DECIMAL(18,4)"),
+    "huge": Kind(pa.decimal128(30, 4), lambda n: Decimal(n - 1500) * 10**15, sql="$1::DECIMAL(30,4)"),
+    "day": Kind(pa.date32(), lambda n: DAY + dt.timedelta(days=n - 1500), _iso),
+    "clock": Kind(pa.time64("us"), lambda n: dt.time(n % 24, n % 60, n % 59, n), _iso),
+    "millis": Kind(pa.timestamp("ms"), lambda n: MOMENT + dt.timedelta(milliseconds=n), _iso),
+    "micros": Kind(pa.timestamp("us"), lambda n: MOMENT + dt.timedelta(microseconds=n * 1001), _iso),
+    "zoned": Kind(
+        pa.timestamp("us", "UTC"), lambda n: (MOMENT + dt.timedelta(seconds=n)).replace(tzinfo=dt.UTC), _iso
+    ),
+}
+LISTS: Final = ("int64", "text")
+"""Kinds that are also elements of lists."""
+
+SMALL: Final[dict[str, Any]] = {"data_page_size": 300, "write_batch_size": 50}
+LAYOUTS: Final[dict[str, dict[str, Any]]] = {
+    "dictionary": {},
+    "plain": {"use_dictionary": False, "compression": "none"},
+    "version 2": {"data_page_version": "2.0", "compression": "zstd", **SMALL},
+    "page index": {"write_page_index": True, "use_dictionary": False, **SMALL},
+    "page index and dictionary": {"write_page_index": True, "data_page_version": "2.0", **SMALL},
+    "no statistics": {"write_statistics": False, "use_dictionary": False, "compression": "gzip", **SMALL},
+}
+
+
+def table(order: Sequence[int]) -> pa.Table:
+    """A column of each kind, some of its values null; those of `LISTS` also in lists, and one in a struct."""
+    columns: dict[str, pa.Array] = {}
+    for name, kind in KINDS.items():
+        values = [None if n % 17 == 3 else kind.value(n) for n in order]
+        columns[name] = pa.array(values, kind.type)
+    for name in LISTS:
+        kind = KINDS[name]
+        lists = [None if n % 11 == 1 else [kind.value(m) for m in range(n, n + n % 4)] for n in order]
+        columns[f"{name}s"] = pa.array(lists, pa.list_(kind.type))
+    inner = pa.StructArray.from_arrays([columns["text"], columns["wide"]], ["text", "wide"])
+    columns["nested"] = pa.StructArray.from_arrays([inner], ["inner"])
+    return pa.table(columns)
+
+
+@pytest.fixture(
+    scope="module", params=[(layout, ordered) for layout in LAYOUTS for ordered in (True, False)], ids=str
+)
+def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    layout, ordered = request.param
+    order = list(range(ROWS))
+    if not ordered:
+        random.Random(7).shuffle(order)
+    path = tmp_path_factory.mktemp("found") / "f.parquet"
+    filtered = {"text": {"ndv": 700, "fpp": 0.01}, "wide": {"ndv": GROUP, "fpp": 0.01}, "day": {"ndv": 9, "fpp": 0.1}}
+    pq.write_table(
+        table(order), path, row_group_size=GROUP, bloom_filter_options=filtered, store_schema=False, **LAYOUTS[layout]
+    )
+    return path
+
+
+def by_duckdb(path: Path, where: str, value: Any) -> list[int]:
+    """The numbers of the rows that meet a condition, without the use of any filter or statistics of the file."""
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET disabled_optimizers = 'filter_pushdown, statistics_propagation'")
+        source = "read_parquet(?, file_row_number = true)".replace("?", f"'{path}'")
+        found = connection.execute(f"SELECT file_row_number FROM {source} WHERE {where} ORDER BY 1", [value])
+        return [row for (row,) in found.fetchall()]
+
+
+def by_bloom(path: Path, column: str, texts: Sequence[str], **options: Any) -> list[int]:
+    """The numbers of the rows that `find` gives, which are in the order of the file."""
+    found = bloomcli.find(path, list(texts), column=column, jobs=1, **options)
+    rows = [row for batch in found for row in batch.column("row").to_pylist()]
+    assert not found.report.errors, found.report.errors
+    assert found.report.rows == len(rows)
+    return rows
+
+
+NUMBERS: Final = (0, 1, 3, 700, 999, 1000, ROWS + 5)
+"""Of rows whose values are looked up; the last one has none, and others are null."""
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_row_that_equals_is_found_and_no_other(path: Path, name: str) -> None:
+    kind = KINDS[name]
+    for number in NUMBERS:
+        value = kind.value(number)
+        if name == "clock" and number == NUMBERS[-1]:
+            continue
+        assert by_bloom(path, name, [kind.text(value)]) == by_duckdb(path, f'"{name}" = {kind.sql}', value), value
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_rows_with_an_element_that_equals_are_found_once(path: Path, name: str) -> None:
+    kind = KINDS[name]
+    leaf = next(c.path for c in _columns(path) if c.path.startswith(f"{name}s."))
+    for number in NUMBERS:
+        value = kind.value(number)
+        wanted = by_duckdb(path, f'list_contains("{name}s", {kind.sql})', value)
+        assert by_bloom(path, leaf, [kind.text(value)]) == wanted, value
+
+
+def test_a_field_of_a_struct_is_found(path: Path) -> None:
+    for number in NUMBERS:
+        value = KINDS["wide"].value(number)
+        wanted = by_duckdb(path, "nested.inner.wide = $1", value)
+        assert by_bloom(path, "nested.inner.wide", [str(value)]) == wanted
+
+
+@pytest.mark.parametrize("name", ["wide", "text", "huge", "micros", "uint16"])
+def test_many_values_are_found_as_few_are(path: Path, name: str) -> None:
+    kind = KINDS[name]
+    wanted = {kind.value(n) for n in range(0, 2 * ROWS, 7)}
+    assert len(wanted) > 28
+    found = bloomcli.find(path, [kind.text(value) for value in wanted] * 12, column=name, select=[name], jobs=1)
+    rows = [(row["row"], row["record"][name], row["value"]) for batch in found for row in batch.to_pylist()]
+    values = pq.read_table(path, columns=[name]).column(0).to_pylist()
+    assert [row for row, _, _ in rows] == [at for at, value in enumerate(values) if value in wanted]
+    same = Decimal if name == "huge" else str
+    assert all(same(kind.text(value)) == same(text.decode()) for _, value, text in rows)
+
+
+def test_a_nan_is_found_whatever_its_bits(tmp_path: Path) -> None:
+    bits = [0x7FF8000000000000, 0xFFF8000000000001, 0x3FF0000000000000, 0x7FF0000000000001]
+    values = pa.array(bits, pa.uint64()).view(pa.float64())
+    pq.write_table(pa.table({"x": values}), tmp_path / "nan.parquet")
+    assert by_bloom(tmp_path / "nan.parquet", "x", ["nan"]) == [0, 1, 3]
+    assert by_bloom(tmp_path / "nan.parquet", "x", ["nan", "1"]) == [0, 1, 2, 3]
+
+
+def _columns(path: Path) -> Sequence[Any]:
+    from bloomcli.formats.registry import open_file
+    from bloomcli.storage.registry import open_source
+
+    with open_source(path) as source:
+        return open_file(source).columns
