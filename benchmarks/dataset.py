@@ -41,7 +41,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import data  # noqa: E402
 import ways  # noqa: E402
-from run import Target, delete, machine  # noqa: E402
+from machine import machine  # noqa: E402
+from run import Target, delete  # noqa: E402
 from ways import FPP, environment  # noqa: E402
 
 if TYPE_CHECKING:

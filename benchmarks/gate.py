@@ -29,6 +29,7 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 import run  # noqa: E402
 import ways  # noqa: E402
+from machine import machine, rounds  # noqa: E402
 
 import bloomcli  # noqa: E402
 
@@ -148,11 +149,11 @@ def measure(found: list[Pair], repeat: int) -> None:
 
 def report(found: list[Pair], rows: int, files: int, repeat: int) -> tuple[str, dict[str, Any]]:
     """The report, and its figures."""
-    about = run.machine()
+    about = machine()
     text = [
         "# Results, validate",
         HOW,
-        f"{rows:,} rows, 10 columns; {files} small files of 2,000 rows; {run.rounds(repeat)}.",
+        f"{rows:,} rows, 10 columns; {files} small files of 2,000 rows; {rounds(repeat)}.",
         run.table(["machine", ""], [[k, v] for k, v in about.items()]),
         run.table(
             ["what", "`bloom validate`", "compared with", "ratio", "target", "verdict"], [p.row() for p in found]

@@ -132,6 +132,7 @@ def filters_of(output: Path, column: str) -> str:
 def measure(folder: Path, scratch: Path, rows: int, repeat: int, codec: str) -> tuple[str, dict[str, object]]:
     """The whole run: the report, and its figures."""
     import run
+    from machine import machine, rounds
 
     file = as_orc(folder, rows, codec)
     names = [*COMMANDS, "spark"]
@@ -169,12 +170,12 @@ def measure(folder: Path, scratch: Path, rows: int, repeat: int, codec: str) -> 
             parts.append(f"## Filters on `{column}` ({kind})\n\n{run.table(head, run.column_rows(timings, wrote))}")
     finally:
         spark.stop()
-    about = run.machine()
+    about = machine()
     text = [
         "# Results, ORC",
         HOW,
         f"{rows:,} rows, 10 columns, {file.stat().st_size / 1e6:,.0f} MB of {codec} ORC by ORC C++; filters of "
-        f"{ways.FPP:.0%}; {run.rounds(repeat)}.",
+        f"{ways.FPP:.0%}; {rounds(repeat)}.",
         run.table(["machine", ""], [[k, v] for k, v in about.items()]),
         "## Targets\n\n" + run.table(["what", "target", "figure", "verdict", ""], [t.row() for t in targets]),
         *parts,

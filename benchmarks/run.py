@@ -14,14 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import statistics
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +30,7 @@ import data  # noqa: E402
 import footers  # noqa: E402
 import kernels as speeds  # noqa: E402
 import ways  # noqa: E402
+from machine import machine, rounds  # noqa: E402
 
 import bloomcli  # noqa: E402
 
@@ -51,7 +50,6 @@ written data is waiting to be flushed when a program starts. `bloom add` flushes
 renames it; the others don't, so `cp` is also shown with a `sync` of the copy. A peer counts only if every row group
 that it wrote has the filter. arro3 and ClickHouse write filters for all columns or for none, DuckDB for the columns
 that it dictionary-encodes. DataFusion may change the order of the rows."""
-_PEERS: Final = ("pyarrow", "duckdb", "datafusion", "arro3-io", "chdb", "pyspark", "numpy")
 _QUICK_ROWS: Final = 200_000
 _SPARK_GROUPS: Final = 2  # it writes a file with one row group a task, here
 _OURS: Final = ("bloom", "call")
@@ -96,30 +94,6 @@ class Target:
 def ratio(above: Sequence[float], below: Sequence[float]) -> float:
     """The median of the rounds' ratios."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
-
-
-def rounds(repeat: int) -> str:
-    """How many rounds were measured, in words."""
-    return f"{repeat} {'round' if repeat == 1 else 'rounds'} after one warm-up round"
-
-
-def machine() -> dict[str, str]:
-    """What the figures belong to."""
-    model, memory = platform.processor() or platform.machine(), 0.0
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
-    if hasattr(os, "sysconf"):
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    return {
-        "CPU": model,
-        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
-        "memory": f"{memory:.0f} GiB",
-        "system": platform.system(),
-        "Python": platform.python_version(),
-        "bloomcli": bloomcli.__version__,
-        **{name: version(name) for name in _PEERS},
-    }
 
 
 def delete(path: Path) -> None:

@@ -341,7 +341,12 @@ def table_of(figures: Sequence[Figure]) -> str:
             return ""
         return ("at least " if figure.least else "at most ") + figure.form.format(figure.bound)
 
-    rows = [f"| {f.what} | {f.form.format(f.value)} | {bound(f)} | {'yes' if f.holds else 'no'} |" for f in figures]
+    def holds(figure: Figure) -> str:
+        if figure.bound == float("inf"):
+            return ""
+        return "yes" if figure.holds else "**no**"
+
+    rows = [f"| {f.what} | {f.form.format(f.value)} | {bound(f)} | {holds(f)} |" for f in figures]
     return "\n".join(["| figure | measured | bound | holds |", "|:--|--:|--:|:--|", *rows])
 
 

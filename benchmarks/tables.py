@@ -37,9 +37,10 @@ from support import spark_tables  # noqa: E402  the tests' folder is found only 
 spark_tables.choose_spark()
 
 import data  # noqa: E402  as above
-from run import machine  # noqa: E402
+from machine import machine  # noqa: E402
 
-from bloomcli.commands.options import AddOptions, RemoveOptions, TableOptions  # noqa: E402
+from bloomcli.commands.options import AddOptions, RemoveOptions  # noqa: E402
+from bloomcli.commands.table_options import TableOptions  # noqa: E402
 from bloomcli.datasets.engine import plan_files, run_tasks  # noqa: E402
 from bloomcli.datasets.spark import SparkEngine  # noqa: E402
 from bloomcli.model.dataset import DatasetReport  # noqa: E402

@@ -19,16 +19,40 @@ if TYPE_CHECKING:
     from bloomcli.commands.dump import dump
     from bloomcli.errors import BloomError
     from bloomcli.functions.add import add
+    from bloomcli.functions.advise import advise
+    from bloomcli.functions.find import find
     from bloomcli.functions.fold import fold
+    from bloomcli.functions.html import html
+    from bloomcli.functions.index import index_build, index_inspect, index_update
     from bloomcli.functions.inspect import inspect
     from bloomcli.functions.probe import probe
     from bloomcli.functions.remove import remove
+    from bloomcli.functions.trial import trial
     from bloomcli.functions.validate import validate
     from bloomcli.validation.gate import gate
 
-__all__ = ["BloomError", "__version__", "add", "dump", "fold", "gate", "inspect", "probe", "remove", "validate"]
+__all__ = [
+    "BloomError",
+    "__version__",
+    "add",
+    "advise",
+    "dump",
+    "find",
+    "fold",
+    "gate",
+    "html",
+    "index_build",
+    "index_inspect",
+    "index_update",
+    "inspect",
+    "probe",
+    "remove",
+    "trial",
+    "validate",
+]
 
 _HOMES = {name: f"bloomcli.functions.{name}" for name in __all__ if name.islower() and name[0] != "_"}
+_HOMES |= dict.fromkeys(("index_build", "index_inspect", "index_update"), "bloomcli.functions.index")
 _HOMES["dump"] = "bloomcli.commands.dump"
 _HOMES["gate"] = "bloomcli.validation.gate"
 _HOMES["BloomError"] = "bloomcli.errors"

@@ -79,6 +79,22 @@ def quoted(path: str) -> str:
     return shlex.quote(f"./{path}" if path.startswith("-") else shown(path))
 
 
+def on_table(hint: str | None, path: str, table: str) -> str | None:
+    """A completed hint whose command lines change a file's table instead of the file.
+
+    Args:
+        hint: the hint; None stays None.
+        path: the file's path.
+        table: the table's name, as Spark SQL has it.
+    """
+    import shlex
+
+    if hint is None:
+        return None
+    command = re.compile(rf"`bloom (add|fold|remove) {re.escape(quoted(path))} (.*?) --in-place`")
+    return command.sub(lambda found: f"`bloom {found[1]} --table {shlex.quote(table)} {found[2]}`", hint)
+
+
 def joined(hints: Sequence[tuple[str, str]]) -> str | None:
     """One hint for several files; None if their hints differ in more than the file.
 

@@ -42,3 +42,22 @@ TABLE_SCHEMA_MAX_BYTES: Final = 64 << 20
 
 TABLE_SCHEMA_MAX_DEPTH: Final = 100
 """Nesting of a table's types. The parser recurses, three calls per level, and Python stops at 1,000 calls."""
+
+TRIAL_ROWS_COMPARED: Final = 10_000
+"""Rows of a value up to which `trial` compares all columns of the rows that a reader returns: their digest takes less
+than a second. Of more frequent values the rows are counted."""
+
+TRIAL_DOWNLOAD_MAX_BYTES: Final = 1 << 30
+"""The largest object that `trial` copies from a store to this machine: some seconds at 1 Gbit/s."""
+
+INDEX_FOOTER_MAX_BYTES: Final = 64 << 20
+"""The largest footer of an index. It has some hundred bytes for each column and type."""
+
+INDEX_TABLE_MAX_BYTES: Final = 256 << 20
+"""The largest table of an index, unpacked: a million files with long paths, or ten million row groups."""
+
+INDEX_SLOTS_MAX: Final = 1 << 27
+"""Row groups of a column in an index. A row of bits then has 16 MiB, and a lookup reads 8 of them."""
+
+INDEX_BLOCKS_MAX: Final = FILTER_MAX_BYTES // FILTER_MIN_BYTES
+"""Blocks of the common size of filters in an index: those of the largest filter."""

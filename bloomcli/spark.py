@@ -18,6 +18,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from bloomcli.advice.on_spark import advise, advise_table
+from bloomcli.commands.index_options import IndexOptions
 from bloomcli.commands.options import (
     FPP,
     AddOptions,
@@ -29,7 +31,11 @@ from bloomcli.commands.options import (
     ValidateOptions,
 )
 from bloomcli.commands.values import Value
+from bloomcli.datasets.engine import choose_engine
+from bloomcli.finding.on_spark import find, find_table
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
+from bloomcli.model.indexing import IndexReport
+from bloomcli.model.sizes import POWER_OF_TWO
 from bloomcli.tables.functions import (
     add_to_table,
     fold_table,
@@ -51,8 +57,14 @@ __all__ = [
     "BloomFilters",
     "add",
     "add_to_table",
+    "advise",
+    "advise_table",
+    "find",
+    "find_table",
     "fold",
     "fold_table",
+    "index_build",
+    "index_update",
     "inspect",
     "inspect_table",
     "probe",
@@ -75,6 +87,7 @@ def add(
     fpp: float | None = None,
     ndv: int | None = None,
     max_bytes: int | None = None,
+    size: str | None = None,
     kind: str | None = None,
     variant: str | None = None,
     mosaic_draft: bool = False,
@@ -118,6 +131,7 @@ def add(
         fpp=fpp,
         ndv=ndv,
         max_bytes=max_bytes,
+        size=size,
         kind=kind,
         variant=variant,
         mosaic_draft=mosaic_draft,
@@ -175,6 +189,8 @@ def fold(
     exclude: Sequence[str] = (),
     fpp: float = FPP,
     max_bytes: int | None = None,
+    size: str = POWER_OF_TWO,
+    readers: Sequence[str] = (),
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
     overwrite: bool = False,
@@ -196,6 +212,8 @@ def fold(
         exclude=exclude,
         fpp=fpp,
         max_bytes=max_bytes,
+        size=size,
+        readers=readers,
         output=output,
         in_place=in_place,
         overwrite=overwrite,
@@ -283,13 +301,69 @@ def probe(
     return _run(spark, paths, ProbeOptions(values=values, column=column, exclude=exclude))
 
 
+def index_build(
+    spark: SparkSession,
+    paths: Paths,
+    columns: Sequence[str],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    fpp: float = FPP,
+    overwrite: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+) -> IndexReport:
+    """Build an index of columns of many files: executors read them, and the driver writes the index.
+
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
+
+    The other arguments mean what they mean to `bloomcli.index_build`.
+
+    Returns, Raises: as `bloomcli.index_build`; and UnsupportedError, UnreadableError as `add`.
+    """
+    from bloomcli.indexing.build import Target, build
+
+    options = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)
+    target = Target.named(output, dry_run=dry_run, overwrite=overwrite, force=force)
+    return build(choose_engine(session=spark), _named(paths), options, target)
+
+
+def index_update(
+    spark: SparkSession,
+    paths: Paths,
+    index: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    dry_run: bool = False,
+) -> IndexReport:
+    """Bring an index up to date with the files that paths name: executors read those that are new or changed.
+
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
+
+    The other arguments mean what they mean to `bloomcli.index_update`.
+
+    Returns, Raises: as `bloomcli.index_update`; and UnsupportedError, UnreadableError as `add`.
+    """
+    from bloomcli.indexing.build import Target, update
+
+    target = Target(path=os.fspath(index), overwrite=True, force=force)
+    return update(choose_engine(session=spark), _named(paths), target, dry_run=dry_run)
+
+
+def _named(paths: Paths) -> list[str]:
+    named = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return [os.fspath(path) for path in named]
+
+
 def _run(spark: SparkSession, paths: Paths, options: Options) -> DataFrame:
-    from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
+    from bloomcli.datasets.engine import plan_files, run_tasks
     from bloomcli.datasets.spark_frame import frame
 
-    named = [paths] if isinstance(paths, str | os.PathLike) else paths
     engine = choose_engine(session=spark)
-    return frame(spark, run_tasks(engine, plan_files(engine, [os.fspath(p) for p in named], options)))
+    return frame(spark, run_tasks(engine, plan_files(engine, _named(paths), options)))
 
 
 def __getattr__(name: str) -> Any:

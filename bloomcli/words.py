@@ -1,6 +1,13 @@
-"""Nouns after their numbers: ``1 file``, ``2 files``. Every report and message counts by these two functions."""
+"""Figures with their nouns and units, for reports and messages: ``1 file``, ``2 files``, ``12.3 MiB``, ``0.98 %``."""
 
 from __future__ import annotations
+
+from typing import Final
+
+_UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+_SMALLEST_PERCENT: Final = 1e-4
+"""Percentages of lower rates are in scientific notation: ``9.7e-03 %``."""
 
 
 def noun(number: int, singular: str) -> str:
@@ -25,3 +32,30 @@ def counted(number: int, singular: str) -> str:
 def are(number: int) -> str:
     """Return ``is`` for 1, ``are`` for all other numbers."""
     return "is" if number == 1 else "are"
+
+
+def size(count: int) -> str:
+    """Format bytes in binary units: ``512 B``, ``1.0 KiB``, ``12.3 MiB``."""
+    if abs(count) < 1024:
+        return f"{count} B"
+    value = float(count)
+    for unit in _UNITS:
+        value /= 1024
+        if abs(value) < 1023.95 or unit == _UNITS[-1]:
+            break
+    return f"{value:.1f} {unit}"
+
+
+def rate(value: float | None) -> str:
+    """Format a probability in [0, 1]: ``0.98 %``, ``100 %``, ``1.2e-03 %``; ``-`` if it is unknown."""
+    if value is None:
+        return "-"
+    if value == 0:
+        return "0 %"
+    if value < _SMALLEST_PERCENT:
+        return f"{value * 100:.1e} %"
+    percent = value * 100
+    if percent >= 99.95:
+        # "100 %" means that the filter rules out nothing, so a rate just below 1 isn't rounded to it.
+        return "100 %" if value >= 1 else ">99.9 %"
+    return f"{percent:.1f} %" if percent >= 10 else f"{percent:.2f} %"

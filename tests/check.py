@@ -1,9 +1,9 @@
 """Run everything that has to hold: format, lint, types, manual pages, and all tests with their coverage.
 
 ``python tests/check.py`` runs all of it; ``--quick`` leaves out the tests that start other engines (Spark, DuckDB),
-the slow ones, and coverage, and Hypothesis tries a fifth of the examples. The tests run in parts, two processes at a
-time: a part that ends makes room for the next, so that both stay busy until the end. What still runs at the time
-limit is ended, and its output shows where every thread of it was.
+the slow ones, and coverage, and Hypothesis tries a fifth of the examples. The tests run in parts, three processes at
+a time even on two cores: many tests wait for a server, a time limit or a Java process. A part that ends makes room
+for the next. What still runs at the time limit is ended, and its output shows where every thread of it was.
 """
 
 from __future__ import annotations
@@ -26,24 +26,26 @@ ROOT: Final = Path(__file__).parent.parent
 MINUTES: Final = 45
 QUICK_MINUTES: Final = 20
 """The limits for all of it: less than those of the workflow, which says nothing of what it ends."""
-PROCESSES: Final = 2
+PROCESSES: Final = 3
 QUICK: Final = "not spark and not interop and not servers and not slow"
 PARTS: Final = (
-    ("tables",),
+    ("tables/test_*.py",),
+    ("tables/delta", "tables/iceberg"),
+    ("cli", "architecture"),
     ("datasets", "validation"),
     ("formats",),
-    ("storage",),
     ("interop",),
+    ("advice", "finding", "report", "trials"),
+    ("storage",),
     ("stores",),
-    ("cli", "architecture"),
     ("faults", "property"),
 )
-"""Folders of tests that share a process, and with it a Spark session, those that take longest first. The folders that
-are not named are one more part. tests/tables needs a process of its own, for another PySpark."""
+"""Folders and files of tests that share a process, and with it a Spark session, those that take longest first. The
+folders that are not named are one more part. tests/tables needs processes of its own, for another PySpark."""
 UNMEASURED: Final = (("interop",), ("faults", "property"), ("stores",))
 """Parts without coverage: they reach 15 lines of 17,400 that the others don't, and measuring makes them slower."""
-ALREADY_QUICK: Final = ("interop", "stores")
-"""Folders without a test that the quick run keeps: pytest fails where it selects none."""
+ALREADY_QUICK: Final = ("interop", "stores", "tables/test_*.py")
+"""Folders and files without a test that the quick run keeps: pytest fails where it selects none."""
 FIRST: Final = (
     ("ruff", "format", "--check", "."),
     ("ruff", "check", "."),
@@ -51,6 +53,8 @@ FIRST: Final = (
     ("tools.rules_index", "--check"),
 )
 """What takes a second: the first that fails ends the run."""
+SPARK: Final = ("tests.support.spark_start",)
+"""Makes the cache with which each session of Spark starts in half the time."""
 COVERAGE: Final = (("coverage", "combine", "-q"), ("coverage", "report", "--fail-under=95"))
 
 
@@ -79,7 +83,8 @@ def main(args: Sequence[str]) -> int:
             return code
     for old in () if quick else ROOT.glob(".coverage*"):
         old.unlink()
-    code = run([*tests(quick=quick), Step(("mypy",), {})], deadline)
+    steps = [*tests(quick=quick), Step(("mypy",), {})]
+    code = run(steps if quick else [Step(SPARK, {}), *steps], deadline)
     for command in () if quick else COVERAGE:
         code = code or run([Step(command, {})], deadline)
     return code
@@ -88,7 +93,8 @@ def main(args: Sequence[str]) -> int:
 def tests(*, quick: bool) -> Iterator[Step]:
     """The runs of pytest. Each measures coverage into a file of its own, except the quick ones and `UNMEASURED`."""
     for number, names in enumerate(parts()):
-        folders = [f"tests/{name}" for name in names if not (quick and name in ALREADY_QUICK)]
+        chosen = [name for name in names if not (quick and name in ALREADY_QUICK)]
+        folders = [str(path.relative_to(ROOT)) for path in paths(chosen)]
         pytest = ["pytest", "-q", "--durations=10", "-p", "no:cacheprovider"]
         if quick:
             command, env = [*pytest, "-m", QUICK, "--hypothesis-profile=quick"], {}
@@ -104,11 +110,16 @@ def tests(*, quick: bool) -> Iterator[Step]:
 
 
 def parts() -> list[Sequence[str]]:
-    """The folders and files of tests, each in one part."""
+    """The folders and files of tests, each in one part: those that aren't named before the shortest three."""
     found = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
-    named = {name for part in PARTS for name in part}
+    named = {name.partition("/")[0] for part in PARTS for name in part}
     assert named <= found, f"no folders of tests: {named - found}"
-    return [*PARTS, sorted(found - named)]
+    return [*PARTS[:-3], sorted(found - named), *PARTS[-3:]]
+
+
+def paths(names: Sequence[str]) -> list[Path]:
+    """The folders and files of a part."""
+    return [path for name in names for path in sorted((ROOT / "tests").glob(name))]
 
 
 def run(steps: Sequence[Step], deadline: float) -> int:

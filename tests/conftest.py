@@ -25,11 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the profile that ``--hypothesis-profile quick`` chooses."""
-    if config.getoption("--hypothesis-profile") == "quick":
-        from hypothesis import settings
+    """Load the settings of Hypothesis: on a busy machine an example takes as long as it takes. Register the profile
+    that ``--hypothesis-profile quick`` chooses."""
+    from hypothesis import HealthCheck, settings
 
-        settings.register_profile("quick", max_examples=20)
+    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")
+    settings.register_profile("quick", settings.get_profile("patient"), max_examples=20)
 
 
 def need(there: bool, what: str) -> None:

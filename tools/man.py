@@ -33,6 +33,11 @@ def pages() -> dict[str, str]:
     for name in COMMANDS:
         command: click.Command = import_module(f"bloomcli.cli.{name}").command
         found[f"bloom-{name}.1"] = _command_page(name, command)
+        if isinstance(command, click.Group):
+            found |= {
+                f"bloom-{name}-{part}.1": _command_page(f"{name} {part}", one)
+                for part, one in command.commands.items()
+            }
     found["bloom-json.7"] = _json_page()
     return found
 
@@ -103,9 +108,14 @@ def _main_page() -> str:
 def _command_page(name: str, command: click.Command) -> str:
     context = click.Context(command, info_name=f"bloom {name}")
     usage = " ".join(command.collect_usage_pieces(context))
-    lines = [*_head(f"bloom-{name}", 1, command.get_short_help_str(limit=200).rstrip(".").lower())]
+    lines = [*_head(f"bloom-{name.replace(' ', '-')}", 1, command.get_short_help_str(limit=200).rstrip(".").lower())]
     lines += [".SH SYNOPSIS", f"\\fBbloom {name}\\fR {_text(usage)}", ".SH DESCRIPTION"]
-    lines += [*_paragraphs(command.help or ""), ".SH OPTIONS", *_options(command)]
+    lines += _paragraphs(command.help or "")
+    if isinstance(command, click.Group):
+        lines.append(".SH COMMANDS")
+        for part, one in command.commands.items():
+            lines += [".TP", f"\\fBbloom\\-{name}\\-{part}\\fR(1)", _text(one.get_short_help_str(limit=200))]
+    lines += [".SH OPTIONS", *_options(command)]
     if command.epilog:
         lines += [".SH EXAMPLES", *_paragraphs(command.epilog.replace("\b\nExamples:\n", "\b\n"))]
     lines += [*_exit_codes(), ".SH SEE ALSO", "\\fBbloom\\fR(1), \\fBbloom\\-json\\fR(7)"]

@@ -83,6 +83,8 @@ def _readers(pages: str) -> Iterator[str]:
         name = f"({who.title})" if who.superseded else who.title
         never = "" if who.probes else "never looks values up: "
         yield _reader_row(name, who.known, never + who.known.text, "looks up" if who.probes else "doesn't look up")
+        if who.any_size is not None:
+            yield _reader_row(name, who.any_size, who.any_size.text, "takes any size")
         for rules in (who.wrong_about, who.misreads, who.refuses):
             for rule, fact in rules.items():
                 yield _reader_row(name, fact, fact.text, f"[`{rule}`]({pages}/{rule}.md)")

@@ -102,15 +102,18 @@ def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: File
                 "filter-oversized",
                 f"the bitset's {fact.bitset_bytes} bytes are {fact.bitset_bytes / needed:.0f} times what its values"
                 f" need for a rate of {fpp:g}, {needed}; accepted are {limit.max_oversize:g} times",
-                _shrinking(file, fact.column, fpp),
+                _shrinking(file, fact, fpp, needed * limit.max_oversize),
             )
 
 
-def _shrinking(file: FilterFile, column: str, fpp: float) -> str:
-    """The command that makes a column's filters smaller: `fold`, or `add` if the filters can't be folded."""
-    if file.unfoldable is not None:
-        return format_named(file.format).adding(column, "--replace", limit=fpp)
-    return folding(column, fpp)
+def _shrinking(file: FilterFile, fact: FilterFacts, fpp: float, most: float) -> str:
+    """The command that makes a column's filters smaller: `fold`, or `add` if halving doesn't bring the filter to
+    `most` bytes."""
+    size = fact.bitset_bytes or 0
+    halved = size // (size & -size) * limits.FILTER_MIN_BYTES
+    if file.unfoldable is not None or halved > most:
+        return format_named(file.format).adding(fact.column, "--replace", limit=fpp)
+    return folding(fact.column, fpp)
 
 
 def _needed_bytes(fact: FilterFacts, fpp: float) -> int | None:

@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from bloomcli.checks import group_ranges
-from bloomcli.formats.base import FilterFile, Spread
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.spread import Spread
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, Severity
 from bloomcli.model.validate import Finding

@@ -1,7 +1,7 @@
 """The command line: a Click group that imports a command's module on demand, and the mapping of errors to exit codes.
 
-0    success; probe: a value may be present
-1    validate: a finding; probe: all values are absent everywhere (like grep)
+0    success; probe: a value may be present; find: rows were found
+1    validate: a finding; probe: all values are absent everywhere; find: no row was found (like grep)
 2    the request is invalid: usage, unknown column, a filter that exists already
 3    input unreadable or corrupt, or output that can't be written
 4    input valid, but not supported (encrypted, signed footer, unknown codec)
@@ -24,12 +24,24 @@ import click
 from bloomcli.errors import BloomError, PolicyError, UsageError, near_names
 from bloomcli.version import __version__
 
-COMMANDS: Final = ("inspect", "probe", "add", "validate", "fold", "remove", "dump")
+COMMANDS: Final = (
+    "inspect",
+    "probe",
+    "find",
+    "index",
+    "advise",
+    "add",
+    "validate",
+    "trial",
+    "fold",
+    "remove",
+    "dump",
+)
 """The order in the help: the commands that a new user needs first."""
 
 EXIT_CODES: Final = {
-    0: "success; probe: a value may be present",
-    1: "validate: a finding; probe: all values are absent everywhere",
+    0: "success; probe: a value may be present; find: rows were found",
+    1: "validate: a finding; probe: all values are absent everywhere; find: no row; trial: a reader loses rows",
     2: "usage: contradicting options, an unknown column, a filter that exists already",
     3: "input unreadable or corrupt, or output that can't be written",
     4: "input valid but not supported (encrypted, signed footer, unknown codec)",
@@ -108,8 +120,8 @@ def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> 
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 success, 1 a finding (validate) or absent everywhere (probe), 2 usage, "
-    "3 unreadable or corrupt, 4 not supported. See bloom(1).",
+    epilog="Exit codes: 0 success, 1 a finding (validate), absent everywhere (probe) or nothing found (find), "
+    "2 usage, 3 unreadable or corrupt, 4 not supported. See bloom(1).",
 )
 @click.option(
     "--verbose", is_flag=True, is_eager=True, help="With --version: also print the versions of what bloom uses."
@@ -121,8 +133,8 @@ def bloom(verbose: bool) -> None:
     """Show, prove and retrofit Bloom filters in Parquet, ORC and Mosaic files.
 
     inspect shows every filter and its measured false-positive rate, probe looks up values in the
-    filters, add adds filters to a file without rewriting its data, and validate proves that no
-    filter misses a value.
+    filters, advise says which columns need filters, add adds filters to a file without rewriting
+    its data, and validate proves that no filter misses a value.
     """
     if verbose:
         raise UsageError("--verbose is for --version", hint="bloom --version --verbose")
@@ -130,8 +142,9 @@ def bloom(verbose: bool) -> None:
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code. Never raises."""
-    from bloomcli.cli.output import take_any_text
+    from bloomcli.cli.output import fill_closed_streams, take_any_text
 
+    fill_closed_streams()
     take_any_text()
     # Mosaic's reader imports numpy, whose OpenBLAS aborts the process when the system refuses to start threads; bloom
     # doesn't need those threads
@@ -151,6 +164,10 @@ def run(args: Sequence[str] | None = None) -> int:
         far = str(error.__cause__ or error)  # Click raises its own exception from the one that says how far
         _say(f"bloom: stopped: {far}" if far else "bloom: stopped")
         return _INTERRUPTED
+    except SystemExit as stop:  # SIGTERM, or SIGHUP: its text, if it has one, says how far the run came
+        if far := getattr(stop, "far", ""):
+            _say(f"bloom: stopped: {far}")
+        raise
     except (BrokenPipeError, _PipeClosed):
         _drop_output()
         return _PIPE_CLOSED

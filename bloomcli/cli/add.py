@@ -22,6 +22,11 @@ _filter_options = options.bundle(
         " the number of rows of a row group, except below lists and maps.",
     ),
     options.max_bytes_option("Cap of one filter's size; the report says which filters then miss the rate."),
+    options.size_option(
+        "Sizes of Parquet filters: powers of two, or any multiple of 32 bytes, a third less on average. Tight"
+        " sizes need --readers, or the policy's readers, that all take them.  [default: the policy's, or else"
+        " power-of-two]"
+    ),
     format_options,
     click.option("--replace", is_flag=True, help="Build new filters where a column has filters already."),
 )

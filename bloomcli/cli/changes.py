@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bloomcli.cli import output
 from bloomcli.cli.dataset import Dataset, run
 from bloomcli.concurrency.signals import terminable
+from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from bloomcli.commands.options import WriteOptions
@@ -18,6 +19,8 @@ def change(dataset: Dataset, options: WriteOptions, form: str, *, every: bool = 
     """Change one file or the files of a dataset, print the report (all rows if `every`), and give the exit code."""
     if dataset.table is None or not dataset.table.from_properties:  # which name the columns
         options = options.checked()
+    elif getattr(options, "columns", ()):
+        raise UsageError("--columns and --from-properties exclude each other", hint="leave one of them out")
     with terminable():  # looking at a path may already be a request to a store
         if dataset.single is None:
             return run(dataset, options, form, every=every)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
 from bloomcli.cli import output
-from bloomcli.cli.options import bundle, is_quiet
+from bloomcli.cli.options import bundle, files_from_option, is_quiet
 from bloomcli.compact import PLAIN_MOST
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.os_errors import hint, reason
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
-    from bloomcli.commands.options import Options, TableOptions, WriteOptions
+    from bloomcli.cli.reports import Reports
+    from bloomcli.commands.options import Options, WriteOptions
+    from bloomcli.commands.table_options import TableOptions
     from bloomcli.datasets.engine import Engine
     from bloomcli.datasets.task import Task
     from bloomcli.model.dataset import DatasetReport, FileRow
@@ -41,9 +44,9 @@ class Dataset:
     table: TableOptions | None = None
     """The table whose files these are, instead of paths."""
 
-    def all_paths(self) -> list[str]:
+    def all_paths(self) -> Sequence[str]:
         """The paths named, and those of the list."""
-        return [*self.paths, *(_listed(self.files_from) if self.files_from is not None else ())]
+        return self.paths if self.files_from is None else listed_paths(self.files_from, self.paths)
 
     @cached_property
     def single(self) -> str | None:
@@ -71,11 +74,12 @@ def read_named(source: str) -> bytes:
     return data
 
 
-def _listed(source: str) -> list[str]:
+def listed_paths(source: str, before: Iterable[str]) -> Sequence[str]:
+    """Paths, and those of a list behind them. Raises UnreadableError."""
     from bloomcli.storage.names import read_list
 
     # names of files are bytes, and need not be text in the locale
-    return read_list(os.fsdecode(read_named(source)).split("\n"))
+    return read_list(map(os.fsdecode, BytesIO(read_named(source))), before)
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -85,13 +89,22 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     return values
 
 
-_options = bundle(
+_engine: Any = (
     click.option(
-        "--files-from",
-        metavar="LIST",
-        type=click.Path(readable=False, allow_dash=True, path_type=str),
-        help="Also work on the files named in LIST, one a line; - is standard input.",
+        "--engine",
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        show_default=True,
+        help="Work on this machine, or on Spark.",
     ),
+    click.option("--master", metavar="URL", help="Spark's master, such as local[4] or spark://host:7077."),
+    click.option("--conf", metavar="KEY=VALUE", multiple=True, callback=_pairs, help="A setting of Spark; repeats."),
+)
+engine_options = bundle(*_engine)
+"""Which engine works on files."""
+
+_options = bundle(
+    files_from_option(),
     click.option(
         "-j",
         "--jobs",
@@ -104,21 +117,13 @@ _options = bundle(
         is_flag=True,
         help="Stop at the first file that fails; add, remove and fold change no file if one is refused.",
     ),
-    click.option(
-        "--engine",
-        type=click.Choice(["local", "spark"]),
-        default="local",
-        show_default=True,
-        help="Work on this machine, or on Spark.",
-    ),
-    click.option("--master", metavar="URL", help="Spark's master, such as local[4] or spark://host:7077."),
+    *_engine,
     click.option(
         "-q",
         "--quiet",
         is_flag=True,
         help="Print errors only (validate: and findings), no other text and no progress; JSON, CSV and so on stay.",
     ),
-    click.option("--conf", metavar="KEY=VALUE", multiple=True, callback=_pairs, help="A setting of Spark; repeats."),
 )
 """Which files, and which engine works on them."""
 
@@ -137,11 +142,11 @@ def dataset_options(function: F) -> F:
         table = arguments.pop("table", None)
         return function(dataset=Dataset(paths=tuple(paths), table=table, **chosen), **arguments)
 
-    return _options(gathered)  # type: ignore[return-value]
+    return _options(gathered)  # type: ignore[no-any-return]
 
 
-def run(dataset: Dataset, options: Options, form: str, *, every: bool = False) -> int:
-    """Run a command over a dataset, print its report, and give the exit code.
+def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, reports: Reports = ()) -> int:
+    """Run a command over a dataset, print its report, also write it to `reports`, and give the exit code.
 
     Raises:
         UsageError: contradicting options, or no files.
@@ -153,7 +158,7 @@ def run(dataset: Dataset, options: Options, form: str, *, every: bool = False) -
         return write(_change_table(dataset, dataset.table, options), form, every=every)
     paths = named_paths(dataset)
     engine = engine_of(dataset, changing=isinstance(options, WriteOptions))
-    return write(run_tasks(engine, plan_files(engine, paths, options)), form, every=every)
+    return write(run_tasks(engine, plan_files(engine, paths, options)), form, every=every, reports=reports)
 
 
 def _change_table(dataset: Dataset, table: TableOptions, options: WriteOptions) -> DatasetReport:
@@ -210,7 +215,7 @@ def _how_far(engine: Engine, tasks: Sequence[Task], done: int) -> str:
     return f"{far}; start it again to go on"
 
 
-def named_paths(dataset: Dataset) -> list[str]:
+def named_paths(dataset: Dataset) -> Sequence[str]:
     """The paths that arguments or a list name; none for a table. Raises UsageError where there are none."""
     if dataset.table is not None:
         return []
@@ -229,7 +234,7 @@ def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
 
     from bloomcli.datasets.engine import choose_engine
 
-    _check_engine_options(dataset, changing=changing)
+    check_engine_options(dataset, changing=changing)
     # PySpark warns of pandas' version, which bloom doesn't use; under spark-submit that would mix with the results
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
     engine = choose_engine(
@@ -246,7 +251,7 @@ def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
     return table_engine(engine, dataset.table)
 
 
-def _check_engine_options(dataset: Dataset, *, changing: bool) -> None:
+def check_engine_options(dataset: Dataset, *, changing: bool) -> None:
     """Raise UsageError for options of one engine that have no meaning for the other."""
     if dataset.engine == "spark":
         if dataset.jobs is not None:
@@ -295,17 +300,25 @@ def _print_errors(report: DatasetReport) -> None:
         sys.stderr.write(f"bloom: {plural(report.not_started, 'file')} not started: --fail-fast ended the run\n")
 
 
-def write(report: DatasetReport, form: str, *, every: bool = False) -> int:
-    """Print a dataset's report, as text with all rows if `every` is true."""
+def write(report: DatasetReport, form: str, *, every: bool = False, reports: Reports = ()) -> int:
+    """Print a dataset's report, as text with all rows if `every` is true, and write it to `reports`."""
+    if is_quiet() and form == "text":
+        _print_errors(report)
+    _write(report, form, None, every=every)
+    if reports:
+        from bloomcli.cli.reports import save_all
+
+        save_all(reports, lambda other, stream: _write(report, other, stream, every=every))
+    return report.exit_code
+
+
+def _write(report: DatasetReport, form: str, stream: TextIO | None, *, every: bool) -> None:
+    """Write a form of the report to a stream, or to standard output."""
     if form == "csv":
         from bloomcli.report import csv
 
-        csv.write_rows(report, sys.stdout, every=every)
+        csv.write_rows(report, sys.stdout if stream is None else stream, every=every)
     else:
         from bloomcli.report import text_dataset
 
-        if is_quiet() and form == "text":
-            _print_errors(report)
-
-        output.write("dataset", report, form, partial(text_dataset.dataset, every=every))
-    return report.exit_code
+        output.write("dataset", report, form, partial(text_dataset.dataset, every=every), stream)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from bloomcli.cli import options, output
 from bloomcli.errors import UsageError
+
+if TYPE_CHECKING:
+    from bloomcli.model.inspect import FilterDump
 
 
 @click.command(
@@ -17,13 +21,14 @@ Examples:
   bloom dump orders.parquet --column id
   bloom dump orders.parquet --column id --row-group 3 --format raw > id.bits
   bloom dump orders.parquet --column id --format npy > id.npy
+  bloom dump orders.parquet --column id --format png > id.png
   python -c "import numpy; print(numpy.load('id.npy').shape)"    # (blocks, 8)""",
 )
 @options.file_argument
 @options.column_option("The leaf column; optional if only one column has filters.")
 @click.option("-g", "--row-group", type=click.IntRange(min=0), default=0, show_default=True, help="Counted from 0.")
 @click.option("-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0.")
-@options.format_option("hex", "raw", "json", "npy", "csv")
+@options.format_option("hex", "raw", "json", "npy", "csv", "png")
 def command(file: str, column: str | None, row_group: int, stripe: int, form: str) -> int:
     """Dump one filter's bits.
 
@@ -32,21 +37,19 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
     have no blocks, so hex, npy and csv have 64-bit words instead. csv: one row per block with its
     eight words as hexadecimal numbers. json: facts, header and bitset, with
     bytes as hexadecimal digits.
+
+    png: a picture, which needs bloomcli[report]: every bit of up to 4,096 blocks, and of larger
+    filters the share of set bits of each block, in file order. Empty and full blocks have colours
+    of their own.
     """
     from bloomcli.commands.dump import dump
 
-    binary = form in {"raw", "npy"}
+    binary = form in {"raw", "npy", "png"}
     if binary and sys.stdout.isatty():
         raise UsageError(f"--format {form} is binary, not for a terminal", hint="redirect it: > FILE")
     found = dump(file, column=column, row_group=row_group, stripe=stripe)
     if binary:
-        from bloomcli.report import npy
-
-        sys.stdout.flush()
-        if form == "npy":
-            sys.stdout.buffer.write(npy.header(len(found.bitset), blocks=found.facts.blocks is not None))
-        sys.stdout.buffer.write(found.bitset)
-        sys.stdout.buffer.flush()
+        _write_bytes(found, form)
     elif form == "csv":
         from bloomcli.report import csv
 
@@ -58,3 +61,19 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
 
         sys.stdout.writelines(line + "\n" for line in text.hex_dump(found))
     return 0
+
+
+def _write_bytes(found: FilterDump, form: str) -> None:
+    """Write a form that isn't text."""
+    if form == "png":
+        from bloomcli.report import png
+
+        data = png.write(found)
+    else:
+        from bloomcli.report import npy
+
+        head = npy.header(len(found.bitset), blocks=found.facts.blocks is not None) if form == "npy" else b""
+        data = head + found.bitset
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

@@ -9,7 +9,9 @@ import click
 from bloomcli.cli import options
 from bloomcli.cli.changes import change
 from bloomcli.cli.dataset import Dataset, dataset_options
+from bloomcli.cli.reader_options import readers_option
 from bloomcli.cli.table_options import table_options
+from bloomcli.model.sizes import POWER_OF_TWO
 
 
 @click.command(
@@ -18,6 +20,7 @@ from bloomcli.cli.table_options import table_options
 Examples:
   bloom fold orders.parquet --fpp 0.01 -o out.parquet
   bloom fold orders.parquet --max-bytes 64KiB --in-place
+  bloom fold orders.parquet --size tight --readers spark,duckdb --in-place
   bloom fold orders.parquet --dry-run""",
 )
 @options.files_argument
@@ -26,6 +29,12 @@ Examples:
 @options.target_options
 @options.fpp_option("The highest false-positive rate of a folded filter, measured on its bits.")
 @options.max_bytes_option("Fold to at most this size, even if the filter then exceeds the rate.")
+@options.size_option(
+    "Sizes of folded filters: powers of two, or any multiple of 32 bytes. Tight sizes need --readers that all take"
+    " them.",
+    default=POWER_OF_TWO,
+)
+@readers_option("Engines that read the files, for --size tight.  [default: all that read files as they are] Known:")
 @options.all_option("Of many files, show every file.")
 @options.format_option("text", "json", "csv")
 @table_options(changes=True)
@@ -36,6 +45,10 @@ def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     Writers that don't know the number of distinct values of a column write 1 MiB filters for a few
     values. ORing neighbouring blocks halves a filter, and the result is exactly the filter that the
     values build at half the size. Filters that can't shrink stay unchanged.
+
+    With --size tight, a filter shrinks to any divisor of its number of blocks, and below a quarter of its size
+    usually to sizes between: some of its blocks then go into two of the new ones. Sizes that need the values
+    are for `bloom add --replace --size tight`.
     """
     from bloomcli.commands.options import FoldOptions
 

@@ -11,17 +11,7 @@ from bloomcli.cli.completion import complete_columns, complete_explained
 from bloomcli.cli.reader_options import policy_options, readers_option, table_schema_option
 
 FORMS: Final = ("text", "json", "csv", "junit", "sarif", "github")
-"""Forms in which a gate's report can be written."""
-
-
-def _reports(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    pairs = []
-    for value in values:
-        form, equals, path = value.partition("=")
-        if not equals or not path or form not in FORMS:
-            raise click.BadParameter(f"{value!r} is not FORM=FILE with FORM one of {', '.join(FORMS)}", ctx, param)
-        pairs.append((form, path))
-    return tuple(pairs)
+"""Forms in which a gate's report can be written to standard output."""
 
 
 _check_options = options.bundle(
@@ -60,14 +50,7 @@ _file_options = options.bundle(
         metavar="SHARE",
         help="With --deep: read this part of each file's row groups (ORC: stripes) only.",
     ),
-    click.option(
-        "--seed",
-        type=int,
-        default=0,
-        show_default=True,
-        metavar="N",
-        help="Seed of the samples: the same one takes the same part.",
-    ),
+    options.seed_option("Seed of the samples: the same one takes the same part."),
     click.option(
         "--baseline",
         type=click.Path(readable=False, dir_okay=False, path_type=str),
@@ -86,14 +69,7 @@ _report_options = options.bundle(
         help="Findings shown of a rule, in text and annotations; 0 for all.  [default: 5, annotations 10]",
     ),
     options.all_option("Show every finding, as --max-per-rule 0."),
-    click.option(
-        "--report",
-        "reports",
-        metavar="FORM=FILE",
-        multiple=True,
-        callback=_reports,
-        help="Also write the result to a file, as json, csv, junit, sarif, github or text; repeats.",
-    ),
+    options.reports_option(*FORMS, "html"),
     click.option("--init", is_flag=True, help="Write a commented policy from what the files have, and stop."),
     click.option(
         "--explain",

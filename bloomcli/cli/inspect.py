@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -12,6 +14,9 @@ from bloomcli.cli.dataset import Dataset, dataset_options, run
 from bloomcli.cli.options import bundle
 from bloomcli.cli.table_options import table_options
 from bloomcli.errors import UsageError
+
+if TYPE_CHECKING:
+    from bloomcli.model.inspect import InspectReport
 
 _PARTS = ("pages", "indexes", "schema", "footer")
 
@@ -47,7 +52,8 @@ Examples:
   bloom inspect orders.parquet --columns id --pages --indexes
   bloom inspect orders.parquet --footer | jq .FileMetaData.row_groups[0]
   bloom inspect /data/orders
-  bloom inspect /data/orders --all --format csv > filters.csv""",
+  bloom inspect /data/orders --all --format csv > filters.csv
+  bloom inspect /data/orders --report html=orders.html""",
 )
 @options.files_argument
 @options.columns_option("Show only these leaf columns; globs are allowed.")
@@ -62,6 +68,7 @@ Examples:
 )
 @_part_options
 @options.format_option("text", "json", "csv")
+@options.reports_option("text", "json", "csv", "html")
 @table_options()
 @dataset_options
 def command(
@@ -74,6 +81,7 @@ def command(
     schema: bool,
     footer: bool,
     form: str,
+    reports: tuple[tuple[str, str], ...],
 ) -> int:
     """Show the columns of a file and its Bloom filters.
 
@@ -97,49 +105,81 @@ def command(
     The row of a filter that can't be read has the reason. For directories, globs and several files,
     the output has a line per column over all files, and the files that differ from the others. Links
     to directories are followed if they are arguments; links found in a directory are reported in a row.
+
+    --report html=FILE writes a page with charts and tables, which needs bloomcli[report].
     """
     from bloomcli.commands import inspect
     from bloomcli.commands.options import InspectOptions
 
+    forms = [form, *(other for other, _ in reports)]
     chosen = InspectOptions(
         columns=columns,
         exclude=exclude,
-        every=every and form != "text",
+        every=every and not {"json", "csv"}.isdisjoint(forms),
         pages=pages,
         indexes=indexes,
         schema=schema,
         footer=footer,
     )
     asked = [name for name in _PARTS if getattr(chosen, name)]
+    if dataset.single is None and asked:
+        raise UsageError(f"--{asked[0]} is about one file", hint="name one file")
+    for one in forms:
+        _check(asked, one)
+    if reports:
+        from bloomcli.cli.reports import prepare
+
+        prepare(reports, (dataset.files_from,))
     if dataset.single is None:
-        if asked:
-            raise UsageError(f"--{asked[0]} is about one file", hint="name one file")
-        return run(dataset, chosen, form, every=every)
-    if (form == "csv" and len(asked) > 1) or (form != "json" and footer and len(asked) > 1):
+        return run(dataset, chosen, form, every=every, reports=reports)
+    report = inspect.run(dataset.single, chosen)
+    _write(report, form, None, asked, every=every)
+    if reports:
+        from bloomcli.cli.reports import save_all
+
+        save_all(reports, lambda other, stream: _write(report, other, stream, asked, every=every))
+    return 0
+
+
+def _check(asked: Sequence[str], form: str) -> None:
+    """Raise UsageError if a form can't show the parts of a file."""
+    if asked and form == "html":
+        raise UsageError(
+            f"the page shows columns and filters, and not what --{asked[0]} does", hint=f"leave --{asked[0]} out"
+        )
+    if len(asked) > 1 and (form == "csv" or (form == "text" and "footer" in asked)):
         raise UsageError(
             f"--{asked[0]} and --{asked[1]} are different tables", hint="give one of them, or --format json"
         )
-    if form == "csv" and (schema or footer):
+    if form == "csv" and not {"schema", "footer"}.isdisjoint(asked):
         raise UsageError(f"--{asked[0]} is no table", hint="--format json")
-    report = inspect.run(dataset.single, chosen)
+
+
+def _write(report: InspectReport, form: str, stream: TextIO | None, asked: Collection[str], *, every: bool) -> None:
+    """Write a form of the report to a stream, or to standard output."""
     if form == "csv":
         from bloomcli.report import csv
 
+        to = sys.stdout if stream is None else stream
         if asked:
-            csv.write_parts(report, sys.stdout, pages=pages)
+            csv.write_parts(report, to, pages="pages" in asked)
         else:
-            csv.write(report, sys.stdout)
+            csv.write(report, to)
     elif asked and form == "text":
         from bloomcli.report import text_pages
 
-        if footer:
+        if "footer" in asked:
             for part in text_pages.footer(report):
-                output.say(part)
+                output.say(part, stream=stream)
         else:
-            show = partial(text_pages.parts, with_pages=pages, with_indexes=indexes, with_schema=schema)
-            output.write("inspect", report, form, show)
+            show = partial(
+                text_pages.parts,
+                with_pages="pages" in asked,
+                with_indexes="indexes" in asked,
+                with_schema="schema" in asked,
+            )
+            output.write("inspect", report, form, show, stream)
     else:
         from bloomcli.report import text
 
-        output.write("inspect", report, form, partial(text.inspect, every=every))
-    return 0
+        output.write("inspect", report, form, partial(text.inspect, every=every), stream)

@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from bloomcli.cli.completion import complete_columns
+from bloomcli.model.sizes import SIZES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -159,6 +160,30 @@ def format_option(*choices: str) -> Callable[[F], F]:
     )
 
 
+def reports_option(*forms: str) -> Callable[[F], F]:
+    """``--report FORM=FILE``, which repeats: pairs of a form and a path. `reports` checks and writes them."""
+
+    def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        found = []
+        for value in values:
+            form, equals, path = value.partition("=")
+            if not equals or not path or form not in forms:
+                raise click.BadParameter(
+                    f"{value!r} is not FORM=FILE with FORM one of {', '.join(forms)}", ctx, param
+                )
+            found.append((form, path))
+        return tuple(found)
+
+    return click.option(
+        "--report",
+        "reports",
+        metavar="FORM=FILE",
+        multiple=True,
+        callback=pairs,
+        help=f"Also write the result to a file, as {', '.join(forms[:-1])} or {forms[-1]}; repeats.",
+    )
+
+
 def all_option(text: str) -> Callable[[F], F]:
     """``--all`` (``-a``)."""
     return click.option("-a", "--all", "every", is_flag=True, help=text)
@@ -185,6 +210,11 @@ def max_bytes_option(text: str) -> Callable[[F], F]:
     return click.option("--max-bytes", type=Size(), metavar="SIZE", help=text)
 
 
+def size_option(text: str, *, default: str | None = None) -> Callable[[F], F]:
+    """``--size``."""
+    return click.option("--size", type=click.Choice(SIZES), default=default, show_default=True, help=text)
+
+
 target_options = bundle(
     click.option(
         "-o",
@@ -205,3 +235,32 @@ target_options = bundle(
     ),
 )
 """The target of a changed file: ``--output``, ``--in-place``, ``--force``, ``--overwrite``, ``--dry-run``."""
+
+
+def seed_option(text: str) -> Callable[[F], F]:
+    """``--seed``: the same one takes the same sample."""
+    return click.option("--seed", type=int, default=0, show_default=True, metavar="N", help=text)
+
+
+def files_from_option() -> Callable[[F], F]:
+    """``--files-from``: a list of files in a file."""
+    return click.option(
+        "--files-from",
+        metavar="LIST",
+        type=click.Path(readable=False, allow_dash=True, path_type=str),
+        help="Also work on the files named in LIST, one a line; - is standard input.",
+    )
+
+
+def value_options(text: str, source_text: str) -> Callable[[F], F]:
+    """``--value`` and ``--values-from``: values that aren't arguments."""
+    return bundle(
+        click.option("-v", "--value", "values", metavar="VALUE", multiple=True, help=text),
+        click.option(
+            "--values-from",
+            "source",
+            metavar="FILE",
+            type=click.Path(readable=False, allow_dash=True, path_type=str),
+            help=source_text,
+        ),
+    )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
 from bloomcli.cli.options import is_quiet
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+    from rich.status import Status
 
     from bloomcli.report.layout import Block
 
@@ -25,6 +27,14 @@ _ERRORS: Final = "bloom"
 """The name under which `_encode_anything` is registered as an error handler of Python's codecs."""
 
 _PHASES: Final = {"copy": "copying", "decode": "reading columns", "check": "checking values"}
+
+
+def fill_closed_streams() -> None:
+    """Put the null device in place of standard streams that the caller closed (`>&-`): a file that is opened later
+    would get their numbers, and with them what libraries print. What commands write to standard output fails then."""
+    for name, number, flags in (("stdin", 0, os.O_RDONLY), ("stdout", 1, os.O_RDONLY), ("stderr", 2, os.O_WRONLY)):
+        if getattr(sys, name) is None and (opened := os.open(os.devnull, flags)) == number:
+            setattr(sys, name, os.fdopen(opened, "r" if number == 0 else "w", encoding="utf-8"))
 
 
 def take_any_text() -> None:
@@ -53,25 +63,38 @@ def _encode_anything(error: UnicodeError) -> tuple[str | bytes, int]:
     return codecs.lookup_error("surrogateescape" if stands_for_a_byte else "backslashreplace")(one)
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print one line. Click's `echo` writes UTF-8 in the C locale, which such a terminal can't show."""
+def say(text: str, *, err: bool = False, stream: TextIO | None = None) -> None:
+    """Print one line, or write it to a stream. Click's `echo` writes UTF-8 in the C locale, which such a terminal
+    can't show."""
     from bloomcli.report.human import printable
 
-    stream = sys.stderr if err else sys.stdout
-    stream.write(printable(text) + "\n")
-    stream.flush()
+    to = stream or (sys.stderr if err else sys.stdout)
+    to.write(printable(text) + "\n")
+    to.flush()
 
 
-def write(command: str, report: object, form: str, text: Callable[[Any], Iterable[Block]]) -> None:
-    """Print a report as JSON, or as the blocks of text that `text` yields. With --quiet, no text is printed."""
+def write(
+    command: str,
+    report: Any,
+    form: str,
+    text: Callable[[Any], Iterable[Block]],
+    stream: TextIO | None = None,
+) -> None:
+    """Write a report as JSON, as HTML, or as the blocks of text that `text` yields: to a stream, or to standard
+    output, where --quiet prints no text."""
+    to = sys.stdout if stream is None else stream
     if form == "json":
         from bloomcli.report import json
 
-        json.write(command, report, sys.stdout)
-    elif not is_quiet():
+        json.write(command, report, to)
+    elif form == "html":
+        from bloomcli.report import html
+
+        to.write(html.write(report))
+    elif stream is not None or not is_quiet():
         from bloomcli.report import render
 
-        render.write(text(report), sys.stdout)
+        render.write(text(report), to)
 
 
 class Bars:
@@ -113,6 +136,37 @@ class Bars:
                 self._tasks[phase] = bars.add_task(_PHASES.get(phase, phase), total=total)
             text = self._texts.get(phase)
             bars.update(self._tasks[phase], completed=done, description=text, refresh=not bars.live.auto_refresh)
+
+
+class Counting:
+    """One line on standard error that says how far a command is: only on a terminal, and not with --quiet."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty() and not is_quiet()
+        self._status: Status | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Show that `done` of `total` lookups of `what` are done."""
+        if not self._shown:
+            return
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.status import Status
+
+        text = f"{escape(what)}: {done:,} of {total:,} lookups"
+        if self._status is None:
+            self._status = Status(text, console=Console(stderr=True))
+            self._status.start()
+        self._status.update(text)
 
 
 def _bars() -> Progress:

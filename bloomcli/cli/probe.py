@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, read_named, run, run_tasks
-from bloomcli.cli.table_options import table_options
+from bloomcli.cli.negatives import TakesNegatives, unmarked
+from bloomcli.cli.table_options import no_files, table_options
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from bloomcli.commands.options import ProbeOptions
 
-_NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf)", re.IGNORECASE)
-_MARK: Final = "\0"
-"""The prefix of negative numbers while Click parses: arguments of a process can't contain it."""
-
-
-class _Probe(click.Command):
-    """A command that takes negative numbers as values, not as options."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Mark arguments that look like negative numbers. No option of probe looks like one."""
-        return super().parse_args(ctx, [_MARK + a if _NEGATIVE.match(a) else a for a in args])
-
 
 @click.command(
     short_help="Look up values in the filters.",
-    cls=_Probe,
+    cls=TakesNegatives,
     epilog="""\b
 Examples:
   bloom probe orders.parquet --column id 42 43     # one file: values follow it
@@ -58,20 +46,9 @@ empty value. A byte order mark is not part of the first line.""",
 @click.argument("files", nargs=-1, metavar="PATH... [VALUE...]", shell_complete=complete_files)
 @options.column_option("The leaf column; optional if only one column has filters.")
 @options.exclude_option("Leaf columns to ignore when --column is missing.")
-@click.option(
-    "-v",
-    "--value",
-    "values",
-    metavar="VALUE",
-    multiple=True,
-    help="A value to look up; repeats. With it, all arguments are paths.",
-)
-@click.option(
-    "--values-from",
-    "source",
-    metavar="FILE",
-    type=click.Path(readable=False, allow_dash=True, path_type=str),
-    help="Read values from a UTF-8 file, one per line; - is standard input.",
+@options.value_options(
+    "A value to look up; repeats. With it, all arguments are paths.",
+    "Read values from a UTF-8 file, one per line; - is standard input.",
 )
 @click.option("--explain", is_flag=True, help="Show the hash, the block and the bits of each lookup.")
 @click.option(
@@ -116,15 +93,15 @@ def command(
     from bloomcli.report import text
 
     paths, wanted = split(
-        [argument.removeprefix(_MARK) for argument in dataset.paths],
-        [value.removeprefix(_MARK) for value in values],
+        list(map(unmarked, dataset.paths)),
+        list(map(unmarked, values)),
         listed=dataset.files_from is not None or dataset.table is not None,
         from_file=source is not None,
     )
     if source is not None:
         wanted += _lines(source)
     if dataset.table is not None and paths:
-        raise UsageError("--table takes no files: the table's snapshot names them", path=paths[0])
+        raise no_files(paths[0])
     where = replace(dataset, paths=tuple(paths))
     asked = ProbeOptions(
         values=wanted, column=column, exclude=exclude, explain=explain, skip_blank=source is not None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
-from collections.abc import Iterable, Sequence
-from typing import Final
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TextIO
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.formats.registry import has_magic
@@ -18,6 +20,32 @@ _CHECKSUMS: Final = b"crc\0"
 """The first bytes of Hadoop's checksum files."""
 
 _STREAMS: Final = ("/dev/", "/proc/self/fd/")
+
+
+Reports = Sequence[tuple[str, str]]
+"""Values of ``--report``: forms and paths."""
+
+
+def prepare(reports: Reports, others: Iterable[str | None] = ()) -> None:
+    """Check, before the work starts, that the reports can be made and written. Raises: as `check`; UnsupportedError
+    if the packages for a form aren't installed."""
+    if any(form == "html" for form, _ in reports):
+        from bloomcli.report.html import check_packages
+
+        check_packages()
+    if reports:
+        check([path for _, path in reports], others)
+
+
+def save_all(reports: Reports, write: Callable[[str, TextIO], None]) -> None:
+    """Write the reports; `write` writes a form to a stream. What is on standard output comes first, as a report may
+    fail."""
+    if reports:
+        sys.stdout.flush()
+    for form, path in reports:
+        stream = io.StringIO()
+        write(form, stream)
+        save(path, stream.getvalue())
 
 
 def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
@@ -38,6 +66,11 @@ def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
 def _check(paths: Sequence[str], others: Iterable[str | None]) -> None:
     taken = {_spelled(other) for other in others if other is not None}
     for path in paths:
+        if path == "-":
+            raise UsageError(
+                "--report writes to files, not to standard output",
+                hint="--format writes to standard output; ./- is a file of this name",
+            )
         if _is_stream(path):
             continue
         if is_uri(path):

@@ -88,7 +88,7 @@ def table_options(*, changes: bool = False, properties: bool = False, values: bo
                 if given:
                     raise UsageError(f"{_option(given[0])} is for tables", hint="--table NAME")
                 return function(table=None, **arguments)
-            from bloomcli.commands.options import TableOptions
+            from bloomcli.commands.table_options import TableOptions
 
             _check(arguments, values=values)
             arguments["engine"] = "spark"
@@ -107,13 +107,15 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def no_files(path: str, hint: str | None = None) -> UsageError:
+    """The error of --table with a file."""
+    return UsageError("--table takes no files: the table's snapshot names them", path=path, hint=hint)
+
+
 def _check(arguments: dict[str, Any], *, values: bool) -> None:
     """Raise UsageError for options that name files or their targets, or another engine."""
-    if arguments["files"] and not values:
-        raise UsageError(
-            "--table takes no files: the table's snapshot names them", path=arguments["files"][0],
-            hint="--where chooses some of the table's files",
-        )  # fmt: skip
+    if not values and arguments["files"]:
+        raise no_files(arguments["files"][0], hint="--where chooses some of the table's files")
     for name, hint in _INSTEAD.items():
         if name in arguments and was_given(name):
             raise UsageError(f"--table and {_option(name)} exclude each other", hint=hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -76,9 +75,9 @@ def command(
     policy = policy_file(options_.pop("policy"), no_policy=no_policy)
     request = gate.request(GateOptions(policy=policy, **options_))
     if reports:
-        from bloomcli.cli.reports import check
+        from bloomcli.cli.reports import prepare
 
-        check([path for _, path in reports], (policy, options_["baseline"], options_["table_schema"]))
+        prepare(reports, (policy, options_["baseline"], options_["table_schema"]))
     results = _validate(dataset, request, print_errors=not reports and form in {"text", "json"})
     baseline = results.new_baseline()
     if baseline is not None:
@@ -87,9 +86,10 @@ def command(
         save(baseline)
     report = results.report(baseline)
     _write(report, form, per_rule, sys.stdout, quiet=options.is_quiet())
-    sys.stdout.flush()  # what comes next may fail
-    for other, path in reports:
-        _save(report, other, path, per_rule)
+    if reports:
+        from bloomcli.cli.reports import save_all
+
+        save_all(reports, lambda other, stream: _write(report, other, per_rule, stream))
     return report.exit_code
 
 
@@ -146,6 +146,10 @@ def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO, 
         from bloomcli.report import sarif
 
         sarif.write(report, stream)
+    elif form == "html":
+        from bloomcli.report import html
+
+        stream.write(html.write(report))
     elif form == "github":
         from bloomcli.report import github
 
@@ -162,14 +166,6 @@ def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO, 
         from bloomcli.report import render, text_gate
 
         render.write((text_gate.faults if quiet else text_gate.gate)(report, **limit), stream)
-
-
-def _save(report: GateReport, form: str, path: str, per_rule: int | None) -> None:
-    from bloomcli.cli.reports import save
-
-    stream = io.StringIO()
-    _write(report, form, per_rule, stream)
-    save(path, stream.getvalue())
 
 
 def _explain(name: str, form: str) -> int:

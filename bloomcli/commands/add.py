@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bloomcli.checks.additions import Readers
+from bloomcli.checks.sizes import tight
 from bloomcli.commands.change import ChangeRequest, change
 from bloomcli.commands.columns import select
 from bloomcli.commands.existing_filters import ChunkKey, existing_filters, holds_nothing, incomplete, shortfall
@@ -121,7 +122,12 @@ class _Adding:
         return chosen
 
     def _size_rule(self, file: FilterFile) -> SizeRule:
-        return self.rule._replace(least=self._readers(file).smallest(), limit=self._limits(file))
+        path = file.source.path
+        return self.rule._replace(
+            least=self._readers(file).smallest(),
+            limit=self._limits(file),
+            tight=tight(self.policy.for_file(path), file.format, path, self.rule.options),
+        )
 
     def _limits(self, file: FilterFile) -> Callable[[str], float | None]:
         """The policy's highest rate for each column, unless the options give a rate."""

@@ -29,6 +29,11 @@ def names(given: str | Iterable[str], what: str) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
+def paths(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """Paths as texts, of one path or several."""
+    return tuple(os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given))
+
+
 def several(given: object) -> tuple[object, ...]:
     """The things in a list or another iterable; a text, or anything else, alone."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
@@ -43,6 +48,7 @@ def read_policy(
     table_schema: str | os.PathLike[str] | None = None,
     max_fpp: float | None = None,
     max_oversize: float | None = None,
+    size: str | None = None,
 ) -> Policy:
     """The policy with the options that take the place of what it says.
 
@@ -51,6 +57,7 @@ def read_policy(
         readers: names of engines; the policy's, if this is None or empty.
         table_schema: file with the table's schema; the policy's, if this is None.
         max_fpp, max_oversize: limits; the policy's, if they are None.
+        size: one of `SIZES`; the policy's, if this is None.
 
     Raises:
         UsageError: a figure out of range, an unknown engine, a policy or a schema that can't be read.
@@ -64,11 +71,11 @@ def read_policy(
         from bloomcli.policy.policy_file import load
 
         policy = load(policy, readers=engines)
-    if not engines and table_schema is None and max_fpp is None and max_oversize is None:
+    if not engines and table_schema is None and max_fpp is None and max_oversize is None and size is None:
         return policy
     table = None
     if table_schema is not None:
         from bloomcli.policy.table_schema import read
 
         table = read(table_schema)
-    return with_options(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=engines, table=table)
+    return with_options(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=engines, table=table, size=size)

@@ -157,3 +157,13 @@ def indexes(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = 
     if not exclude:
         return None
     return {c.index for c in columns} - excluded(columns, exclude, path=path, lacking=lacking)
+
+
+def type_alone(column: Column) -> Column:
+    """The column without its name, its place, and what is said of its filters: equal for columns of one type."""
+    return replace(column, path="", index=0, field_id=None, unfilterable=None)
+
+
+def kind_of(file: FilterFile, column: Column) -> object:
+    """What is the same for all columns that store values in the same way."""
+    return file.format, replace(type_alone(column), max_definition_level=0, max_repetition_level=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from bloomcli.checks.additions import Readers
+from bloomcli.checks.sizes import tight
 from bloomcli.commands.change import ChangeRequest, change
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import FoldOptions
@@ -19,13 +20,15 @@ def request(options: FoldOptions) -> ChangeRequest:
     """Make the request for any file. Raises UsageError."""
     options = options.checked()
     rule = options.size_rule()
+    rules = FilePolicy(readers=tuple(options.readers), readers_given=bool(options.readers), size=options.size)
 
     def chosen(file: FilterFile) -> set[int] | None:
         return indexes(file, options.columns, exclude=options.exclude)
 
     def plan(file: FilterFile) -> Plan:
-        least = Readers(file.format, FilePolicy()).smallest()
-        return file.plan_fold(chosen(file), rule._replace(least=least))
+        least = Readers(file.format, rules).smallest()
+        any_size = tight(rules, file.format, file.source.path)
+        return file.plan_fold(chosen(file), rule._replace(least=least, tight=any_size))
 
     def made(file: FilterFile, output: FilterFile) -> bool:
         if file.unfoldable is not None:

@@ -14,17 +14,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from bloomcli import limits
 from bloomcli.commands.arguments import names as tuple_of
-from bloomcli.commands.arguments import read_policy
+from bloomcli.commands.arguments import paths, read_policy
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import checked_options
 from bloomcli.formats.format import OptionValues
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.names import ColumnNames
+from bloomcli.model.sizes import POWER_OF_TWO, SIZES
 from bloomcli.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ class Options:
 
     command: ClassVar[str]
     """The command's name, which is its module's too."""
+    heavy: ClassVar[bool] = False
+    """Rows hold more than reports keep (`FileRow.reported`): the driver takes them one by one."""
 
     names: ColumnNames | None = None
     """How the table that the files belong to names their columns: `columns` and a policy have the table's paths then.
@@ -109,11 +111,18 @@ class FoldOptions(WriteOptions):
 
     fpp: float = FPP
     max_bytes: int | None = None
+    size: str = POWER_OF_TWO
+    """``power-of-two``, or ``tight``: any number of blocks."""
+    readers: Sequence[str] = ()
 
     def checked(self) -> Self:
         """The names as tuples. Raises UsageError."""
-        _check_sizes(self.fpp, self.max_bytes)
-        return ColumnOptions.checked(self)
+        from bloomcli.checks.sizes import refuse_without_readers
+
+        _check_sizes(self.fpp, self.max_bytes, self.size)
+        policy = read_policy(None, readers=self.readers, size=self.size)
+        refuse_without_readers(policy)
+        return replace(ColumnOptions.checked(self), readers=policy.whole.readers or ())
 
     def size_rule(self) -> SizeRule:
         """The rule for the size of folded filters."""
@@ -131,6 +140,8 @@ class AddOptions(WriteOptions):
     filters of other writers need not meet it."""
     ndv: int | None = None
     max_bytes: int | None = None
+    size: str | None = None
+    """``power-of-two``, or ``tight``: any number of blocks; None: the policy's, or powers of two."""
     kind: str | None = None
     variant: str | None = None
     mosaic_draft: bool = False
@@ -145,18 +156,21 @@ class AddOptions(WriteOptions):
     def checked(self) -> Self:
         """The names as tuples, and all that is known of readers as the policy. Raises UsageError."""
         checked = ColumnOptions.checked(self)
-        _check_sizes(FPP if self.fpp is None else self.fpp, self.max_bytes)
+        from bloomcli.checks.sizes import refuse_without_readers
+
+        _check_sizes(FPP if self.fpp is None else self.fpp, self.max_bytes, self.size)
         if self.ndv is not None and self.ndv < 1:
             raise UsageError(f"a number of distinct values is 1 or more, not {self.ndv}")
         checked_options(self._of_formats())
-        policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema)
+        policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema, size=self.size)
+        refuse_without_readers(policy)
         if not checked.columns and not policy.requires:
             raise UsageError(
                 "no columns to add filters for"
                 + (f": the policy {policy.path} requires none" if policy.path else ""),
                 hint="name them with --columns, or require them in a policy",
             )
-        return replace(checked, policy=policy, readers=(), table_schema=None)
+        return replace(checked, policy=policy, readers=(), table_schema=None, size=None)
 
     @property
     def sized(self) -> bool:
@@ -284,53 +298,99 @@ class GateOptions(ValidateOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableOptions:
-    """A table, the part of it that a command works on, and how its files are replaced."""
+class AdviseOptions(ColumnOptions):
+    """Options of `advise`."""
 
-    table: str
-    """As SQL names it: ``catalog.db.name``, ``delta.`/path` ``."""
-    where: str | None = None
-    from_properties: bool = False
-    commit_every: int | None = None
-    new_row_ids: bool = False
-    snapshot: int | None = None
-    as_of: str | datetime | None = None
+    command: ClassVar[str] = "advise"
+
+    budget: str | None = None
+    """Bytes that all new filters together may take, or ``2%`` of the bytes of all files."""
+    queries: Name | Sequence[Name] = ()
+    dialect: str = "spark"
+    table_name: Sequence[str] = ()
+
+    fpp: float = FPP
+    readers: Sequence[str] = ()
+    table_schema: Name | None = None
+    policy: Policy | Name | None = None
+    sample: str | None = None
+    """So many row groups, or ``5%`` of them, give values; and as many others get filters, in which they are looked
+    up. None: a number that takes seconds."""
+    seed: int = 0
 
     def checked(self) -> Self:
-        """The same options, with `as_of` as a time that has a zone. Raises UsageError."""
-        if self.commit_every is not None and self.commit_every < 1:
-            raise UsageError(f"a commit replaces 1 file or more, not {self.commit_every}")
-        if self.snapshot is not None and self.as_of is not None:
-            raise UsageError("--snapshot and --as-of exclude each other")
-        return replace(self, as_of=_time(self.as_of))
+        """The names as tuples, and all that is known of readers as the policy. Raises UsageError."""
+        from bloomcli.commands.budgets import read_budget
+        from bloomcli.commands.sampling import share
 
-    @property
-    def time(self) -> datetime | None:
-        """The time of checked options."""
-        return None if self.as_of is None else _time(self.as_of)
-
-
-def _time(text: str | datetime | None) -> datetime | None:
-    """A time with its zone; UTC where none is given. Raises UsageError."""
-    if text is None:
-        return None
-    try:
-        time = text if isinstance(text, datetime) else datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is not a time", hint="--as-of 2026-11-01T12:00:00Z; without a zone it is in UTC"
-        ) from None
-    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        _check_sizes(self.fpp, None)
+        if self.budget is not None:
+            read_budget(self.budget)
+        queries = paths(self.queries)
+        table_name = tuple_of(self.table_name, "table names")
+        if table_name and not queries:
+            raise UsageError("a table's name is for finding it in queries", hint="--queries FILE")
+        policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema)
+        return replace(
+            ColumnOptions.checked(self),
+            policy=policy,
+            queries=queries,
+            table_name=table_name,
+            readers=(),
+            table_schema=None,
+            sample=None if self.sample is None else share(self.sample).text,
+        )
 
 
-def policy_of(options: AddOptions | ValidateOptions) -> Policy:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialOptions(ColumnOptions):
+    """Options of `trial`."""
+
+    command: ClassVar[str] = "trial"
+
+    readers: Sequence[str] = ()
+    values: int = 20
+    queries: Name | Sequence[Name] = ()
+    dialect: str = "spark"
+    table_name: Sequence[str] = ()
+    seed: int = 0
+    fpp: float = FPP
+    runs: int = 5
+    sample: str = "4"
+    timeout: float = 300.0
+
+    def checked(self) -> Self:
+        """The names as tuples, and the sample's text normalized. Raises UsageError."""
+        from bloomcli.commands.sampling import share
+
+        _check_sizes(self.fpp, None)
+        for what, number, least in (("values", self.values, 1), ("runs", self.runs, 0)):
+            if number < least:
+                raise UsageError(f"--{what} is {least} or more, not {number}")
+        if not self.timeout > 0:
+            raise UsageError(f"a time limit is longer than 0 seconds, not {self.timeout:g}")
+        queries, table_name = paths(self.queries), tuple_of(self.table_name, "table names")
+        if table_name and not queries:
+            raise UsageError("a table's name is for finding it in queries", hint="--queries FILE")
+        return replace(
+            ColumnOptions.checked(self),
+            readers=tuple_of(self.readers, "readers"),
+            queries=queries,
+            table_name=table_name,
+            sample=share(self.sample).text,
+        )
+
+
+def policy_of(options: AddOptions | AdviseOptions | ValidateOptions) -> Policy:
     """The policy of checked options."""
     if not isinstance(options.policy, Policy):
         raise TypeError("these options weren't checked")
     return options.policy
 
 
-def _check_sizes(fpp: float, max_bytes: int | None) -> None:
+def _check_sizes(fpp: float, max_bytes: int | None, size: str | None = None) -> None:
+    if size is not None and size not in SIZES:
+        raise UsageError(f"no rule for sizes is called {size!r}", hint=" or ".join(SIZES))
     if not 0 < fpp < 1:
         raise UsageError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
     if max_bytes is not None and max_bytes < limits.FILTER_MIN_BYTES:

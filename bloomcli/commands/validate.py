@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import PurePath
@@ -14,6 +15,7 @@ from bloomcli.checks.limits import rates_and_sizes, required
 from bloomcli.checks.profit import profit
 from bloomcli.checks.readers import broken_promises, confirmed_zeros
 from bloomcli.checks.readers import readers as losing
+from bloomcli.checks.sizes import by_readers
 from bloomcli.commands.columns import excluded, indexes, select
 from bloomcli.commands.options import ValidateOptions, policy_of
 from bloomcli.commands.progress import Meter, Progress, cores
@@ -21,12 +23,13 @@ from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.hints import completed
+from bloomcli.hints import completed, on_table
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
+from bloomcli.storage.managed_tables import reason_against, table_name
 from bloomcli.storage.os_errors import of_file
-from bloomcli.storage.registry import open_source
+from bloomcli.storage.registry import open_source, store_of
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _MISSING: Final = "value-missing"
@@ -111,6 +114,7 @@ def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:
             findings.append(item)
         else:
             facts.append(item)
+    findings = list(by_readers(findings, rules, file.format))
     missing = required(file, (*rules.required(), *_columns(file, options.require)), rules)
     findings += [finding for finding in missing if finding.column not in unchecked]
     findings += rates_and_sizes(file, facts, rules)
@@ -141,16 +145,33 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
 
 def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings as the policy sees them, with hints that run as they are, the most severe first."""
-    path, rules = check.file.source.path, check.rules
+    path, rules, table = check.file.source.path, check.rules, None
+    findings = list(findings)
+    if check.options.names is None and any("--in-place`" in (finding.hint or "") for finding in findings):
+        table = _table_of(path)
     others = {column.path for column in check.file.columns if column.not_in_table}
 
     def judge(finding: Finding) -> Finding:
         hint = completed(finding.hint, path, finding.column, rules.readers)
         if finding.column in others:  # no name selects the column
             hint = _OF_OTHERS
+        if table is not None:
+            hint = on_table(hint, path, table)
         return rules.judge(replace(finding, hint=hint))
 
     return tuple(sorted(map(judge, findings), key=rank))
+
+
+def _table_of(path: str) -> str | None:
+    """The name of the table that a file of this machine belongs to; None if it isn't known. In a store, each look
+    would be a request."""
+    store = store_of(path)
+    if store.remote:
+        return None
+    with suppress(BloomError):
+        reason = reason_against(store, path)
+        return None if reason is None else table_name(reason)
+    return None
 
 
 def rank(finding: Finding) -> tuple[int, str, str, int, int, str]:

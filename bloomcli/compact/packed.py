@@ -32,7 +32,8 @@ class Packed(Generic[T]):
     def __init__(self, kind: type[T], shared: Collection[str]) -> None:
         self._kind = kind
         names = tuple(f.name for f in fields(kind)) if is_dataclass(kind) else kind._fields  # type: ignore[attr-defined]
-        self._values = attrgetter(*names)
+        one = attrgetter(names[0])
+        self._values = attrgetter(*names) if len(names) > 1 else lambda item: (one(item),)
         self._shared = [(names.index(name), list[Any](), dict[int, int]()) for name in shared]
         """Of each shared field its place, its values, and their numbers by identity."""
         self._setters = [getattr(kind, name).__set__ for name in names] if is_dataclass(kind) else []

@@ -16,6 +16,17 @@ STOPS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if 
 """The signals that request a process to end; SIGHUP means that its terminal has closed. Ctrl-C already raises."""
 
 
+class Stopped(SystemExit):
+    """SIGTERM or SIGHUP has stopped a run; its text says how far the run came."""
+
+    def __init__(self, code: object, far: str) -> None:
+        super().__init__(code)
+        self.far = far
+
+    def __str__(self) -> str:
+        return self.far
+
+
 @contextmanager
 def terminable() -> Iterator[None]:
     """Raise SystemExit on SIGTERM and SIGHUP. A signal that is ignored (nohup) or has another handler is unaffected.

@@ -61,11 +61,24 @@ class Future(Generic[T]):
         self._finished.set()
 
 
+def done(value: T) -> Future[T]:
+    """The result of work that has been done already."""
+    found: Future[T] = Future()
+    found.run(lambda: value)
+    return found
+
+
 class Threads:
-    """A pool of at most `most` threads, which start on demand. Work starts in the order of submission."""
+    """A pool of at most `most` threads, which start on demand. Work starts in the order of submission.
+
+    With 0 threads, the thread that waits for a result does the work.
+
+    Attributes:
+        most: threads.
+    """
 
     def __init__(self, most: int, name: str) -> None:
-        self._most = max(most, 1)
+        self.most = most
         self._name = name
         self._threads: list[threading.Thread] = []
         self._refused = False
@@ -90,7 +103,7 @@ class Threads:
         future: Future[T] = Future()
         with self._change:
             self._waiting.append((future, work))
-            wanted = len(self._waiting) > self._idle and len(self._threads) < self._most
+            wanted = len(self._waiting) > self._idle and len(self._threads) < self.most
             self._change.notify()
         if wanted and not self._refused:
             thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}")

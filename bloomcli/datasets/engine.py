@@ -42,7 +42,8 @@ class Engine(Protocol):
         `bloomcli.datasets.check`. Nothing is written. Raises: as `run`."""
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
-        """Run the tasks. The engine of this machine calls `on_row` with each row as the file is done.
+        """Run the tasks. The engine of this machine calls `on_row` with each row as the file is done; Spark's only
+        where rows hold more than reports keep (`Options.heavy`), once the job has ended.
 
         Raises:
             UnsupportedError: a session that can't run tasks, no bloomcli on executors.

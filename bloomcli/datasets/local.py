@@ -5,25 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
 
 from bloomcli.commands.progress import cores
 from bloomcli.compact import Placed
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets import child_process, pool, workers
 from bloomcli.datasets import task as work
+from bloomcli.datasets.jobs import default_jobs
 from bloomcli.datasets.planned import Overview, Planned, overview
 from bloomcli.datasets.pool import OnFewer, Rows, Shares
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.os_errors import refused
 from bloomcli.storage.registry import sweep_for
-
-_JOBS_FOR_CORE: Final = 4
-"""A request takes some 20 ms until its answer comes, and what `inspect` does with a small file some 5 ms."""
-
-_REMOTE_JOBS: Final = (8, 32)
-"""Each is a process, of some 40 MB of its own with a vendor's SDK."""
 
 
 def run(
@@ -68,7 +62,7 @@ def run(
     with terminable():
         try:
             for index, row in found:
-                rows.put(index, row)
+                rows.put(index, row.reported())
                 if on_row is not None:
                     on_row(row)
         finally:
@@ -84,12 +78,6 @@ def run(
         dry_run=seen.dry_run,
         not_started=len(tasks) - len(rows),
     )
-
-
-def default_jobs(*, remote: bool) -> int:
-    """Files at a time where the options don't say: as many as cores; where a file lies in a store whose answers take
-    time, four times as many, from 8 to 32."""
-    return min(max(_JOBS_FOR_CORE * cores(), _REMOTE_JOBS[0]), _REMOTE_JOBS[1]) if remote else cores()
 
 
 def _shares(seen: Overview, at_once: int) -> Shares:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -22,13 +23,14 @@ from uuid import uuid4
 from bloomcli import version
 from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.commands.progress import cores
+from bloomcli.compact import Mapped
 from bloomcli.concurrency.signals import plain_interrupts
 from bloomcli.datasets import local, planning
 from bloomcli.datasets import task as work
 from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
-from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, is_connect, reconnect
+from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, has_ended, is_connect, reconnect
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -74,7 +76,7 @@ class SparkEngine:
         """The files that paths name: paths that all machines see, or URIs."""
         changing = isinstance(options, WriteOptions) and options.in_place
         with counted_by(self.meter):
-            return expand([portable(path, changing=changing) for path in paths])
+            return expand(Mapped(partial(portable, changing=changing), paths))
 
     def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
         """Tasks for files."""
@@ -90,10 +92,10 @@ class SparkEngine:
             return check(tasks, lambda dry: run(dry, self.session))
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
-        """Run the tasks on the executors. Rows come all at once: `on_row` isn't called."""
-        del on_row
+        """Run the tasks on the executors. Rows come all at once, and `on_row` isn't called, unless they are heavy."""
+        take = on_row if tasks and tasks[0].options.heavy else None
         with counted_by(self.meter):
-            report = run(tasks, self.session, fail_fast=self.fail_fast)
+            report = run(tasks, self.session, fail_fast=self.fail_fast, take=take)
         return replace(report, besides=self.meter.total or None)
 
 
@@ -104,17 +106,30 @@ def _portable_output(options: WriteOptions) -> WriteOptions:
     return replace(options, output=portable(os.fspath(options.output), changing=True))
 
 
-def run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False) -> DatasetReport:
+def run(
+    tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False, take: OnRow | None = None
+) -> DatasetReport:
     """Run tasks on a session's executors. With `fail_fast`, none is started where a known row is of a failure.
+
+    With `take`, the rows wait on the executors' disks until all are done, and the driver takes them one by one.
 
     Raises:
         UnsupportedError: a session that can't run tasks, no bloomcli on executors.
         UnreadableError: the Spark job failed, not one of its files.
     """
+    try:
+        return _run(tasks, session, fail_fast=fail_fast, take=take)
+    except (java_error(), OSError) as error:
+        if not has_ended(error):
+            raise
+        raise job_failed(error) from None
+
+
+def _run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool, take: OnRow | None) -> DatasetReport:
     started = time.perf_counter()
     if not tasks:
         return DatasetReport(command="", engine="spark", jobs=1, seconds=0.0, rows=())
-    context = _context(session)
+    context = job_context(session)
     cores = max(context.defaultParallelism, 1)
     rows = {i: task.row for i, task in enumerate(tasks) if task.row is not None}
     ended = fail_fast and any(row.status is Status.FAILED for row in rows.values())
@@ -128,8 +143,8 @@ def run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False
     remarks = sweep_for(written).remarks
     if packs:
         try:
-            with _importable(context), _job(context, _described(tasks, len(numbered))):
-                rows |= _collect(context, packs)
+            with importable(context), job(session, _described(tasks, len(numbered))):
+                rows |= _collect(context, packs, take)
         finally:
             _sweep_after(written)
     return DatasetReport(
@@ -158,7 +173,8 @@ def _absolute(task: Task) -> Task:
     return replace(task, path=absolute(task.path), output=None if task.output is None else absolute(task.output))
 
 
-def _context(session: SparkSession) -> Any:
+def job_context(session: SparkSession) -> Any:
+    """The context of a session. Raises UnsupportedError for one that can't run tasks."""
     if is_connect(session):
         raise UnsupportedError(
             "a Spark Connect session can't run tasks of its own",
@@ -168,7 +184,7 @@ def _context(session: SparkSession) -> Any:
 
 
 @contextmanager
-def _importable(context: Any) -> Iterator[None]:
+def importable(context: Any) -> Iterator[None]:
     """Workers of a local session import the bloomcli that this process has.
 
     They start in the driver's directory, where Python looks for modules first. In a checkout of bloom's own sources
@@ -184,7 +200,7 @@ def _importable(context: Any) -> Iterator[None]:
         yield
     finally:
         if before is None:
-            del context.environment[_SAFE_PATH]
+            context.environment.pop(_SAFE_PATH, None)  # a run in another thread may have taken it away
         else:
             context.environment[_SAFE_PATH] = before
 
@@ -197,7 +213,7 @@ def _another_bloomcli_here() -> bool:
 
 
 @contextmanager
-def _job(context: Any, description: str) -> Iterator[None]:
+def job(session: SparkSession, description: str) -> Iterator[None]:
     """Describe the jobs that start within, and cancel them when an exception ends the block.
 
     PySpark's own handling of Ctrl-C fails where the interrupted thread waits for Java, as it does here: it requests
@@ -205,6 +221,7 @@ def _job(context: Any, description: str) -> Iterator[None]:
     four seconds at most.
     """
     tag = f"bloom-{uuid4()}"
+    context: Any = session.sparkContext
     described = context.getLocalProperty("spark.job.description")
     interrupting = context.getLocalProperty("spark.job.interruptOnCancel")
     context.addJobTag(tag)
@@ -215,33 +232,59 @@ def _job(context: Any, description: str) -> Iterator[None]:
             yield
     except BaseException as error:
         if not isinstance(error, Exception):
-            reconnect(context)
-        context.cancelJobsWithTag(tag)
+            reconnect(session)
+        with suppress(java_error(), OSError):  # Java may have ended
+            context.cancelJobsWithTag(tag)
         raise
     finally:
-        context.setLocalProperty("spark.job.description", described)  # None takes it away
-        context.setLocalProperty("spark.job.interruptOnCancel", interrupting)
-        context.removeJobTag(tag)
+        with suppress(java_error(), OSError):
+            context.setLocalProperty("spark.job.description", described)  # None takes it away
+            context.setLocalProperty("spark.job.interruptOnCancel", interrupting)
+            context.removeJobTag(tag)
 
 
-def _collect(context: Any, packs: Sequence[Pack]) -> dict[int, FileRow]:
+def _collect(context: Any, packs: Sequence[Pack], take: OnRow | None) -> dict[int, FileRow]:
     """All rows by position. When a file kills its worker, the tasks run again, each in a process of its own."""
     from pyspark.errors import PySparkException
 
     try:
-        return dict(context.parallelize(packs, len(packs)).flatMap(work_through).collect())
-    except (PySparkException, _java_error()) as error:
-        text = str(error)
-        if "No module named 'bloomcli" in text:
-            raise UnsupportedError(
-                "the executors' Python has no bloomcli", hint="ship a packed environment; see docs/spark.md"
-            ) from None
-        if packs[0].isolated or not any(sign in text for sign in _CRASHED):
-            raise UnreadableError(
-                f"the Spark job failed: {first_line(error)}",
-                hint="files that were done stay done; start it again",
-            ) from None
-    return _collect(context, [replace(p, isolated=True) for p in packs])
+        found = context.parallelize(packs, len(packs)).flatMap(work_through)
+        return dict(found.collect()) if take is None else _taken(found, take)
+    except (PySparkException, java_error()) as error:
+        failure = job_failed(error)
+        if packs[0].isolated or not any(sign in str(error) for sign in _CRASHED):
+            raise failure from None
+    return _collect(context, [replace(p, isolated=True) for p in packs], take)
+
+
+def _taken(found: Any, take: OnRow) -> dict[int, FileRow]:
+    """The rows by position, as reports keep them, each of them given to `take` before.
+
+    All tasks run first, side by side; then the driver fetches the rows of one at a time.
+    """
+    from pyspark import StorageLevel
+
+    kept = found.persist(StorageLevel.DISK_ONLY)
+    try:
+        kept.count()
+        rows: dict[int, FileRow] = {}
+        for position, row in kept.toLocalIterator():
+            take(row)
+            rows[position] = row.reported()
+        return rows
+    finally:
+        kept.unpersist()
+
+
+def job_failed(error: Exception) -> UnreadableError | UnsupportedError:
+    """Why a Spark job failed."""
+    if "No module named 'bloomcli" in str(error):
+        return UnsupportedError(
+            "the executors' Python has no bloomcli", hint="ship a packed environment; see docs/spark.md"
+        )
+    return UnreadableError(
+        f"the Spark job failed: {first_line(error)}", hint="files that were done stay done; start it again"
+    )
 
 
 def work_through(pack: Pack) -> Iterator[tuple[int, FileRow]]:
@@ -312,7 +355,8 @@ def _sweep_after(written: Iterable[str]) -> None:
         left = sweep_for(here).left
 
 
-def _java_error() -> type[Exception]:
+def java_error() -> type[Exception]:
+    """What calls into Java raise."""
     from py4j.protocol import Py4JError
 
     kind: type[Exception] = Py4JError

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnsupportedError
@@ -65,10 +65,13 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
     with tempfile.TemporaryFile() as output:
         try:
             with _into(output) if quiet else _unchanged():
-                return builder.getOrCreate()
+                found = builder.getOrCreate()
+            if quiet and (server := getattr(found.sparkContext, "_accumulatorServer", None)) is not None:
+                server.handle_error = _unsaid  # it prints a traceback where Java has ended
         except (PySparkException, Py4JError, OSError) as error:
             output.seek(0)
             raise _why(error, output.read(_OUTPUT_READ).decode("utf-8", "replace")) from None
+    return found
 
 
 def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:
@@ -96,6 +99,11 @@ def _into(output: IO[bytes]) -> Iterator[None]:
         for fd, copy in kept.items():
             os.dup2(copy, fd)
             os.close(copy)
+
+
+def _unsaid(request: object, address: object) -> None:
+    """Say nothing of an error that the call on which the command waits has too."""
+    del request, address
 
 
 @contextmanager
@@ -132,20 +140,42 @@ def is_connect(session: Any) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
-def reconnect(context: Any) -> None:
-    """Close this thread's connection to Java: the next call makes another one.
+def reconnect(session: SparkSession) -> None:
+    """Close this thread's connection to Java: the next call makes another one, in which the session is active.
 
     Where a signal has ended a call, its answer is still to come, and the next call on the connection would take that
     for its own.
     """
+    context: Any = session.sparkContext
     find = getattr(context._gateway._gateway_client, "get_thread_connection", None)
     connection = None if find is None else find()  # None where threads share connections: Py4J drops those by itself
     if connection is not None:
         connection.close()
+    with suppress(Exception):  # Java may have ended too
+        activate(session)
+
+
+def activate(session: SparkSession) -> None:
+    """Make a session the active one of this thread's connection to Java, as PySpark's `createDataFrame` does.
+
+    Each connection has a thread of Java's, and a new one has no active session. Spark's catalog manager takes the
+    settings of the active one: without it, ``spark_catalog`` is Spark's own catalog instead of Delta's.
+    """
+    java: Any = session._jsparkSession
+    java.setActiveSession(java)
+
+
+def has_ended(error: Exception) -> bool:
+    """Whether an error is that of a call to a Java that isn't there any more."""
+    from py4j.protocol import Py4JNetworkError
+
+    return isinstance(error, ConnectionError | Py4JNetworkError)
 
 
 def first_line(error: Exception) -> str:
     """The cause of a Java error, without its traces."""
+    if has_ended(error):
+        return f"Spark's Java process has ended or doesn't answer: {error}"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     messages = [line for line in lines if not (line.startswith(("An error occurred", "py4j.")) or _is_frame(line))]
     return _CLASS.sub("", (messages or lines or [type(error).__name__])[0])

@@ -14,6 +14,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
+from bloomcli.commands.index_options import IndexOptions
 from bloomcli.commands.options import (
     AddOptions,
     FoldOptions,
@@ -107,7 +109,7 @@ class Task:
         options = self.options
         if isinstance(options, ValidateOptions):
             return not options.deep
-        return isinstance(options, InspectOptions | ProbeOptions | SurveyOptions)
+        return isinstance(options, ExtentOptions | InspectOptions | ProbeOptions | SurveyOptions)
 
     @property
     def in_place(self) -> bool:
@@ -175,10 +177,22 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
             from bloomcli.datasets.inspected import inspected
 
             return inspected(inspect.run(task.path, task.options), every=task.options.every)
+        case IndexOptions():
+            from bloomcli.commands import index
+
+            return index.run(task.path, task.options)
         case ProbeOptions():
             from bloomcli.commands import probe
 
             return _probed(probe.run(task.path, task.options))
+        case ExtentOptions():
+            from bloomcli.commands import advise
+
+            return advise.extents(task.path, task.options)
+        case UnitOptions():
+            from bloomcli.commands import advise
+
+            return advise.units(task.path, task.options)
         case SurveyOptions():
             from bloomcli.commands import survey
 

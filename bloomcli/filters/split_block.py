@@ -12,7 +12,8 @@ a filter is exactly
 
 Folding: for even z, the block index with z/2 blocks is half of that with z blocks, rounded down. So ORing blocks 2i
 and 2i+1 gives, bit for bit, the filter that the same values build with z/2 blocks. A filter can therefore be built
-large and folded to its final size.
+large and folded to its final size. In the same way, k neighbouring blocks make one where k divides z. Other sizes
+can't be had exactly: made of the bits alone, such a filter has the values of some blocks in two (`resized`).
 
     size     blocks    values at 1 %
     1 KiB        32           780
@@ -101,6 +102,10 @@ class SplitBlockFilter:
         """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
         return kernels.sbbf_check(self.bitset, hashes, count, out)
 
+    def find_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> bytes:
+        """Look up `count` hashes. Return the positions of those that may be there: ascending int64s."""
+        return kernels.sbbf_find(self.bitset, hashes, count)
+
     @staticmethod
     def block_of(value: int, blocks: int) -> int:
         """Return the index of the block that a hash selects in a filter of so many blocks."""
@@ -153,7 +158,7 @@ class SplitBlockFilter:
         Args:
             fpp: the false-positive rate to meet.
             max_bytes: fold to at most this size, even if the filter then misses `fpp`.
-            min_bytes: don't fold below this size to reach `fpp`.
+            least: don't fold below this size to reach `fpp`.
         """
         best = self
         while max_bytes is not None and best.nbytes > max_bytes and best.blocks % 2 == 0:
@@ -164,6 +169,71 @@ class SplitBlockFilter:
                 break
             best = smaller
         return best
+
+    def resized(self, nbytes: int) -> Self:
+        """Return a filter of `nbytes` bytes with all values of this one.
+
+        If the number of its blocks divides that of this filter, it is the filter that the same values build at that
+        size. Otherwise each block whose hashes belong to two blocks of the new filter is ORed into both.
+
+        Raises:
+            ValueError: it would be larger than this filter, or isn't a multiple of 32 bytes.
+        """
+        if nbytes % _BLOCK_BYTES:
+            raise ValueError(f"a bitset is a multiple of {_BLOCK_BYTES} bytes, not {nbytes}")
+        return type(self)(kernels.sbbf_cover(self.bitset, nbytes // _BLOCK_BYTES))
+
+    def tightened_to(self, fpp: float, max_bytes: int, least: int = _BLOCK_BYTES) -> Self:
+        """Return the smallest filter of any size, made of the bits alone, whose measured rate meets `fpp`.
+
+        It is the filter itself if no smaller one meets the rate. Sizes are tried by bisection: the result may be a
+        few blocks (0.4 %) larger than the smallest.
+
+        Args:
+            fpp: the false-positive rate to meet.
+            max_bytes: the largest size, even if the filter then misses `fpp`.
+            least: the smallest size.
+        """
+        best = self.folded_to(fpp, max_bytes, least)
+        if best.nbytes > max_bytes:
+            best = self.resized(max_bytes)
+        if best.fpp > fpp or self.ndv_estimate is None:
+            capped = self.resized(min(max_bytes, self.nbytes))
+            return capped if capped.fpp < best.fpp else best
+        needed = sizing.tight_bytes(round(self.ndv_estimate), fpp)
+        base = self
+        while base.blocks % 2 == 0 and base.nbytes > _FAR * max(needed, best.nbytes):
+            base = base.fold()
+        low = max(least, int(needed * _NO_SMALLER)) // _BLOCK_BYTES
+        for blocks in _divisors(base.blocks, max(low, 1), best.blocks):
+            exact = base.resized(blocks * _BLOCK_BYTES)
+            if exact.fpp <= fpp:
+                best = exact
+                break
+        low, high = low - 1, best.blocks
+        while high - low > max(1, high // 256):
+            middle = (low + high) // 2
+            if middle & (middle - 1) == 0 and base.blocks % middle and middle + 1 < high:
+                middle += 1  # powers of two are exact: `validate --deep` takes other bits in them for stray ones
+            bits = base.resized(middle * _BLOCK_BYTES)
+            if bits.fpp <= fpp:
+                best, high = bits, middle
+            else:
+                low = middle
+        return best
+
+
+_FAR: Final = 256
+"""A filter that is more than so many times too large is halved first: making others of it takes its size in time."""
+_NO_SMALLER: Final = 0.75
+"""The share of the size by the expected rate below which no filter of the same values meets that rate."""
+
+
+def _divisors(blocks: int, low: int, high: int) -> Iterator[int]:
+    """Yield the divisors of a number of blocks from `low` up to below `high`, in order."""
+    if high - low <= blocks // low:
+        return (d for d in range(low, high) if blocks % d == 0)
+    return (blocks // k for k in range(blocks // low, blocks // high, -1) if blocks % k == 0)
 
 
 class MaskedSplitBlockFilter(SplitBlockFilter):
@@ -203,6 +273,10 @@ class MaskedSplitBlockFilter(SplitBlockFilter):
     def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray | memoryview) -> int:
         """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
         return super().check_hashes(memoryview(self._moved_all(hashes, count)).cast("B"), count, out)
+
+    def find_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> bytes:
+        """Look up `count` hashes. Return the positions of those that may be there: ascending int64s."""
+        return super().find_hashes(memoryview(self._moved_all(hashes, count)).cast("B"), count)
 
     def trail(self, value: int) -> tuple[int, tuple[int, ...], tuple[bool, ...]]:
         """Return the block that a hash selects, the bit in each of its 8 words, and whether each is set."""

@@ -1,1 +1,1 @@
-"""formats."""
+"""The file formats: one folder each, behind `formats.base`."""

@@ -38,6 +38,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.model.file import Presence
 
@@ -135,8 +136,17 @@ class Answer(NamedTuple):
     @property
     def together(self) -> Presence:
         """What filter, statistics and dictionary say together."""
-        excluded = (self.stats_skip is True and self.trusted) or self.dictionary_skip is True
-        return Presence.ABSENT if excluded else self.presence
+        return Presence.ABSENT if self.excluded_unfiltered else self.presence
+
+    @property
+    def excluded_unfiltered(self) -> bool:
+        """Whether statistics or the dictionary exclude the value."""
+        return (self.stats_skip is True and self.trusted) or self.dictionary_skip is True
+
+    @property
+    def excludes(self) -> bool:
+        """Whether filter, statistics and dictionary together exclude the value."""
+        return self.together is Presence.ABSENT
 
 
 class UnitAnswers(NamedTuple):
@@ -164,6 +174,48 @@ def answers(units: Iterable[UnitFacts], *, explain: bool) -> Iterator[UnitAnswer
                 for lookup, skip in zip(facts.lookups, facts.stats_skip, strict=True)
             ),
         )
+
+
+class Left(NamedTuple):
+    """The values that a unit may have, of many."""
+
+    positions: bytes | None
+    """Their positions, ascending int64s in native order; None: every value."""
+    bounded: bool
+    """Of these, the statistics still exclude some."""
+
+
+def may_have(facts: UnitFacts, hashes: bytes, count: int) -> Left:
+    """Which of many values a unit may have, by the table above, without its statistics and its dictionary.
+
+    Args:
+        facts: of the unit. Its `lookups` aren't used.
+        hashes: of the values, uint64s in native order; they have no `Lookup.impossible` or `Lookup.unknowable`.
+        count: how many values.
+    """
+    if facts.type_fault is not None or facts.encrypted:
+        return Left(None, bounded=False)
+    if facts.contents is Contents.NOTHING:
+        return Left(b"", bounded=False)
+    only_nulls = facts.contents is Contents.ONLY_NULLS
+    if facts.bits is None:
+        return Left(b"" if only_nulls else None, bounded=facts.problem != WRONG)
+    return Left(_found(facts.bits, hashes, count), bounded=not only_nulls)
+
+
+def _found(bits: Bits, hashes: bytes, count: int) -> bytes:
+    """The positions of the hashes that a filter has."""
+    find_all, check_all = getattr(bits, "find_hashes", None), getattr(bits, "check_hashes", None)
+    if find_all is not None:
+        positions: bytes = find_all(hashes, count)
+        return positions
+    found = bytearray(count)
+    if check_all is not None:
+        check_all(hashes, count, found)
+    else:  # a filter whose blocks are read one by one
+        for at, value in enumerate(memoryview(hashes).cast("Q")):
+            found[at] = bits.check(value)
+    return kernels.ones(found)
 
 
 def _with_dictionary(facts: UnitFacts, lookup: Lookup, found: Answer) -> Answer:

@@ -1,7 +1,7 @@
 """The interface of a format: an open file is a `FilterFile`, a change to it is a `Plan`.
 
-The registry opens files. What formats share beyond this interface is in `located_file` (the loops over filters),
-`answer` (what a filter says of a value) and `deep_check` (comparing a filter with the values).
+What formats share is in `located_file` (loops over filters), `answer` (what a filter says of a value), `deep_check`
+(comparing a filter with the values). The registry opens files.
 """
 
 from __future__ import annotations
@@ -10,14 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
+from bloomcli.formats.indexed import Indexable
+from bloomcli.formats.sampled import Extent, UnitValues, extents
 from bloomcli.formats.size_rule import SizeRule
+from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column, FilterFacts
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
+    from bloomcli.formats.finding import ColumnSearch
     from bloomcli.model.change import FilterChange
     from bloomcli.model.inspect import FilterDump, FilterSummary
     from bloomcli.model.lineage import RowLineage
@@ -50,18 +55,6 @@ class Built(NamedTuple):
     """Bytes of filters that are no longer used but could not be cut out."""
     remarks: tuple[str, ...] = ()
     """Remarks for the user about the execution."""
-
-
-class Spread(NamedTuple):
-    """The metadata about the values of one filter."""
-
-    row_group: int
-    stripe: int | None
-    low: bytes | None
-    """Lower bound, PLAIN-encoded as `literal_column` is; None where it isn't known."""
-    high: bytes | None
-    only_dictionary: bool = False
-    """Every data page is dictionary-encoded, and readers can tell."""
 
 
 Tick = Callable[[int], None]
@@ -178,7 +171,7 @@ class FilterProblem(CorruptFile):
     id: str = "filter-header"
 
 
-class FilterFile(ABC):
+class FilterFile(Indexable, ABC):
     """An open file with filters, or one that could have them. What isn't abstract holds for most formats."""
 
     format: ClassVar[str]
@@ -192,6 +185,8 @@ class FilterFile(ABC):
     """The number of stripes; None in formats that have none."""
     appends_only: bool = False
     """The new file is to begin with this whole file, where the change can be made so (`Store.appends_only`)."""
+    searched: ClassVar[bool] = False
+    """`search` finds rows."""
     unfoldable: str | None = None
     """Why the format's filters can't be folded; None where they can."""
     lacking: Sequence[str] = ()
@@ -247,6 +242,11 @@ class FilterFile(ABC):
 
     def why_not(self, column: Column) -> str | None:
         """Return why a leaf can't have a filter, if only its chunks show it; None otherwise. Slow."""
+        del column
+        return None
+
+    def unreadable(self, column: Column) -> str | None:
+        """Return why a leaf's values can't be read, if metadata show it; None otherwise. Slow."""
         del column
         return None
 
@@ -306,13 +306,35 @@ class FilterFile(ABC):
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
         """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
 
+    def extents(self, column: Column) -> Iterator[Extent]:
+        """What the metadata say of a column in each row group, in order; by default without bounds."""
+        return extents(self.unit_facts(column, ()))
+
+    def unit_values(
+        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
+    ) -> Iterator[UnitValues]:
+        """The values of leaf columns in one of `units`, and filters for them, empty yet, at these rates of at least
+        `least` bytes. Columns whose values can't be read are left out: all by default.
+
+        Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
+        """
+        del columns, unit, rates, least, stop
+        return iter(())
+
     @abstractmethod
-    def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
-        """Yield the facts of a column in each unit, and how each literal is looked up in its filter."""
+    def unit_facts(
+        self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
+    ) -> Iterator[UnitFacts]:
+        """Yield the facts of a column in each row group (or in `units`), and how each literal is looked up."""
 
     def ask(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
         """Each unit's answers about each literal; with `explain`, the bits that were looked at too."""
         return answers(self.unit_facts(column, literals), explain=explain)
+
+    def search(self, column: Column) -> ColumnSearch:
+        """What finds rows by a column's values. Raises UnsupportedError where there is nothing: the default."""
+        hint = f"`bloom probe` with --column {column.path} says which row groups may have the values"
+        raise UnsupportedError(f"find reads no files of the format {self.format}", path=self.source.path, hint=hint)
 
     def total_bytes(self) -> int:
         """Compressed bytes of all units."""

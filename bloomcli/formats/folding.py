@@ -14,7 +14,7 @@ L = TypeVar("L", bound=Hashable)
 
 
 class Folding(Generic[L]):
-    """Filters halved as often as their measured rate allows.
+    """Filters made as small as their measured rate allows: by halving, or to any size where the rule is tight.
 
     A plan folds every filter to know its new size. Of the folded filters as many are kept as memory is for
     (`limits.FILTERS_FOLDED_MAX_BYTES`); the others are read and folded again when they are written.
@@ -38,9 +38,8 @@ class Folding(Generic[L]):
         self, location: L, old: SplitBlockFilter, row_group: int, column: str, *, foldable: bool = True
     ) -> FilterChange:
         """Fold a filter. Where it isn't `foldable`, or can't be smaller, it is reported as kept."""
-        bits, rule = old, self._rule
-        if foldable:
-            bits = old.folded_to(rule.fpp, rule.largest_split_block, rule.smallest_split_block)
+        rule = self._rule
+        bits = self._smaller(old) if foldable else old
         if bits.nbytes < old.nbytes:
             self.sizes[location] = bits.nbytes
             if self._kept_bytes + bits.nbytes <= limits.FILTERS_FOLDED_MAX_BYTES:
@@ -61,7 +60,10 @@ class Folding(Generic[L]):
         """A folded filter, which is no longer kept then."""
         bits = self._kept.pop(location, None)
         if bits is None:
-            bits = self._load(location)
-            while bits.nbytes > self.sizes[location]:
-                bits = bits.fold()
+            bits = self._smaller(self._load(location))
         return bits
+
+    def _smaller(self, old: SplitBlockFilter) -> SplitBlockFilter:
+        rule = self._rule
+        shrink = old.tightened_to if rule.tight else old.folded_to
+        return shrink(rule.fpp, rule.largest_split_block, rule.smallest_split_block)

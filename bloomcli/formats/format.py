@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from bloomcli import hints
@@ -17,6 +18,17 @@ OptionValues = Mapping[str, str | bool]
 """Options of `bloom add` that belong to single formats: values by names. Options that weren't given are left out."""
 
 NO_OPTIONS: Final[OptionValues] = {}
+
+
+class Sizes(Enum):
+    """The sizes that a format's filters can have."""
+
+    POWERS_OF_TWO = auto()
+    """Powers of two only."""
+    ANY = auto()
+    """Any number of blocks. Powers of two are the default, because some readers take nothing else."""
+    OWN = auto()
+    """What the format's own rule gives, without rounding to a power of two."""
 
 
 class Magic(NamedTuple):
@@ -81,9 +93,15 @@ class Format:
     """Options without which `bloom add` refuses every file of the format, for command lines in hints."""
     rate_margin: float = 1.0
     """The part of a limit that `bloom add --fpp` has to name so that measured rates meet the limit."""
+    indexed_values: str | None = None
+    """For a format whose filters an index takes: the function that hashes values of a column for it, without a file,
+    ``package.module:name``. Its arguments are those of `bloomcli.formats.parquet.looked_up.hashed`."""
     hashed_by_width: bool = True
     """A number's hash depends on the width at which the column stores it, so that a reader that hashes it at another
     width doesn't find it."""
+
+    sizes: Sizes = Sizes.POWERS_OF_TWO
+    """The sizes of its filters, for ``--size``."""
 
     def option(self, name: str) -> Option | None:
         """The option of this name; None where the format has none."""

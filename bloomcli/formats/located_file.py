@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Container, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from bloomcli.errors import UnsupportedError, UsageError
@@ -100,6 +100,9 @@ class LocatedFile(FilterFile):
     describe: ClassVar[Describe]
     footer: Any
     filters: Filters
+    chunks_read_whole: int = 0
+    """Chunks of so many bytes at most are read if they may have a value: their dictionaries aren't looked into first,
+    as that is another request to a store."""
 
     @abstractmethod
     def check(self) -> Check:
@@ -120,16 +123,19 @@ class LocatedFile(FilterFile):
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
         """`facts`, each with the ordinal of its column."""
         self.source.will_read(self.filters.ranges(columns))
-        for location in self.filters.locations(columns):
-            index = self.describe.ordinal(location)
-            try:
-                loaded = self.filters.load(location)
-            except FilterProblem as problem:
-                yield index, self.describe.problem_facts(self.filters, location, problem)
-            else:
-                self.compare(location, loaded)
-                for facts in self.describe.facts(self.filters, location, loaded):
-                    yield index, facts
+        return chain.from_iterable(map(self.facts_of, self.filters.locations(columns)))
+
+    def facts_of(self, location: Any) -> Iterator[tuple[int, FilterFacts]]:
+        """The facts of the filters of one location, each with the ordinal of its column."""
+        index = self.describe.ordinal(location)
+        try:
+            loaded = self.filters.load(location)
+        except FilterProblem as problem:
+            yield index, self.describe.problem_facts(self.filters, location, problem)
+        else:
+            self.compare(location, loaded)
+            for facts in self.describe.facts(self.filters, location, loaded):
+                yield index, facts
 
     def compare(self, location: Any, loaded: Any) -> None:
         """Compare a filter with what the footer says of the whole file, for `column_facts`. Nothing by default."""

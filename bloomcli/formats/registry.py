@@ -18,6 +18,10 @@ from bloomcli.formats.records import formats, installed_formats, own_formats
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bloomcli.formats.indexed import HashedValues
+    from bloomcli.model.file import Column
     from bloomcli.model.names import ColumnNames
 
 
@@ -42,6 +46,13 @@ def preload(paths: Iterable[str], *, writing: bool) -> None:
         left -= set(record.suffixes)
         if not left:
             return  # the formats that other packages add aren't needed
+
+
+def hash_for_index(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:
+    """Values as an index looks them up in a column of one of its types. Raises LiteralError."""
+    record = next(record for record in own_formats() if record.indexed_values is not None)
+    found: HashedValues = _load(record.indexed_values or "")(texts, column)
+    return found
 
 
 def open_file(source: Source, names: ColumnNames | None = None) -> FilterFile:

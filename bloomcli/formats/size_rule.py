@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli import limits
+from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
 
@@ -13,6 +15,13 @@ from bloomcli.formats.format import NO_OPTIONS, OptionValues
 def no_limit(column: str) -> None:
     """No policy limits the rate of a column's filters."""
     del column
+
+
+_BUILDS: Final = 6
+"""The builds that look for a tight filter's size, at most."""
+_NEAR: Final = 0.02
+"""A tight filter is small enough if its rate is lower than the requested one by no more than this share of it: some
+0.4 % of its size."""
 
 
 class SizeRule(NamedTuple):
@@ -25,6 +34,8 @@ class SizeRule(NamedTuple):
     """Options that belong to single formats, checked against the formats' records."""
     least: int = limits.FILTER_MIN_BYTES
     """Bytes of the smallest split-block filter to write, a power of two; `max_bytes` wins over it."""
+    tight: bool = False
+    """Split-block filters may have any number of blocks, not only a power of two."""
     by_default: bool = False
     """`fpp` and `ndv` are bloom's defaults, not the user's choice."""
     limit: Callable[[str], float | None] = no_limit
@@ -42,8 +53,11 @@ class SizeRule(NamedTuple):
 
     @property
     def largest_split_block(self) -> int:
-        """Bytes of the largest split-block filter: a power of two within `max_bytes` and the ceiling of filters."""
+        """Bytes of the largest split-block filter within `max_bytes` and the ceiling of filters: a power of two, or
+        any multiple of 32 if sizes are tight."""
         most = limits.FILTER_MAX_BYTES if self.max_bytes is None else min(self.max_bytes, limits.FILTER_MAX_BYTES)
+        if self.tight:
+            return max(most - most % sizing.BLOCK_BYTES, limits.FILTER_MIN_BYTES)
         return 1 << max(most.bit_length() - 1, limits.FILTER_MIN_BYTES.bit_length() - 1)
 
     @property
@@ -51,13 +65,23 @@ class SizeRule(NamedTuple):
         """Bytes of the smallest split-block filter."""
         return min(self.least, self.largest_split_block)
 
-    def fitted(self, build: Callable[[int | None], SplitBlockFilter]) -> SplitBlockFilter:
+    def size_of(self, ndv: int, fpp: float) -> int:
+        """Bytes of a split-block filter for `ndv` distinct values, by formula."""
+        if self.tight:
+            return min(sizing.tight_bytes(ndv, fpp), self.largest_split_block)
+        return sizing.bytes_for_ndv(ndv, fpp)
+
+    def fitted(
+        self, build: Callable[[int | None], SplitBlockFilter], again: Callable[[], bool] = lambda: True
+    ) -> SplitBlockFilter:
         """A filter that holds all values, brought to the size that the rule wants.
 
         Args:
             build: builds it at a size, bytes; with None at that of the upper bound. Sizes go by the expected rate,
                 and the bits that are there may scatter beyond it: it is built again then, and the one before is
                 let go of first.
+            again: whether building it again takes no second reading of the values. If it does, a tight filter's size
+                leaves room for the scatter, and the first one that meets the rate is taken.
         """
         cap = self.largest_split_block
         bits = build(None)
@@ -65,8 +89,46 @@ class SizeRule(NamedTuple):
             while bits.nbytes > cap:
                 bits = bits.fold()
             return bits
-        while bits.fpp > self.fpp and bits.nbytes < cap:
+        while bits.fpp > self.fpp and bits.nbytes * 2 <= cap:
             size = bits.nbytes * 2
             del bits
             bits = build(size)
-        return bits.folded_to(self.fpp, cap, self.smallest_split_block)
+        if not self.tight:
+            return bits.folded_to(self.fpp, cap, self.smallest_split_block)
+        values = bits.ndv_estimate
+        bits = bits.folded_to(self.fpp, cap, self.smallest_split_block)
+        return bits if values is None else self._tightened(bits, round(values), build, cheap=again())
+
+    def _tightened(
+        self, folded: SplitBlockFilter, values: int, build: Callable[[int | None], SplitBlockFilter], *, cheap: bool
+    ) -> SplitBlockFilter:
+        """The smallest filter found whose rate meets the rule's, between a power of two and the next.
+
+        Args:
+            folded: the smallest power of two that meets the rate, or the largest within the cap.
+            values: distinct values.
+            build: builds the filter at a size, bytes.
+            cheap: build up to `_BUILDS` filters, not the first one that meets the rate alone.
+        """
+        block = sizing.BLOCK_BYTES
+        meets = folded.fpp <= self.fpp
+        low = folded.nbytes // 2 if meets else folded.nbytes
+        low = max(low, self.smallest_split_block - block)
+        high = folded.nbytes if meets else self.largest_split_block + block
+        wanted = sizing.tight_guess(values, self.fpp, folded.nbytes, 1.0 if cheap else 2.0)
+        best, builds = folded, 0
+        while high - low > block and (builds < _BUILDS or not meets):
+            size = min(max(wanted, low + block), high - block)
+            bits = build(size)
+            builds += 1
+            if bits.fpp <= self.fpp:
+                meets, best, high = True, bits, size
+                if not cheap or bits.fpp >= self.fpp * (1 - _NEAR):
+                    break
+            else:
+                low = size
+                best = best if meets else bits
+            wanted = sizing.resized_for(values, size, self.fpp / max(bits.fpp, sys.float_info.min))
+            if not meets:
+                wanted = max(wanted, size + size // 256 // block * block)
+        return best

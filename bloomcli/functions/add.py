@@ -28,6 +28,7 @@ def add(
     fpp: float | None = None,
     ndv: int | None = None,
     max_bytes: int | None = None,
+    size: str | None = None,
     kind: str | None = None,
     variant: str | None = None,
     mosaic_draft: bool = False,
@@ -47,7 +48,8 @@ def add(
 
     Each filter is built at an upper bound and folded to the smallest power of two whose measured
     false-positive rate meets `fpp`. With `ndv` its size is arrow-rs's formula instead: the next power of
-    two of -8 n / ln(1 - fpp^(1/8)) bits.
+    two of -8 n / ln(1 - fpp^(1/8)) bits. With `size="tight"` it has any multiple of 32 bytes: the
+    smallest one found whose measured rate meets `fpp`, or with `ndv` whose expected rate does.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
@@ -63,7 +65,10 @@ def add(
             names those only if a rate is given.
         ndv: distinct values per row group to size for, instead of measuring. In ORC not more than a row group's
             rows, except below lists and maps, where a row has several.
-        max_bytes: cap of one filter's bitset, bytes; rounded down to a power of two.
+        max_bytes: cap of one filter's bitset, bytes; rounded down to a power of two, unless `size` is "tight".
+        size: "power-of-two", or "tight" for any multiple of 32 bytes, a third less on average. Tight sizes need
+            `readers` (or the policy's), all of which take such filters; ORC's filters have them always. The policy's
+            if None, or else "power-of-two".
         kind: ORC: "utf8" (the default), or "both" to write BLOOM_FILTER streams for old readers too.
         variant: Parquet, for tests and old readers: write one of the headers of the drafts of 2018
             ("parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"), hashed with Murmur3.
@@ -105,6 +110,7 @@ def add(
         fpp=fpp,
         ndv=ndv,
         max_bytes=max_bytes,
+        size=size,
         kind=kind,
         variant=variant,
         mosaic_draft=mosaic_draft,

@@ -11,6 +11,7 @@ from bloomcli.commands.progress import Progress
 from bloomcli.functions.files import Files, Many, OnRow, on_files, run
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.dataset import DatasetReport
+from bloomcli.model.sizes import POWER_OF_TWO
 
 
 @on_files(DatasetReport)
@@ -21,6 +22,8 @@ def fold(
     columns: Sequence[str] = (),
     exclude: Sequence[str] = (),
     max_bytes: int | None = None,
+    size: str = POWER_OF_TWO,
+    readers: Sequence[str] = (),
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
     force: bool = False,
@@ -42,6 +45,10 @@ def fold(
         columns: one or several leaf paths or globs; none means all.
         exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
         max_bytes: fold further down to this many bytes even where that misses `fpp`.
+        size: "power-of-two", or "tight" for any multiple of 32 bytes. From the bits alone, a filter of z blocks can
+            be had exactly at the divisors of z; at other sizes, some of its blocks go into two of the new ones. The
+            smallest filter whose measured rate meets `fpp` is taken, which may be the power of two.
+        readers: the engines that read the file; tight sizes need them, and all of them have to take such filters.
         output, in_place, force, overwrite, dry_run, progress: as for `add`.
         jobs, fail_fast, on_row: of many files, as for `add`.
 
@@ -56,6 +63,8 @@ def fold(
         columns=columns,
         exclude=exclude,
         max_bytes=max_bytes,
+        size=size,
+        readers=readers,
         output=output,
         in_place=in_place,
         force=force,

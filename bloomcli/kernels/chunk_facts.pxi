@@ -10,6 +10,7 @@ cdef enum:
 cdef struct Recorded:
     int kind[CHUNK_FIELDS]            # 0: missing
     Py_ssize_t start[CHUNK_FIELDS]    # of the value
+    Py_ssize_t end                    # of the struct; set by _in_order
 
 
 cdef bint _recorded(Walk* w, Py_ssize_t pos, int max_depth, Recorded* found) noexcept nogil:

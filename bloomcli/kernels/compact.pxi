@@ -59,7 +59,7 @@ cdef Py_ssize_t _fail(Walk* w, int fault, Py_ssize_t at) noexcept nogil:
     return -1
 
 
-cdef Py_ssize_t _varint(Walk* w, Py_ssize_t pos, uint64_t* value) noexcept nogil:
+cdef inline Py_ssize_t _varint(Walk* w, Py_ssize_t pos, uint64_t* value) noexcept nogil:
     cdef uint64_t result = 0
     cdef int shift = 0
     cdef unsigned char byte
@@ -98,7 +98,7 @@ cdef Py_ssize_t _list_head(Walk* w, Py_ssize_t pos, int* kind, uint64_t* size) n
     return pos
 
 
-cdef Py_ssize_t _field_head(Walk* w, Py_ssize_t pos, int* kind, int* field_id) noexcept nogil:
+cdef inline Py_ssize_t _field_head(Walk* w, Py_ssize_t pos, int* kind, int* field_id) noexcept nogil:
     """Read a field header, or the stop byte (kind 0). `field_id` is the previous id on entry and the new one on
     return."""
     cdef Py_ssize_t start = pos
@@ -183,7 +183,10 @@ cdef Py_ssize_t _skip(Walk* w, Py_ssize_t pos, int kind, int depth, bint in_cont
             pos = _field_head(w, pos, &element, &field_id)
             if pos < 0 or element == 0:
                 return pos
-            pos = _skip(w, pos, element, depth - 1, False)
+            if CT_I16 <= element <= CT_I64:  # most fields
+                pos = _varint(w, pos, &size)
+            else:
+                pos = _skip(w, pos, element, depth - 1, False)
             if pos < 0:
                 return -1
     else:
@@ -215,7 +218,7 @@ def compact_struct(const unsigned char[::1] data, Py_ssize_t pos, int max_depth)
         CompactError: the bytes aren't such a struct, or nest deeper than `max_depth`.
     """
     cdef Walk w
-    cdef int kind, field_id = 0
+    cdef int kind = 0, field_id = 0
     cdef Py_ssize_t header, value
     cdef dict fields = {}
     _walk_open(&w, data, pos)

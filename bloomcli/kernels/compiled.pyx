@@ -8,8 +8,9 @@ checked before or in the loops, so that no input makes them read or write outsid
 
 import sys
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset, strlen
 
 if sys.byteorder != "little":
     raise ImportError("bloomcli needs a little-endian machine")
@@ -76,13 +77,17 @@ cdef inline uint64_t _xxh64_8(const unsigned char* p) noexcept nogil:
 
 
 cdef uint64_t _xxh64(const unsigned char* p, Py_ssize_t size) noexcept nogil:
+    return _xxh64_seeded(p, size, 0)
+
+
+cdef inline uint64_t _xxh64_seeded(const unsigned char* p, Py_ssize_t size, uint64_t seed) noexcept nogil:
     cdef const unsigned char* end = p + size
     cdef uint64_t h, v1, v2, v3, v4
     if size >= 32:
-        v1 = 0x60EA27EEADC0B5D6ULL  # P1 + P2, modulo 2^64
-        v2 = 0xC2B2AE3D27D4EB4FULL
-        v3 = 0
-        v4 = 0 - <uint64_t>0x9E3779B185EBCA87ULL
+        v1 = seed + 0x60EA27EEADC0B5D6ULL  # P1 + P2, modulo 2^64
+        v2 = seed + 0xC2B2AE3D27D4EB4FULL
+        v3 = seed
+        v4 = seed - <uint64_t>0x9E3779B185EBCA87ULL
         while end - p >= 32:
             v1 = _round(v1, _load64(p))
             v2 = _round(v2, _load64(p + 8))
@@ -92,7 +97,7 @@ cdef uint64_t _xxh64(const unsigned char* p, Py_ssize_t size) noexcept nogil:
         h = _rotl(v1, 1) + _rotl(v2, 7) + _rotl(v3, 12) + _rotl(v4, 18)
         h = _merge(_merge(_merge(_merge(h, v1), v2), v3), v4)
     else:
-        h = 0x27D4EB2F165667C5ULL
+        h = seed + 0x27D4EB2F165667C5ULL
     return _finish(h + <uint64_t>size, p, end)
 
 
@@ -296,36 +301,6 @@ def sbbf_insert(unsigned char[::1] bitset not None, const unsigned char[::1] has
             memcpy(block, words, 32)
 
 
-def sbbf_check(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None,
-               Py_ssize_t count, unsigned char[::1] out not None):
-    """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
-    cdef uint64_t z = <uint64_t>_blocks(bitset.shape[0])
-    if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
-        raise ValueError("fewer hashes than requested, or no room for the answers")
-    if count == 0:
-        return 0
-    cdef const unsigned char* bits = &bitset[0]
-    cdef const unsigned char* hs = &hashes[0]
-    cdef unsigned char* o = &out[0]
-    cdef Py_ssize_t i, j, absent = 0, ahead = 24
-    cdef uint64_t h
-    cdef uint32_t key, hit
-    cdef uint32_t[8] words
-    with nogil:
-        for i in range(count):
-            if i + ahead < count:
-                BLOOM_PREFETCH(bits + 32 * _block(_load64(hs + (i + ahead) * 8), z))
-            h = _load64(hs + i * 8)
-            key = <uint32_t>h
-            memcpy(words, bits + 32 * _block(h, z), 32)
-            hit = 1
-            for j in range(8):
-                hit &= words[j] >> ((key * SALT[j]) >> 27)
-            o[i] = <unsigned char>(hit & 1)
-            absent += 1 - (hit & 1)
-    return absent
-
-
 def sbbf_fold(const unsigned char[::1] bitset not None):
     """Return the filter with half the blocks: block i is the OR of blocks 2i and 2i+1."""
     cdef Py_ssize_t z = _blocks(bitset.shape[0]), b, j
@@ -344,11 +319,54 @@ def sbbf_fold(const unsigned char[::1] bitset not None):
     return result
 
 
+def sbbf_cover(const unsigned char[::1] bitset not None, Py_ssize_t blocks):
+    """Return a filter of `blocks` blocks, at most as many as there are, with every value of this one.
+
+    Block i of z has the hashes from i/z to (i+1)/z of their range, so it is ORed into the one or two blocks that have a
+    part of these. If z is a multiple of `blocks`, that is one, and the result is the filter that the values build;
+    otherwise it has bits of neighbouring values too.
+    """
+    cdef Py_ssize_t z = _blocks(bitset.shape[0]), b, j, t
+    if not 0 < blocks <= z:
+        raise ValueError(f"{z} blocks can't be made {blocks}")
+    result = bytearray(blocks * 32)
+    cdef unsigned char[::1] view = result
+    cdef unsigned char* o = &view[0]
+    cdef const unsigned char* p = &bitset[0]
+    cdef uint64_t word, first, last
+    with nogil:
+        for b in range(z):
+            first = ((<uint64_t>b << 32) + z - 1) / <uint64_t>z
+            last = ((<uint64_t>(b + 1) << 32) + z - 1) / <uint64_t>z - 1
+            for t in range(<Py_ssize_t>(first * blocks >> 32), <Py_ssize_t>(last * blocks >> 32) + 1):
+                for j in range(4):
+                    word = _load64(p + b * 32 + j * 8) | _load64(o + t * 32 + j * 8)
+                    memcpy(o + t * 32 + j * 8, &word, 8)
+    return result
+
+
+def shifted_hashes(const unsigned char[::1] hashes not None, uint64_t by):
+    """Return the hashes, uint64s, with `by` added to each modulo 2^64."""
+    cdef Py_ssize_t count = hashes.shape[0] // 8, i
+    result = bytearray(count * 8)
+    cdef unsigned char[::1] view = result
+    cdef uint64_t value
+    for i in range(count):
+        value = _load64(&hashes[i * 8]) + by
+        memcpy(&view[i * 8], &value, 8)
+    return result
+
+
 include "bits.pxi"
+include "lookups.pxi"
 include "compact.pxi"
 include "chunks.pxi"
 include "page_header.pxi"
 include "chunk_facts.pxi"
+include "filter_facts.pxi"
+include "page_index.pxi"
+include "ruled_out.pxi"
+include "filter_query.pxi"
 include "pages.pxi"
 include "intervals.pxi"
 include "delta.pxi"
@@ -359,3 +377,4 @@ include "orc.pxi"
 include "orc_runs.pxi"
 include "orc_decimals.pxi"
 include "orc_times.pxi"
+include "index.pxi"

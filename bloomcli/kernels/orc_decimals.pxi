@@ -216,3 +216,78 @@ def orc_hash_decimals(const unsigned char[::1] data not None, Py_ssize_t pos, co
     if bad:
         raise RunError("a decimal with more digits than its column allows")
     return first, pos
+
+
+cdef inline void _times_ten(Decimal128* d) noexcept nogil:
+    cdef uint64_t low = <uint64_t><uint32_t>d.low * 10
+    cdef uint64_t middle = (d.low >> 32) * 10 + (low >> 32)
+    d.low = (middle << 32) | <uint64_t><uint32_t>low
+    d.high = d.high * 10 + (middle >> 32)
+
+
+cdef inline void _tenth(Decimal128* d) noexcept nogil:
+    cdef uint64_t rest = d.high % 10, upper
+    d.high //= 10
+    rest = (rest << 32) | (d.low >> 32)
+    upper = rest // 10
+    rest = ((rest % 10) << 32) | <uint64_t><uint32_t>d.low
+    d.low = (upper << 32) | (rest // 10)
+
+
+cdef bint _rescaled(Decimal128* d, int scale, int most) noexcept nogil:
+    """Give a decimal the column's scale. False if it doesn't fit the column, as `orc_hash_decimals` has it."""
+    cdef unsigned char[MOST_DECIMAL_TEXT] text
+    cdef DecimalShape shape
+    if _decimal_text(d, text, &shape) < 0 or shape.fraction > scale or (shape.digits and shape.lead + scale > most) \
+            or (most == 18 and shape.digits > 18):
+        return False
+    if shape.digits == 0:
+        return True
+    while d.scale < scale:
+        _times_ten(d)
+        d.scale += 1
+    while d.scale > scale:
+        _tenth(d)
+        d.scale -= 1
+    return True
+
+
+def orc_decimals(const unsigned char[::1] data not None, Py_ssize_t pos, const unsigned char[::1] scales not None,
+                 Py_ssize_t first, Py_ssize_t count, int scale, int most, unsigned char[::1] out not None):
+    """Decode contiguous decimals to 16 bytes each, little-endian two's complement, in the column's scale.
+
+    Takes and returns what `orc_hash_decimals` does, with the same errors.
+    """
+    if pos < 0 or pos > data.shape[0] or not 0 <= first <= count or not 0 <= scale <= 38:
+        raise ValueError("an invalid position, scale or number of values")
+    if scales.shape[0] // 8 < count or out.shape[0] // 16 < count:
+        raise ValueError("fewer scales than values, or no room for the decimals")
+    if count == 0:
+        return 0, pos
+    cdef Py_ssize_t size = data.shape[0], got = 1
+    cdef const unsigned char* p = &data[0] if size else <const unsigned char*>b""
+    cdef const unsigned char* ss = &scales[0]
+    cdef unsigned char* o = &out[0]
+    cdef Decimal128 d
+    cdef bint bad = False
+    with nogil:
+        while first < count:
+            got = _decimal_varint(p + pos, size - pos, &d)
+            if got <= 0:
+                break
+            d.scale = <int64_t>_load64(ss + first * 8)
+            if not _rescaled(&d, scale, most):
+                bad = True
+                break
+            if d.negative:
+                d.low = 0 - d.low
+                d.high = ~d.high + (d.low == 0)
+            memcpy(o + first * 16, &d.low, 8)
+            memcpy(o + first * 16 + 8, &d.high, 8)
+            pos += got
+            first += 1
+    if got == MALFORMED:
+        raise RunError("a decimal of more than 128 bits")
+    if bad:
+        raise RunError("a decimal with more digits than its column allows")
+    return first, pos

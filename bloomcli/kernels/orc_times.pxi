@@ -247,3 +247,30 @@ def orc_other_moments(const unsigned char[::1] seconds not None, const unsigned 
     if full:
         raise ValueError("no room for the hashes")
     return n
+
+
+def orc_moments(const unsigned char[::1] seconds not None, const unsigned char[::1] nanos not None, Py_ssize_t count,
+                WriterZone zone not None, unsigned char[::1] out not None):
+    """Decode timestamps to 12 bytes each: the milliseconds that `orc_hash_moments` hashes, an int64, and the
+    nanoseconds above them, an int32 of 0 to 999,999."""
+    if count < 0 or seconds.shape[0] // 8 < count or nanos.shape[0] // 8 < count or out.shape[0] // 12 < count:
+        raise ValueError("fewer values than requested, or no room for the timestamps")
+    if count == 0:
+        return
+    cdef Zone* z = &zone.zone
+    cdef unsigned char* o = &out[0]
+    cdef Py_ssize_t i
+    cdef uint64_t millis
+    cdef int32_t rest
+    cdef bint bad = False
+    cdef Moment m
+    with nogil:
+        for i in range(count):
+            m = _moment(_load64(&seconds[i * 8]), _load64(&nanos[i * 8]), z.base)
+            bad = bad or m.bad
+            millis = m.millis + _load64(z.firsts + _interval(z, m.second) * 8) * 1000
+            rest = <int32_t>(m.nanos - <int64_t>m.part * 1000000)
+            memcpy(o + i * 12, &millis, 8)
+            memcpy(o + i * 12 + 8, &rest, 4)
+    if bad:
+        raise RunError("more nanoseconds than a second has")

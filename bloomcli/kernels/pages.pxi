@@ -355,6 +355,35 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
     return taken, n, pos
 
 
+def plain_at(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t width, Py_ssize_t index, bint every):
+    """Return the start and the size of the PLAIN value whose hash is the one at `index`, from `pos` on.
+
+    `width` is 0 for BYTE_ARRAY. Equal neighbours have one hash, unless `every` is true.
+    """
+    cdef const unsigned char* p = _start(data, pos)
+    cdef Py_ssize_t end = data.shape[0], before = -1, last = 0, size = width, head = 0 if width else 4
+    if width < 0 or index < 0:
+        raise ValueError("a value has a width and an index")
+    with nogil:
+        while end - pos >= head:
+            if not width:
+                size = <Py_ssize_t>_u32(p + pos)
+            pos += head
+            if size > end - pos:
+                break
+            if every or before != size or memcmp(p + pos, p + last, size):
+                if not index:
+                    break
+                index -= 1
+            before, last = size, pos
+            pos += size
+        else:
+            index = -1
+    if index or size > end - pos:
+        raise PageError("the page's values end before this one")
+    return pos, size
+
+
 def byte_stream_split(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t total, Py_ssize_t width,
                       Py_ssize_t first, Py_ssize_t count, unsigned char[::1] out):
     """Join the bytes of `count` of `total` BYTE_STREAM_SPLIT values of `width` bytes, from value `first` on."""

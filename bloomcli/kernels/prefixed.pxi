@@ -157,3 +157,57 @@ cdef class Hasher:
         h = _rotl(self.v1, 1) + _rotl(self.v2, 7) + _rotl(self.v3, 12) + _rotl(self.v4, 18)
         h = _merge(_merge(_merge(_merge(h, self.v1), self.v2), self.v3), self.v4) + self.size
         return _finish(h, p, end)
+
+
+def longest_prefixed(Deltas prefixes not None, Deltas suffixes not None):
+    """Return the size of the longest DELTA_BYTE_ARRAY value of a page, whose bytes are all there, and about the size
+    of all of them (in floating point, as it may be very large). No value is made."""
+    cdef int64_t prefix = 0, suffix = 0, last = 0, longest = 0
+    cdef double together = 0
+    cdef uint64_t times = 0, also = 0
+    cdef int status = READ_SLICE
+    with nogil:
+        while True:
+            status = prefixes._peek(&prefix, &times)
+            if status:
+                break
+            status = suffixes._peek(&suffix, &also)
+            if status:
+                break
+            if prefix < 0 or prefix > last or suffix < 0 or suffix > 0x7FFFFFFF:
+                status = READ_BAD
+                break
+            last = prefix + suffix
+            longest = max(longest, last)
+            times = min(times, also)
+            together += <double>last * <double>times
+            prefixes._take(times)
+            suffixes._take(times)
+    if status != READ_DONE:
+        raise PageError("a delta block runs past the page's end")
+    return longest, together
+
+
+def longest_plain(const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t count):
+    """Return the size of the longest of PLAIN byte arrays, each behind its length in 4 bytes."""
+    cdef const unsigned char* p = _start(data, pos) + pos
+    cdef Py_ssize_t left = data.shape[0] - pos, n
+    cdef int64_t size, longest = 0
+    cdef bint good = True
+    with nogil:
+        for n in range(count):
+            if left < 4:
+                good = False
+                break
+            size = <int64_t>p[0] | <int64_t>p[1] << 8 | <int64_t>p[2] << 16 | <int64_t>p[3] << 24
+            p += 4
+            left -= 4
+            if size > left:
+                good = False
+                break
+            longest = max(longest, size)
+            p += size
+            left -= size
+    if not good:
+        raise PageError("a byte array runs past the page's end")
+    return longest

@@ -11,6 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bloomcli.model.advice import (
+        AdviseReport,
+        AtRate,
+        ColumnAdvice,
+        ExistingFilters,
+        Interval,
+        LookupCost,
+        LookupGain,
+    )
     from bloomcli.model.change import ChangeReport, FilterChange
     from bloomcli.model.columns import ColumnSummary
     from bloomcli.model.dataset import ColumnSeen, DatasetReport, FileRow, Status, SurveyReport, gravest
@@ -21,20 +30,40 @@ if TYPE_CHECKING:
         Presence,
         Severity,
     )
+    from bloomcli.model.find import FileFound, FindReport
     from bloomcli.model.gate import GateReport, Sample
+    from bloomcli.model.index import BlobFacts, IndexedColumnFacts, IndexFacts
+    from bloomcli.model.indexing import IndexReport
     from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
     from bloomcli.model.lake import ColumnFilters, ColumnOverFiles
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
+    from bloomcli.model.queries import QueriedColumn, QueryLog, Unserved
     from bloomcli.model.schema import SchemaNode
     from bloomcli.model.table import TableCommit, TableFacts
+    from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
     from bloomcli.model.validate import Finding, ValidateReport
 
 _HOMES = {
+    **dict.fromkeys(
+        (
+            "AdviseReport",
+            "AtRate",
+            "ColumnAdvice",
+            "ExistingFilters",
+            "Interval",
+            "LookupCost",
+            "LookupGain",
+        ),
+        "advice",
+    ),
+    **dict.fromkeys(("QueriedColumn", "QueryLog", "Unserved"), "queries"),
     "ColumnSummary": "columns",
     "SchemaNode": "schema",
     **dict.fromkeys(("ColumnFilters", "ColumnOverFiles"), "lake"),
+    **dict.fromkeys(("FileFound", "FindReport"), "find"),
     **dict.fromkeys(("TableCommit", "TableFacts"), "table"),
+    **dict.fromkeys(("Quartiles", "ReaderTrial", "RowDifference", "TrialLookups", "TrialReport"), "trial"),
     **dict.fromkeys(("IndexEntry", "MergedFilter", "PageFacts"), "pages"),
     **dict.fromkeys(
         (
@@ -95,31 +124,51 @@ _HOMES = {
         ),
         "gate",
     ),
+    **dict.fromkeys(("BlobFacts", "IndexFacts", "IndexedColumnFacts"), "index"),
+    "IndexReport": "indexing",
 }
 
 __all__ = [
+    "AdviseReport",
+    "AtRate",
     "BitTrail",
+    "BlobFacts",
     "ChangeReport",
     "Column",
+    "ColumnAdvice",
     "ColumnChunk",
     "ColumnFilters",
     "ColumnOverFiles",
     "ColumnSeen",
     "ColumnSummary",
     "DatasetReport",
+    "ExistingFilters",
+    "FileFound",
     "FileRow",
     "FilterChange",
     "FilterDump",
     "FilterFacts",
     "FilterSummary",
+    "FindReport",
     "Finding",
     "GateReport",
     "IndexEntry",
+    "IndexFacts",
+    "IndexReport",
+    "IndexedColumnFacts",
     "InspectReport",
+    "Interval",
+    "LookupCost",
+    "LookupGain",
     "MergedFilter",
     "PageFacts",
     "Presence",
     "ProbeReport",
+    "Quartiles",
+    "QueriedColumn",
+    "QueryLog",
+    "ReaderTrial",
+    "RowDifference",
     "Sample",
     "SchemaNode",
     "Severity",
@@ -127,6 +176,9 @@ __all__ = [
     "SurveyReport",
     "TableCommit",
     "TableFacts",
+    "TrialLookups",
+    "TrialReport",
+    "Unserved",
     "ValidateReport",
     "ValueTotals",
     "Verdict",

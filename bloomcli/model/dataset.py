@@ -116,6 +116,10 @@ class FileRow:
     filter_facts: tuple[FilterFacts, ...] = ()
     """inspect --all: every filter."""
 
+    def reported(self) -> FileRow:
+        """The row as reports keep it: without what only the caller of `on_row` takes."""
+        return self
+
     def __post_init__(self) -> None:
         for name in ("path", "output"):
             path = getattr(self, name)

@@ -35,6 +35,13 @@ PAGES: Final[dict[str, KeyPage]] = {
         "A factor of 1 or more, at the rate of max-fpp, or 0.01. A larger filter is a finding of filter-oversized.",
         "max-oversize = 4",
     ),
+    "size": KeyPage(
+        "the sizes that `bloom add` gives filters",
+        "power-of-two, the default, or tight: any multiple of 32 bytes, a third less on average. Tight sizes need "
+        "readers, and "
+        "all of them have to take such filters. --size has precedence.",
+        'size = "tight"\nreaders = ["spark", "duckdb"]',
+    ),
     "readers": KeyPage(
         "the engines that read the files",
         "Filters that one of them looks up wrongly are findings, and `bloom add` leaves such columns out.",

@@ -66,6 +66,8 @@ class Part(NamedTuple):
     readers: tuple[str, ...] | None = None
     """Engines that read the files; None if the part doesn't set them."""
     table: TableSchema | None = None
+    size: str | None = None
+    """One of `bloomcli.model.sizes.SIZES`: the sizes that `add` gives filters; None if the part doesn't set them."""
 
 
 class FilePolicy(NamedTuple):
@@ -81,6 +83,7 @@ class FilePolicy(NamedTuple):
     table: TableSchema | None = None
     readers_given: bool = False
     """A part sets the readers of the file, possibly to an empty list."""
+    size: str | None = None
     advice: bool = False
     """Also check whether filters are useful. True with a policy file."""
 
@@ -194,13 +197,14 @@ class Policy:
 
 def _merge(parts: Sequence[Part], *, advice: bool) -> FilePolicy:
     """Merge the parts that match a file; later ones override earlier ones."""
-    fpp = oversize = table = None
+    fpp = oversize = table = size = None
     readers: tuple[str, ...] = ()
     for part in parts:
         fpp = fpp if part.max_fpp is None else part.max_fpp
         oversize = oversize if part.max_oversize is None else part.max_oversize
         table = table if part.table is None else part.table
         readers = readers if part.readers is None else part.readers
+        size = size if part.size is None else part.size
     return FilePolicy(
         require=tuple(dict.fromkeys(name for part in parts for name in part.require)),
         max_fpp=fpp,
@@ -211,6 +215,7 @@ def _merge(parts: Sequence[Part], *, advice: bool) -> FilePolicy:
         readers=readers,
         table=table,
         readers_given=any(part.readers is not None for part in parts),
+        size=size,
         advice=advice,
     )
 
@@ -223,12 +228,13 @@ def with_options(
     max_oversize: float | None = None,
     readers: Sequence[str] = (),
     table: TableSchema | None = None,
+    size: str | None = None,
 ) -> Policy:
     """Return the policy with the options of one run applied.
 
-    A limit, readers or a table's schema replace those of the policy in every part, for all files, some files and
-    columns. Required columns are added to the policy's, for all files. Excluded files, severities and rules that are
-    switched off stay unchanged, because their reasons still apply.
+    A limit, readers, a size or a table's schema replace those of the policy in every part, for all files, some files
+    and columns. Required columns are added to the policy's, for all files. Excluded files, severities and rules that
+    are switched off stay unchanged, because their reasons still apply.
 
     Raises:
         UsageError: a limit is out of range, or a reader is unknown.
@@ -250,6 +256,7 @@ def with_options(
             max_oversize=_override(old.max_oversize, max_oversize, first),
             readers=_override(old.readers, engines, first),
             table=_override(old.table, table, first),
+            size=_override(old.size, size, first),
             columns=tuple(c._replace(limits=limits(c.limits)) for c in old.columns),
         )
 

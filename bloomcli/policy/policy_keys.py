@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import BloomError, UsageError, near_names
 from bloomcli.model.file import Severity
+from bloomcli.model.sizes import SIZES
 from bloomcli.policy import globs
 from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
 from bloomcli.rules import RULES, rule
@@ -25,6 +26,7 @@ _PART: Final = (
     "require",
     "max-fpp",
     "max-oversize",
+    "size",
     "readers",
     "table-schema",
     "severity",
@@ -130,6 +132,7 @@ class Keys:
             columns=tuple(self._columns(found, at, require)),
             readers=self._readers(found, at),
             table=self._schema(found, at),
+            size=self._size(found, at),
         )
 
     def _columns(self, found: Mapping[str, Any], at: At, required: Collection[str]) -> Iterator[ColumnPart]:
@@ -179,6 +182,14 @@ class Keys:
         reason = f"a filter may be at least once as large as its values need, not {value:g} times"
         hint = "leave it out for no limit" if value == float("inf") else None
         self._wrong((*at, "max-oversize"), reason, hint)
+        return None
+
+    def _size(self, found: Mapping[str, Any], at: At) -> str | None:
+        value = found.get("size")
+        if value is None or value in SIZES:
+            return value
+        reason = f"unknown size {value!r}" if isinstance(value, str) else f"expected a size, found {_kind(value)}"
+        self._wrong((*at, "size"), reason, " or ".join(SIZES))
         return None
 
     def _number(self, found: Mapping[str, Any], key: str, at: At) -> float | None:

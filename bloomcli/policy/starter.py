@@ -6,22 +6,20 @@ Findings that don't depend on a limit are listed at the top. All other keys are 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
-from glob import escape
 from itertools import takewhile
 from typing import Final
 
 from bloomcli.model.dataset import ColumnSeen, FileRow, Status
 from bloomcli.policy import globs
+from bloomcli.policy.policy_text import REST, column_glob, comment, reader_lines, toml_string
 from bloomcli.words import plural
 
-_WIDEST: Final = 100
 _COLUMNS_SHOWN: Final = 20
 _RATES: Final = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Limits that people set. Few are low: sizes of filters are powers of two, so small filters have rates far below the
@@ -140,7 +138,7 @@ def starter(
             folders[glob].add(row)
     parts = {glob: part for glob, part in sorted(folders.items()) if _has_more(part, whole)}
     lines = [*_head(whole, formats, failed, of_files), *_failing(done), *_require(whole, parts), *_limits(whole)]
-    lines += [*_readers(readers, table_schema), *_REST]
+    lines += [*reader_lines(readers, table_schema), *REST]
     for glob, part in parts.items():
         lines += _part(glob, part, whole)
     return "\n".join(lines) + "\n"
@@ -163,7 +161,7 @@ def _head(whole: _Columns, formats: Counter[str], failed: Sequence[FileRow], of_
     if of_files is not None:
         yield f"# They are a sample of {plural(of_files, 'file')}: the others may have fewer filters."
     if failed:
-        yield f"# {plural(len(failed), 'more file')} could not be read, the first: {_comment(failed[0].path)}"
+        yield f"# {plural(len(failed), 'more file')} could not be read, the first: {comment(failed[0].path)}"
     yield "#"
     yield "# Remove the # to enable other keys. `bloom validate --explain RULE` explains a rule, and without RULE"
     yield "# lists all rules. Columns are leaf paths or globs. Paths are globs as in .gitignore, relative to this"
@@ -182,7 +180,7 @@ def _failing(rows: Sequence[FileRow]) -> Iterator[str]:
     yield "# These files still fail, by findings that don't depend on a limit:"
     for rule, found in by_rule.items():
         path, column = found[0]
-        where = _comment(path) if column is None else f"{_comment(column)} in {_comment(path)}"
+        where = comment(path) if column is None else f"{comment(column)} in {comment(path)}"
         yield f"#   {rule}: {plural(len(found), 'finding')}, the first: {where}"
     yield "# Fix them, or switch off a rule below with a reason, or keep the known findings in a --baseline."
     yield ""
@@ -196,7 +194,7 @@ def _require(whole: _Columns, parts: dict[str, _Columns]) -> Iterator[str]:
     if not whole.required and not others:
         yield "# Without a filter yet. Uncomment require and keep the columns whose values queries look up."
         found = [name for name in whole.in_files if name and whole.selected(name)]
-        names = ", ".join(map(_column, found[:_COLUMNS_SHOWN])) or '"id", "user.*"'
+        names = ", ".join(map(column_glob, found[:_COLUMNS_SHOWN])) or '"id", "user.*"'
         yield f"# require = [{names}]"
         if len(found) > _COLUMNS_SHOWN:
             yield f"# {plural(len(found) - _COLUMNS_SHOWN, 'more column')}: `bloom inspect --all` shows them"
@@ -211,11 +209,11 @@ def _array(columns: _Columns, required: Collection[str], others: Sequence[str] =
     for name in required:
         rate = f", worst rate {columns.rates[name]:.2g}" if name in columns.rates else ""
         filters, nbytes = plural(columns.filters[name], "filter"), plural(columns.nbytes[name], "byte")
-        yield f"  {_column(name)}, # {filters}, {nbytes}{rate}"
+        yield f"  {column_glob(name)}, # {filters}, {nbytes}{rate}"
     for name in others[:_COLUMNS_SHOWN]:
         files = f"in {columns.in_files[name]:,} of {plural(columns.files, 'file')}"
         reason = columns.why_not(name) or "but not in every row group of all"
-        yield f"  # {_column(name)}, # has filters {files}, {reason}"
+        yield f"  # {column_glob(name)}, # has filters {files}, {reason}"
     if len(others) > _COLUMNS_SHOWN:
         more = len(others) - _COLUMNS_SHOWN
         yield f"  # {plural(more, 'more column')} {'has' if more == 1 else 'have'} some filters"
@@ -228,7 +226,7 @@ def _limits(whole: _Columns) -> Iterator[str]:
         yield "# max-fpp = 0.01"
     else:
         rate, column, path = whole.worst
-        yield f"# The worst filter today: {rate:.2g}, of {_comment(column)} in {_comment(path)}"
+        yield f"# The worst filter today: {rate:.2g}, of {comment(column)} in {comment(path)}"
         if whole.limit is None:
             yield "# It rules out too few values for a useful limit."
             yield "# max-fpp = 0.01"
@@ -237,48 +235,10 @@ def _limits(whole: _Columns) -> Iterator[str]:
     yield ""
 
 
-def _readers(readers: Sequence[str], table_schema: str | None) -> Iterator[str]:
-    yield "# The largest ratio of a filter's size to the size that its values need (rule filter-oversized)."
-    yield "# max-oversize = 4"
-    yield ""
-    yield "# The engines that read the files. Columns in which one of them looks values up wrongly are findings"
-    yield "# (rules reader-negative-zero, reader-millis, reader-decimal-width, reader-widened)."
-    yield f"readers = [{', '.join(map(_string, readers))}]" if readers else '# readers = ["spark", "trino"]'
-    yield ""
-    yield "# The table's schema, relative to this file. Readers look up values at its types (rule reader-widened)."
-    yield f"table-schema = {_string(table_schema)}" if table_schema else '# table-schema = "schemas/orders.json"'
-    yield ""
-
-
-_REST: Final = (
-    "# Files that are not checked.",
-    '# exclude = ["**/staging/**"]',
-    "",
-    "# Severities other than the rules' defaults: error and warning make the check fail, note doesn't.",
-    "[severity]",
-    '# filter-no-length = "warning"',
-    "",
-    "# Rules that are switched off, each with a reason, which reports show with the findings.",
-    "[off]",
-    '# filter-not-power-of-two = "only Spark reads these, and it accepts any size"',
-    "",
-    "# Keys for some columns: require, max-fpp, max-oversize and off, as above.",
-    '# [columns."user.*"]',
-    "# max-fpp = 0.05",
-    "",
-    "# Keys for some files: paths, and all of the above except exclude. Later parts override earlier ones; required",
-    "# columns accumulate.",
-    "# [[files]]",
-    '# paths = ["archive/**"]',
-    "# max-fpp = 0.05",
-)
-"""Keys that can't be derived from a dataset."""
-
-
 def _part(glob: str, part: _Columns, whole: _Columns) -> Iterator[str]:
     yield ""
     yield "[[files]]"
-    yield f"paths = [{_string(glob)}]"
+    yield f"paths = [{toml_string(glob)}]"
     more = [name for name in part.required if name not in set(whole.required)]
     if more:
         yield from _array(part, more)
@@ -319,19 +279,3 @@ def _folders(path: str, base: str) -> tuple[str, _Folder]:
 def _glob(name: str) -> str:
     """Return a folder's name as a glob. Bytes that aren't UTF-8, which TOML can't express, become ``?``."""
     return "".join("?" if "\ud800" <= c <= "\udfff" else globs.escape(c) for c in name)
-
-
-def _column(name: str) -> str:
-    """Return a column's name as a TOML string: a glob that matches only it, if the name is a glob or looks empty."""
-    return _string(escape(name) if name.strip() or not name else f"[{name[0]}]{name[1:]}")
-
-
-def _string(text: str) -> str:
-    """Return a TOML string. TOML has JSON's escapes, except for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _comment(text: str) -> str:
-    """Return text for a comment, without line breaks and control characters."""
-    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return plain if len(plain) <= _WIDEST else "..." + plain[-_WIDEST:]

@@ -53,7 +53,7 @@ def write_changes(report: ChangeReport, stream: TextIO) -> None:
     """Write the report of `add`, `remove` or `fold` on one file, one row per filter or stripe's filters."""
     file = [report.path, report.output, report.dry_run]
     rows = ([*file, *(getattr(change, name) for name in CHANGES_HEADER[3:])] for change in report.changes)
-    _write(CHANGES_HEADER, rows, stream)
+    write_table(CHANGES_HEADER, rows, stream)
 
 
 def write_findings(report: GateReport, stream: TextIO) -> None:
@@ -67,7 +67,7 @@ def write_findings(report: GateReport, stream: TextIO) -> None:
     for row in failed:
         known = {"severity": "error", "message": row.error, "hint": row.hint}
         rows.append([row.path, row.status, *(known.get(name) for name in _FINDING), True])
-    _write(FINDINGS_HEADER, rows, stream)
+    write_table(FINDINGS_HEADER, rows, stream)
 
 
 def write_words(dump: FilterDump, stream: TextIO) -> None:
@@ -83,13 +83,13 @@ def write_words(dump: FilterDump, stream: TextIO) -> None:
         for at in range(0, len(dump.bitset), size)
     ]
     rows = ([at // per_row, *words[at : at + per_row]] for at in range(0, len(words), per_row))
-    _write(header, rows, stream)
+    write_table(header, rows, stream)
 
 
 def write_verdicts(report: ProbeReport, stream: TextIO) -> None:
     """Write the report of `probe`, one row per row group and value."""
     rows = ([report.path, *(getattr(v, name) for name in VERDICTS_HEADER[1:])] for v in report.verdicts)
-    _write(VERDICTS_HEADER, rows, stream)
+    write_table(VERDICTS_HEADER, rows, stream)
 
 
 def _write_answers(report: DatasetReport, stream: TextIO) -> None:
@@ -100,7 +100,7 @@ def _write_answers(report: DatasetReport, stream: TextIO) -> None:
         for row in report.rows
         for totals in row.totals or (None,)
     )
-    _write(ANSWERS_HEADER, rows, stream)
+    write_table(ANSWERS_HEADER, rows, stream)
 
 
 def write_rows(report: DatasetReport, stream: TextIO, *, every: bool = False) -> None:
@@ -110,12 +110,12 @@ def write_rows(report: DatasetReport, stream: TextIO, *, every: bool = False) ->
     its error as the problem, so that none is missing.
     """
     if report.command == "inspect" and every:
-        _write(HEADER, _filter_rows(report), stream)
+        write_table(HEADER, _filter_rows(report), stream)
         return
     if report.command == "probe":
         _write_answers(report, stream)
         return
-    _write(ROW_HEADER, ([getattr(row, name) for name in ROW_HEADER] for row in report.rows), stream)
+    write_table(ROW_HEADER, ([getattr(row, name) for name in ROW_HEADER] for row in report.rows), stream)
 
 
 def _filter_rows(report: DatasetReport) -> Iterator[list[object]]:
@@ -129,7 +129,7 @@ def _filter_rows(report: DatasetReport) -> Iterator[list[object]]:
 def write(report: InspectReport, stream: TextIO) -> None:
     """Write the report of `inspect`, one row per filter. Lines end with a newline only."""
     rows = ([report.path, *(getattr(facts, name) for name in HEADER[1:])] for facts in report.filters)
-    _write(HEADER, rows, stream)
+    write_table(HEADER, rows, stream)
 
 
 def write_parts(report: InspectReport, stream: TextIO, *, pages: bool) -> None:
@@ -142,14 +142,15 @@ def write_parts(report: InspectReport, stream: TextIO, *, pages: bool) -> None:
         [report.path, *(_plain(getattr(item, name)) for name in names)]
         for item in (report.pages if pages else report.index)
     )
-    _write(["path", *names], rows, stream)
+    write_table(["path", *names], rows, stream)
 
 
 def _plain(value: object) -> object:
     return " ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
-def _write(header: Sequence[str], rows: Iterable[list[object]], stream: TextIO) -> None:
+def write_table(header: Sequence[str], rows: Iterable[list[object]], stream: TextIO) -> None:
+    """Write a header row and rows."""
     writer = csv.writer(stream, lineterminator="\n")
     quoting = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(header)

@@ -1,7 +1,7 @@
 """Fits the blocks of a text report to a terminal's width.
 
 `laid_out` is the only place that decides how a report fits. Numbers with their units, types and names are never
-broken. A grid that is too wide becomes narrower step by step, until it fits:
+broken. A grid that is too wide loses its bars and sparklines, and then becomes narrower step by step, until it fits:
 
 1. Columns that are the same in every row move into a line above the grid.
 2. The directory that all paths share moves there too.
@@ -55,7 +55,7 @@ def laid_out(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piec
         elif isinstance(block, Pairs):
             yield from _pairs(block, columns)
         elif isinstance(block, Grid):
-            yield from _whole(block) if columns is None else _fitted(block, columns)
+            yield from _whole(block.undrawn()) if columns is None else _fitted(block, columns)
         else:
             yield []
 
@@ -155,6 +155,10 @@ def _legend(grid: Grid, shown: Grid, left_out: Sequence[str], columns: int | Non
 
 def _fitted(whole: Grid, columns: int) -> Iterator[list[Piece]]:
     """Yield the lines of a grid in a terminal, by the steps above."""
+    if _total(_widths(whole)) > columns:
+        undrawn = whole.undrawn()
+        if _total(_widths(undrawn)) <= columns or _total(_widths(_without_repetition(whole)[0])) > columns:
+            whole = undrawn
     if _total(_widths(whole)) <= columns:
         yield from _grid(whole)
         yield from _legend(whole, whole, (), columns)
@@ -188,7 +192,8 @@ def _without_repetition(grid: Grid) -> tuple[Grid, list[list[str]]]:
     """The grid without the columns that are the same in every row, and the parts of the lines that say so."""
     if len(grid.rows) < 2:
         return grid, []
-    same = {i for i in range(len(grid.heads)) if len({row[i].text for row in grid.rows}) == 1}
+    undrawn = [i for i, head in enumerate(grid.heads) if not head.drawn]
+    same = {i for i in undrawn if len({row[i].text for row in grid.rows}) == 1}
     if len(same) == len(grid.heads):
         same -= {0}
     kept = _only(grid, set(range(len(grid.heads))) - same)
@@ -197,7 +202,10 @@ def _without_repetition(grid: Grid) -> tuple[Grid, list[list[str]]]:
     nothing = [
         grid.heads[i].title for i in sorted(same) if grid.rows[0][i].text in _UNKNOWN and not grid.heads[i].prose
     ]
-    return kept, [*_listed("in every row:", same_text), *_listed("empty in every row:", nothing)]
+    above = [*_listed("in every row:", same_text), *_listed("empty in every row:", nothing)]
+    if same_text and grid.heads[max(same)].prose and grid.rows[0][max(same)].text not in _UNKNOWN:
+        above[0] = [*above[0][:-1], *above[0][-1].split()]  # prose can be broken between words
+    return kept, above
 
 
 def _listed(before: str, items: Sequence[str]) -> Iterator[list[str]]:

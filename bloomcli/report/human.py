@@ -6,12 +6,24 @@ import re
 import unicodedata
 from typing import Final, Protocol
 
-from bloomcli.words import noun
+from bloomcli.words import noun, rate, size
 
-_UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-
-SMALLEST_PERCENT: Final = 1e-4
-"""Percentages of lower rates are in scientific notation: ``9.7e-03 %``."""
+__all__ = [
+    "RuledOut",
+    "alone",
+    "count",
+    "csv_field",
+    "growth",
+    "is_plain",
+    "line",
+    "printable",
+    "rate",
+    "seconds",
+    "share",
+    "size",
+    "speed",
+    "width",
+]
 
 _MANY: Final = 10
 """From this factor on, growth is formatted as a factor instead of in percent."""
@@ -25,33 +37,6 @@ _MARK: Final = "##"
 """Every command has it."""
 _HARMLESS: Final = r"#\\x23"
 """Replaces the mark of a command, as a template of `re`."""
-
-
-def size(count: int) -> str:
-    """Format bytes in binary units: ``512 B``, ``1.0 KiB``, ``12.3 MiB``."""
-    if abs(count) < 1024:
-        return f"{count} B"
-    value = float(count)
-    for unit in _UNITS:
-        value /= 1024
-        if abs(value) < 1023.95 or unit == _UNITS[-1]:
-            break
-    return f"{value:.1f} {unit}"
-
-
-def rate(value: float | None) -> str:
-    """Format a probability in [0, 1]: ``0.98 %``, ``100 %``, ``1.2e-03 %``; ``-`` if it is unknown."""
-    if value is None:
-        return "-"
-    if value == 0:
-        return "0 %"
-    if value < SMALLEST_PERCENT:
-        return f"{value * 100:.1e} %"
-    percent = value * 100
-    if percent >= 99.95:
-        # "100 %" means that the filter rules out nothing, so a rate just below 1 isn't rounded to it.
-        return "100 %" if value >= 1 else ">99.9 %"
-    return f"{percent:.1f} %" if percent >= 10 else f"{percent:.2f} %"
 
 
 def share(part: int, whole: int) -> str:

@@ -77,6 +77,9 @@ class Head(NamedTuple):
     """Sentences, which can wrap. Only the last column can be prose."""
     most: int = 0
     """Cells of the longest value that a grid shows if it is too wide; longer ones are cut. 0: any."""
+    drawn: bool = False
+    """Bars or sparklines, which repeat figures of other columns: only on terminals that show UTF-8, and only where
+    there is room for them."""
 
 
 class Grid:
@@ -105,6 +108,16 @@ class Grid:
     def explained(self, title: str, sentence: str) -> None:
         """Add a sentence to the legend."""
         self.legend.append((title, sentence))
+
+    def undrawn(self) -> Grid:
+        """The same grid without bars and sparklines."""
+        kept = [i for i, head in enumerate(self.heads) if not head.drawn]
+        if len(kept) == len(self.heads):
+            return self
+        grid = self.having((self.heads[i] for i in kept), (tuple(row[i] for i in kept) for row in self.rows))
+        titles = {head.title for head in self.heads if head.drawn}
+        grid.legend = [(title, sentence) for title, sentence in self.legend if title not in titles]
+        return grid
 
     def having(self, heads: Iterable[Head], rows: Iterable[tuple[Cell, ...]]) -> Grid:
         """The same grid with other columns or cells."""

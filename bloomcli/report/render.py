@@ -47,7 +47,8 @@ def _encodable(block: Block, encoding: str) -> Block:
         case Pairs(items):
             return Pairs(tuple((name, shown(cell)) for name, cell in items))
         case Grid():
-            return block.having(block.heads, (tuple(map(shown, row)) for row in block.rows))
+            grid = block.undrawn()
+            return grid.having(grid.heads, (tuple(map(shown, row)) for row in grid.rows))
     return block
 
 

@@ -27,7 +27,12 @@ DOCUMENTS: Final[dict[str, type]] = {
     "remove": model.ChangeReport,
     "fold": model.ChangeReport,
     "validate": model.GateReport,
+    "trial": model.TrialReport,
     "dataset": model.DatasetReport,
+    "advise": model.AdviseReport,
+    "find": model.FindReport,
+    "index": model.IndexReport,
+    "index-inspect": model.IndexFacts,
 }
 """The dataclass behind each command's JSON document."""
 

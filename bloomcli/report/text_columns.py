@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.report.drawn import sparkline
 from bloomcli.report.human import count, rate, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
 from bloomcli.report.locations import row_group_text
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from bloomcli.model.columns import ColumnSummary
     from bloomcli.model.inspect import InspectReport
 
+_FILLS: Final = "fill"
 _OF_LEVELS: Final = ("RLE", "BIT_PACKED")
 """Encodings of Parquet's levels, which are left out if the column has other ones."""
 
@@ -27,6 +30,7 @@ def columns(report: InspectReport) -> Iterator[Block]:
         for name in ("encodings", "compressed_bytes", "bucket", "dictionary_bytes")
     )
     filters = any(item.row_groups_with_filter for item in items)
+    fills = _fills(report)
     grid = Grid(
         (
             Head("column"),
@@ -41,6 +45,7 @@ def columns(report: InspectReport) -> Iterator[Block]:
             *([Head("size", figures=True, rank=4)] * sizes),
             *([Head("filters", figures=True), Head("filter size", figures=True, rank=7)] * filters),
             *([Head("worst FPP", figures=True, rank=2)] * filters),
+            *([Head(_FILLS, drawn=True)] * bool(fills)),
         ),
         complete="--format json",
     )
@@ -60,6 +65,7 @@ def columns(report: InspectReport) -> Iterator[Block]:
             *([with_filter if item.row_groups_with_filter else Cell("none", Style.DIM)] * filters),
             *([size(item.bitset_bytes) if item.row_groups_with_filter else "-"] * filters),
             *([rate(item.max_fpp)] * filters),
+            *([sparkline(fills.get(item.column, ()))] * bool(fills)),
         )
     _explain(report, grid)
     yield grid
@@ -67,6 +73,18 @@ def columns(report: InspectReport) -> Iterator[Block]:
     if notes:
         yield Gap()
         yield from notes
+
+
+def _fills(report: InspectReport) -> dict[str, list[float]]:
+    """The shares of set bits of each column's filters, in the order of the row groups; empty if no column has several
+    filters. A name that two columns have is left out."""
+    fills: dict[str, list[float]] = {}
+    for facts in report.filters:
+        if facts.fill is not None:
+            fills.setdefault(facts.column, []).append(facts.fill)
+    names = Counter(item.column for item in report.by_column)
+    fills = {name: found for name, found in fills.items() if names[name] == 1}
+    return fills if any(len(found) > 1 for found in fills.values()) else {}
 
 
 def _bound(text: str | None, exact: bool | None) -> str:
@@ -115,6 +133,8 @@ def _explain(report: InspectReport, grid: Grid) -> None:
         unit = "stripe or row group" if report.stripes is not None else "row group"
         estimated = any(c.distinct_from == "filter" for c in report.by_column)
         grid.explained("NDV", f"NDV: of the {unit} with most{', ~ estimated from a filter' if estimated else ''}.")
+    if any(head.drawn for head in grid.heads):
+        grid.explained(_FILLS, f"{_FILLS}: shares of set bits by row group, the highest of several; █ is nearly all.")
     grid.explained(CUT, f"{CUT}: cut; --format json has the value as the file has it.")
     if any(item.bucket is not None for item in report.by_column):
         grid.explained("bucket", "Columns of a bucket are stored together; --pages shows the buckets.")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bloomcli.model.file import SIGNATURE, FilterFacts
+from bloomcli.report.drawn import bar
 from bloomcli.report.human import count, rate, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
@@ -183,6 +184,7 @@ def _filter_grid(filters: Iterable[FilterFacts], *, with_header: bool) -> Grid:
             *([Head("header", rank=7)] if with_header else []),
             Head("NDV", figures=True, rank=1),
             Head("fill", figures=True, rank=3),
+            Head("", drawn=True),
             Head("FPP", figures=True),
             Head("bits/value", figures=True, rank=4),
         )
@@ -206,6 +208,7 @@ def _filter_grid(filters: Iterable[FilterFacts], *, with_header: bool) -> Grid:
             *([header] if with_header else []),
             "-" if facts.ndv_estimate is None else "~" + count(facts.ndv_estimate),
             rate(facts.fill),
+            bar(facts.fill),
             rate(facts.fpp),
             "-" if bits is None else f"{bits:.1f}" if bits < 1e6 else f"{bits:.1e}",
         )

@@ -8,6 +8,8 @@ from itertools import islice
 from typing import Final
 
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.model.lake import ColumnOverFiles
+from bloomcli.report.drawn import bar
 from bloomcli.report.human import count, rate, size
 from bloomcli.report.layout import Block, Gap, Grid, Head, Style, line
 from bloomcli.words import plural
@@ -56,6 +58,7 @@ def _grid(report: DatasetReport) -> Grid:
             Head("with filter", figures=True),
             *([Head("partly", figures=True)] * partly),
             Head("without", figures=True),
+            Head("", drawn=True),
             Head("filters", figures=True, rank=4),
             *([Head("unreadable", figures=True)] * unreadable),
             Head("filter size", figures=True, rank=2),
@@ -71,12 +74,18 @@ def _grid(report: DatasetReport) -> Grid:
             count(column.files_with_filter),
             *([count(column.files_partly)] * partly),
             count(column.files_without_filter),
+            bar(column.files_with_filter / files) if (files := _files(column)) else "",
             count(column.filters),
             *([count(column.unreadable)] * unreadable),
             size(column.bitset_bytes),
             rate(column.max_fpp),
         )
     return grid
+
+
+def _files(column: ColumnOverFiles) -> int:
+    """The files that have rows of the column."""
+    return column.files_with_filter + column.files_partly + column.files_without_filter
 
 
 def _writers(found: Counter[str]) -> str:

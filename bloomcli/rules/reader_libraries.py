@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from bloomcli.rules.reader_sizes import ANY_SIZE
 from bloomcli.rules.reader_types import NOT_POWER_OF_TWO, TOO_LARGE, Evidence, Kind, Reader
 
 _NEVER: Final[frozenset[str]] = frozenset()
@@ -27,6 +28,7 @@ LIBRARIES: Final = (
         aliases=("parquet-rs", "arro3"),
         probes=_NEVER,
         known=_measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        any_size=ANY_SIZE["arrow-rs"],
     ),
     Reader(
         name="arrow",
@@ -35,8 +37,10 @@ LIBRARIES: Final = (
         probes=_NEVER,
         known=_measured("Arrow C++ 26", _ONLY_ON_REQUEST),
         refuses={
-            NOT_POWER_OF_TWO: _source(
-                "Arrow C++ 26", "BlockSplitBloomFilter::Deserialize: the size isn't a power of two, an exception"
+            NOT_POWER_OF_TWO: _measured(
+                "Arrow C++ 26",
+                "BloomFilterReader: `Given length of bitset is illegal`, an exception, for 3 to 1,310,721 blocks;"
+                " pyarrow has no function that reads filters, and scans don't look at them",
             ),
             TOO_LARGE: _source("Arrow C++ 26", "BlockSplitBloomFilter: at most 128 MiB"),
         },
@@ -46,6 +50,7 @@ LIBRARIES: Final = (
         title="Arrow Go",
         probes=_NEVER,
         known=_measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        any_size=ANY_SIZE["arrow-go"],
     ),
     Reader(
         name="parquet-go",
@@ -55,12 +60,14 @@ LIBRARIES: Final = (
         known=_measured(
             _NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found. It writes any number of blocks"
         ),
+        any_size=ANY_SIZE["parquet-go"],
     ),
     Reader(
         name="hyparquet",
         title="hyparquet",
         probes=_NEVER,
         known=_measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        any_size=ANY_SIZE["hyparquet"],
     ),
     Reader(
         name="velox",
@@ -68,6 +75,13 @@ LIBRARIES: Final = (
         aliases=("gluten",),
         probes=_NEVER,
         known=_source(_AUGUST, "its Parquet reader doesn't support filters"),
+        refuses={
+            NOT_POWER_OF_TWO: _source(
+                "newer branches",
+                "BlockSplitBloomFilter::init, which ParquetData::rowGroupBloomFilterMightMatch calls in branches that"
+                " look filters up: an exception; the row group is read as if it had no filter",
+            ),
+        },
     ),
     Reader(
         name="polars",

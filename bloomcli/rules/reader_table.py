@@ -11,6 +11,7 @@ from typing import Final
 
 from bloomcli.rules.reader_libraries import LIBRARIES
 from bloomcli.rules.reader_orc import ORC_ONLY
+from bloomcli.rules.reader_sizes import ANY_SIZE
 from bloomcli.rules.reader_types import (
     ALGORITHM,
     BY_PRECISION,
@@ -64,7 +65,7 @@ ROWS: Final = (
         known=_measured(
             "Spark 4.3 (parquet-java 1.17, orc-core 2.3)",
             "its Parquet predicates have each file's own types, so widened columns, decimals of any width and"
-            " milliseconds are looked up correctly, also in filters whose size isn't a power of two",
+            " milliseconds are looked up correctly",
         ),
         wrong_about={
             NEGATIVE_ZERO: _measured(
@@ -76,6 +77,7 @@ ROWS: Final = (
         misreads={NO_LENGTH: _SHORT_READS},
         dictionary=True,
         zeros=_FLOATS,
+        any_size=ANY_SIZE["spark"],
     ),
     Reader(
         name="parquet-java",
@@ -97,6 +99,7 @@ ROWS: Final = (
         misreads={NO_LENGTH: _SHORT_READS},
         dictionary=True,
         zeros=_FLOATS | {"FLOAT16"},
+        any_size=ANY_SIZE["parquet-java"],
     ),
     Reader(
         name="trino",
@@ -129,6 +132,7 @@ ROWS: Final = (
             "FLOAT": "FLOAT",
             "DOUBLE": "DOUBLE",
         },
+        any_size=ANY_SIZE["trino"],
     ),
     *ORC_ONLY,
     Reader(
@@ -161,6 +165,7 @@ ROWS: Final = (
         dictionary=True,
         zeros=_FLOATS,
         decimal_width=BY_PRECISION,
+        any_size=ANY_SIZE["iceberg"],
     ),
     Reader(
         name="duckdb",
@@ -170,8 +175,7 @@ ROWS: Final = (
         known=_measured(
             "DuckDB 2.0.0",
             "fields of structs are looked up too; both zeros, milliseconds, decimals of up to 38 digits at any"
-            " width, mixed INT32 and INT64 files, sizes other than powers of two and read_parquet(schema=...) all"
-            " return every row",
+            " width, mixed INT32 and INT64 files and read_parquet(schema=...) all return every row",
         ),
         wrong_about={
             FLOAT16: _measured(
@@ -190,6 +194,7 @@ ROWS: Final = (
             ),
         },
         decimal_digits=38,
+        any_size=ANY_SIZE["duckdb"],
     ),
     Reader(
         name="duckdb-1",
@@ -206,6 +211,7 @@ ROWS: Final = (
         },
         superseded=True,
         zeros=_FLOATS,
+        any_size=ANY_SIZE["duckdb-1"],
     ),
     Reader(
         name="datafusion",
@@ -214,9 +220,9 @@ ROWS: Final = (
         probes=_PARQUET,
         known=_measured(
             "DataFusion 55",
-            "decimals of any width, columns with a wider table type and sizes other than powers of two return every"
-            " row; FLOAT16, decimals of more than 38 digits, 8- and 16-bit integers, dates, times, timestamps"
-            " and fields of structs aren't looked up",
+            "decimals of any width and columns with a wider table type return every row; FLOAT16, decimals of more"
+            " than 38 digits, 8- and 16-bit integers, dates, times, timestamps and fields of structs aren't looked"
+            " up",
         ),
         wrong_about={
             NEGATIVE_ZERO: _measured(
@@ -226,6 +232,7 @@ ROWS: Final = (
             )
         },
         zeros=_FLOATS,
+        any_size=ANY_SIZE["datafusion"],
     ),
     Reader(
         name="datafusion-54",
@@ -244,6 +251,7 @@ ROWS: Final = (
         },
         superseded=True,
         decimal_width=16,
+        any_size=ANY_SIZE["datafusion-54"],
     ),
     Reader(
         name="impala",
@@ -286,8 +294,8 @@ ROWS: Final = (
         known=_measured(
             "ClickHouse 26.9",
             "Parquet: integers are hashed at the file's width, strings and fixed-length bytes unchanged; floats,"
-            " decimals, UUIDs, dates and timestamps aren't looked up; sizes other than powers of two return every"
-            " row. ORC through ORC C++, unless input_format_orc_filter_push_down is off",
+            " decimals, UUIDs, dates and timestamps aren't looked up. ORC through ORC C++, unless"
+            " input_format_orc_filter_push_down is off",
         ),
         wrong_about={
             NEGATIVE_ZERO: _measured(
@@ -316,6 +324,7 @@ ROWS: Final = (
                 " 26.9 (measured)",
             ),
         ),
+        any_size=ANY_SIZE["clickhouse"],
     ),
     Reader(
         name="starrocks",
@@ -323,6 +332,7 @@ ROWS: Final = (
         probes=_PARQUET,
         known=_thread("StarRocks since 3.5", "Parquet filters of external tables are looked up"),
         issues=(_thread("StarRocks 3.5.10", "starrocks#69898: predicates with OR over Paimon tables lose rows"),),
+        any_size=ANY_SIZE["starrocks"],
     ),
     Reader(
         name="doris",
@@ -339,6 +349,7 @@ ROWS: Final = (
                 "doris#67249: within AND or OR, a value of one column is looked up in another column's filter",
             ),
         ),
+        any_size=ANY_SIZE["doris"],
     ),
     *LIBRARIES,
 )

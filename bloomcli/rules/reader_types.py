@@ -68,6 +68,9 @@ class Reader(NamedTuple):
     """Rule id -> evidence that rows are lost. Never only a thread."""
     refuses: Mapping[str, Evidence] = _NOTHING
     """Rule id -> evidence that it rejects such a filter: it ignores the filter or fails."""
+    any_size: Evidence | None = None
+    """Evidence that it takes Parquet filters of any number of blocks; None if it refuses or misreads some, if that
+    isn't known, or if it never looks at filters."""
     misreads: Mapping[str, Evidence] = _NOTHING
     """Rule id -> evidence that it looks up values wrongly in such a filter. `add` never writes such filters."""
     issues: tuple[Evidence, ...] = ()

@@ -11,7 +11,7 @@ from typing import Final
 from bloomcli.errors import UsageError, near_names
 from bloomcli.model.file import Column
 from bloomcli.rules.reader_table import ROWS
-from bloomcli.rules.reader_types import BY_PRECISION, DECIMAL_WIDTH, Evidence, Reader
+from bloomcli.rules.reader_types import BY_PRECISION, DECIMAL_WIDTH, NOT_POWER_OF_TWO, Evidence, Reader
 
 READERS: Final[dict[str, Reader]] = {row.name: row for row in ROWS}
 """Every reader by its name."""
@@ -77,6 +77,16 @@ def refusing(rule: str) -> str:
         if titles
     ]
     return ", ".join(parts)
+
+
+def any_size_refusal(who: Reader, file_format: str) -> str | None:
+    """Return why a reader can't have filters of any number of blocks, with the evidence; None if it takes them."""
+    for verb, facts in (("misreads", who.misreads), ("refuses", who.refuses)):
+        if NOT_POWER_OF_TWO in facts:
+            return f"{who.title} {verb} such filters ({evidence_text(facts[NOT_POWER_OF_TWO])})"
+    if file_format in who.probes and who.any_size is None:
+        return f"it isn't known whether {who.title} takes such filters"
+    return None
 
 
 def decimal_bytes(precision: int) -> int:

@@ -43,6 +43,11 @@ class Fingerprint(NamedTuple):
     tag: str = ""
     """An object's ETag or generation."""
 
+    def has_content_of(self, other: Fingerprint) -> bool:
+        """Whether two fingerprints of a path are of one content, by size and tag, or time where there are no tags."""
+        tagged = self.tag or other.tag
+        return self.size == other.size and (self.tag == other.tag if tagged else self.mtime_ns == other.mtime_ns)
+
 
 class Source(ABC):
     """A file that is open for reading.
@@ -53,12 +58,15 @@ class Source(ABC):
         read_ahead_bytes: how many bytes of a stream to read at a time: so many that they stay in the processor's
             cache until they are decompressed; more where each read is a request to a server.
         streams: how many long ranges may be read at a time; None where it doesn't matter.
+        request_bytes: bytes that are transferred in the time until a request is answered; 0 where reads aren't
+            requests.
     """
 
     path: str
     size: int
     read_ahead_bytes: int = 512 << 10
     streams: int | None = None
+    request_bytes: int = 0
 
     def __enter__(self) -> Self:
         return self
@@ -91,6 +99,10 @@ class Source(ABC):
                 offset=offset,
                 hint="the file is cut off or damaged; get it from its source again",
             )
+
+    def fileno(self) -> int | None:
+        """The descriptor of a file of this machine, whose bytes are those that `read_at` gives; None of others."""
+        return None
 
     def will_read(self, ranges: Iterable[tuple[int, int]]) -> None:  # noqa: B027  most sources have nothing to do
         """Announce ranges, each an offset and a length, that are about to be read.

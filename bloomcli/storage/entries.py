@@ -60,6 +60,10 @@ class Listed(NamedTuple):
     """It is a link to a directory, found in a directory: it is not followed."""
     problem: BloomError | None = None
     """The named path can't be listed: it becomes a row with this error, and no file is opened."""
+    mtime_ns: int = 0
+    """Of a file of this machine, the time of the last change; 0 where the listing doesn't tell."""
+    tag: str = ""
+    """Of an object, its ETag or generation, as `Fingerprint.tag`; empty where the listing doesn't tell."""
 
 
 def unlisted(path: str, problem: BloomError) -> Listed:
@@ -67,6 +71,6 @@ def unlisted(path: str, problem: BloomError) -> Listed:
     return Listed(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
 
 
-def output_exists(path: str) -> UsageError:
+def output_exists(path: str, hint: str = "--overwrite replaces it") -> UsageError:
     """The error of an output that exists already and may not be replaced."""
-    return UsageError("the output exists already", path=path, hint="--overwrite replaces it")
+    return UsageError("the output exists already", path=path, hint=hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from bloomcli.compact import gathered
+from bloomcli.compact.seen import Seen
 from bloomcli.errors import BloomError
 from bloomcli.storage.base import Listed, Store, unlisted
 from bloomcli.storage.names import has_wildcard
@@ -49,12 +50,12 @@ def expand(paths: Sequence[str]) -> Sequence[Listed]:
 
 def _each_once(paths: Sequence[str]) -> Iterator[Listed]:
     """The first of all names of a file, with whatever path it is found; and paths that can't be listed."""
-    spell, names = spelling(), set[str]()
+    spell, seen = spelling(), list[Seen]()
 
     def is_new(name: str) -> bool:
-        known = name in names
-        names.add(name)
-        return not known
+        if not seen:
+            seen.append(Seen())
+        return seen[0].add(name)
 
     for path in paths:
         try:

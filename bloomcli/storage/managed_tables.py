@@ -58,19 +58,26 @@ def in_table(path: str, reason: str, command: str, columns: Sequence[str] = ()) 
     """
     import shlex
 
-    table = None
-    if reason.endswith(_IS_DELTA):
-        root = reason.removesuffix(_IS_DELTA).replace("`", "``")
-        table = shlex.quote(f"delta.`{root}`")
-    elif reason.endswith(_IS_ICEBERG):
-        table = "CATALOG.DATABASE.TABLE"
+    table = table_name(reason)
     named = f" --columns {shlex.quote(','.join(map(listed, columns)))}" if columns else ""
-    commit = "" if table is None else f"bloom {command} --table {table}{named} lets the table commit the change; "
+    commit = ""
+    if table is not None:
+        commit = f"bloom {command} --table {shlex.quote(table)}{named} lets the table commit the change; "
     return UsageError(
         f"not to be changed in place: {reason}",
         path=path,
         hint=f"{commit}-o writes a copy; --force changes it anyway, and the table's log must then be repaired",
     )
+
+
+def table_name(reason: str) -> str | None:
+    """The name for ``--table`` of the table that `reason_against` tells of; None for a table whose files `bloom`
+    doesn't replace, and for a summary. An Iceberg table's name isn't in its files: the parts are the user's to fill
+    in."""
+    if reason.endswith(_IS_DELTA):
+        root = reason.removesuffix(_IS_DELTA).replace("`", "``")
+        return f"delta.`{root}`"
+    return "CATALOG.DATABASE.TABLE" if reason.endswith(_IS_ICEBERG) else None
 
 
 def reason_against(store: Store, path: str) -> str | None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from bloomcli.compact import Mapped, gathered
 
 _WILDCARDS: Final = frozenset("*?[")
 
@@ -32,6 +36,13 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def read_list(lines: Iterable[str]) -> list[str]:
-    """Paths of a list, one a line; empty lines are left out."""
-    return [text for line in lines if (text := line.rstrip("\r\n"))]
+def read_list(lines: Iterable[str], before: Iterable[str] = ()) -> Sequence[str]:
+    """The paths `before`, and those of a list, one a line; empty lines are left out. Millions are kept packed."""
+    listed = (text for line in lines if (text := line.rstrip("\r\n")))
+    return Mapped(attrgetter("path"), gathered(map(_Named, chain(before, listed))))
+
+
+class _Named(NamedTuple):
+    """A line of a list."""
+
+    path: str

@@ -12,6 +12,7 @@ from bloomcli.storage.arrow_store import ArrowStore
 from bloomcli.storage.base import Source, Store, Swept
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.local.store import LocalStore
+from bloomcli.storage.names import is_uri
 
 LOCAL: Final = LocalStore()
 _ARROW: Final = ArrowStore()
@@ -66,6 +67,16 @@ def store_of(path: str | os.PathLike[str]) -> Store:
     if scheme not in BY_SCHEME and scheme in MAKERS:
         BY_SCHEME[scheme] = MAKERS[scheme]()
     return BY_SCHEME.get(scheme, _ARROW)
+
+
+def system_name(path: str) -> bytes | None:
+    """The name by which the system opens a file of this machine; None for a URI, and for a name that no file has."""
+    if is_uri(path) or path.startswith("file:") or "\0" in path:
+        return None
+    try:
+        return os.fsencode(path)
+    except UnicodeEncodeError:
+        return None
 
 
 def open_source(path: str | os.PathLike[str]) -> Source:

@@ -14,9 +14,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bloomcli.errors import BloomError
+from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.model.lineage import RowLineage
 from bloomcli.model.names import ColumnNames
+from bloomcli.tables.deleted_rows import TableRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,18 @@ class Table(ABC):
             UsageError: a condition that the table can't resolve.
         """
 
+    def rows(self, files: Sequence[DataFile]) -> TableRows:
+        """What a search needs to give the snapshot's rows: columns and types, and the deletes of files.
+
+        Args:
+            files: as `files` gave them.
+
+        Raises:
+            UnsupportedError: deletes that can't be read; or the format doesn't say what is deleted.
+        """
+        del files
+        raise UnsupportedError(f"rows of {self.format} tables can't be found", path=self.name)
+
     @abstractmethod
     def wanted(self) -> Sequence[Wanted]:
         """The filters that the table properties ask for. Raises UsageError where the format has no such ones."""
@@ -139,6 +152,10 @@ class Table(ABC):
     def new_path(self, file: DataFile) -> str:
         """A path for the file that takes the place of `file`, where the table's own writers would put it. No two
         calls give the same path."""
+
+    def cautions(self) -> list[str]:
+        """What users have to know before this table is changed, as remarks of the report."""
+        return []
 
     def snapshots(self, files: Sequence[DataFile]) -> int:
         """How many snapshots or versions one commit that replaces these files adds to the table's history."""

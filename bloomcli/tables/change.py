@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 from uuid import uuid4
 
-from bloomcli.commands.options import TableOptions, WriteOptions
+from bloomcli.commands.options import WriteOptions
 from bloomcli.commands.progress import Progress
-from bloomcli.concurrency.signals import deferred, plain_interrupts
+from bloomcli.commands.table_options import TableOptions
+from bloomcli.concurrency.signals import Stopped, deferred, plain_interrupts
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
 from bloomcli.datasets.task import Task, failed
@@ -82,7 +83,7 @@ def change_table(
     Raises:
         UsageError: contradicting options, unknown columns, a condition that the table can't resolve.
         UnsupportedError: a table whose files can't be replaced without loss.
-        KeyboardInterrupt: Ctrl-C; its text says how far the run came. Commits that were made stay.
+        KeyboardInterrupt, Stopped: Ctrl-C; SIGTERM. The text says how far the run came. Commits that were made stay.
     """
     which = which.checked()
     if which.snapshot is not None or which.as_of is not None:
@@ -106,13 +107,15 @@ def change_table(
         columns=columns,
         fail_fast=fail_fast,
         progress=progress,
-        remarks=list(remarks),
+        remarks=[*table.cautions(), *remarks],
     )
     try:
         with plain_interrupts():
             return run.report(run.dry) if options.dry_run else run.report(run.commit_all)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(run.how_far()) from None
+    except SystemExit as stop:
+        raise Stopped(stop.code, run.how_far()) from None
 
 
 def change_named(
@@ -182,16 +185,14 @@ class _Run:
 
     def how_far(self) -> str:
         """How far a stopped run came, and how to go on."""
-        done = sum(commit.files for commit in self.commits)
-        far = f"{done:,} of {plural(len(self.rows), 'file')} replaced in {plural(len(self.commits), 'commit')}"
-        if not self.commits:
-            far = "nothing was committed"
+        done = f"{sum(commit.files for commit in self.commits):,} of {plural(len(self.rows), 'file')}"
+        commits = plural(len(self.commits), "commit")
+        far = f"{done} replaced in {commits}" if self.commits else "nothing was committed"
         return "; ".join((far, *dict.fromkeys(self.remarks), _AGAIN))
 
     def dry(self) -> None:
         """Plan every file and every commit. Nothing is written."""
-        waiting = self._plan()
-        if not waiting:
+        if not (waiting := self._plan()):
             return
         report = self._run(waiting)
         would = [p for p, row in zip(waiting, report.rows, strict=True) if row.status is Status.PLANNED]
@@ -285,7 +286,7 @@ class _Run:
             elif made:
                 self._commit(made)
         except (KeyboardInterrupt, SystemExit):
-            reconnect(session_of(self.engine).sparkContext)
+            reconnect(session_of(self.engine))
             raise
         finally:
             self._remove_loose(late=running)

@@ -6,7 +6,8 @@ executors, which get the table's names with the options, leave out what a file l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from glob import escape
@@ -23,6 +24,7 @@ from bloomcli.commands.options import (
     policy_of,
 )
 from bloomcli.errors import UnknownColumn, UsageError, near_names
+from bloomcli.hints import listed
 from bloomcli.model.names import ColumnNames
 from bloomcli.policy.policy import ColumnPart, Limits, Policy, matches
 from bloomcli.tables.base import Table, Wanted
@@ -38,8 +40,16 @@ _RATE: Final = "filter-fpp"
 _OF_NEW: Final = "the table's properties give the rate of new filters"
 
 
-def matched(table: Table, names: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
+def matched(
+    table: Table, names: Iterable[str], known: Sequence[str], spelled: Callable[[str], str] | None = None
+) -> tuple[str, ...]:
     """The table's columns that names and globs match, in the order of its schema.
+
+    Args:
+        table: the table.
+        names: the names and globs.
+        known: the table's columns.
+        spelled: how the option takes a name; by default as `--columns` does.
 
     Raises:
         UnknownColumn: a name or a glob matches none.
@@ -50,7 +60,9 @@ def matched(table: Table, names: Iterable[str], known: Sequence[str]) -> tuple[s
         if not found and _GLOB & set(name):
             found = {path for path in known if fnmatchcase(path, name)}
         if not found:
-            raise UnknownColumn(f"the table has no column {name!r}", path=table.name, hint=_hint(name, known))
+            raise UnknownColumn(
+                f"the table has no column {name!r}", path=table.name, hint=_hint(name, known, spelled or listed)
+            )
         chosen |= found
     return tuple(path for path in known if path in chosen)
 
@@ -65,7 +77,7 @@ def check_columns(table: Table, options: Options, names: ColumnNames) -> tuple[s
     chosen: tuple[str, ...] = ()
     match options:
         case ProbeOptions():
-            chosen = matched(table, [] if options.column is None else [options.column], known)
+            chosen = matched(table, [] if options.column is None else [options.column], known, str)
         case SurveyOptions():
             chosen = matched(table, options.columns, known)
         case ColumnOptions():
@@ -170,11 +182,24 @@ def _own_glob(path: str) -> str:
     return f"[{path[0]}]{escape(path[1:])}" if path[0] not in "!^]" else escape(path)
 
 
-def _hint(name: str, known: Sequence[str]) -> str:
+def _hint(name: str, known: Sequence[str], spelled: Callable[[str], str]) -> str:
     below = [path for path in known if path.startswith(name + ".")]
     if below:
-        return f"{name} is a group; its leaves: {', '.join(below[:_SHOWN])}"
+        return f"{name} is a group; its leaves: {_shown(below, spelled)}"
     near = near_names(name, known)
     if near:
-        return f"did you mean {' or '.join(near)}?"
-    return f"the table's columns: {', '.join(known[:_SHOWN])}" + (", ..." if len(known) > _SHOWN else "")
+        return f"did you mean {' or '.join(_in_shell(path, spelled) for path in near)}?"
+    return f"the table's columns: {_shown(known, spelled)}"
+
+
+def _shown(paths: Sequence[str], spelled: Callable[[str], str]) -> str:
+    """The first of these columns."""
+    return ", ".join(_in_shell(p, spelled) for p in paths[:_SHOWN]) + (", ..." if len(paths) > _SHOWN else "")
+
+
+def _in_shell(path: str, spelled: Callable[[str], str]) -> str:
+    """A column as an option takes it in a shell; in quotes where its end couldn't be seen in a list."""
+    if path.replace(".", "").isidentifier():
+        return path
+    quoted = shlex.quote(spelled(path))
+    return quoted if quoted.startswith("'") else f"'{quoted}'"

@@ -15,12 +15,13 @@ from bloomcli.commands.options import (
     Options,
     ProbeOptions,
     RemoveOptions,
-    TableOptions,
     ValidateOptions,
     WriteOptions,
 )
+from bloomcli.commands.table_options import TableOptions
 from bloomcli.commands.values import Value
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
+from bloomcli.model.sizes import POWER_OF_TWO
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +42,7 @@ def add_to_table(
     fpp: float | None = None,
     ndv: int | None = None,
     max_bytes: int | None = None,
+    size: str | None = None,
     kind: str | None = None,
     variant: str | None = None,
     format_options: OptionValues = NO_OPTIONS,
@@ -80,6 +82,7 @@ def add_to_table(
         fpp=fpp,
         ndv=ndv,
         max_bytes=max_bytes,
+        size=size,
         kind=kind,
         variant=variant,
         format_options=format_options,
@@ -140,6 +143,8 @@ def fold_table(
     exclude: Sequence[str] = (),
     fpp: float = FPP,
     max_bytes: int | None = None,
+    size: str = POWER_OF_TWO,
+    readers: Sequence[str] = (),
     dry_run: bool = False,
 ) -> DataFrame:
     """Shrink oversized filters of a table's data files, without reading a column.
@@ -152,7 +157,15 @@ def fold_table(
 
     Returns, Raises: as `add_to_table`.
     """
-    options = FoldOptions(columns=columns, exclude=exclude, fpp=fpp, max_bytes=max_bytes, dry_run=dry_run)
+    options = FoldOptions(
+        columns=columns,
+        exclude=exclude,
+        fpp=fpp,
+        max_bytes=max_bytes,
+        size=size,
+        readers=readers,
+        dry_run=dry_run,
+    )
     which = TableOptions(table=table, where=where, commit_every=commit_every, new_row_ids=new_row_ids)
     return _change(spark, which, options)
 

@@ -39,11 +39,12 @@ class JavaSession:
 
 
 def java_errors() -> tuple[type[Exception], ...]:
-    """What calls into Java raise: PySpark has exceptions of its own for some of Java's."""
+    """What calls into Java raise: PySpark has exceptions of its own for some of Java's, and where Java has ended, the
+    error is that of its socket."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    return (Py4JError, PySparkException)
+    return (Py4JError, PySparkException, OSError)
 
 
 def thrown(error: Exception) -> Any:

@@ -5,18 +5,18 @@ It has the interface of the other engines, so that `inspect`, `validate` and `pr
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bloomcli.commands.options import Options, SurveyOptions, TableOptions, ValidateOptions
+from bloomcli.commands.options import Options, SurveyOptions, ValidateOptions
+from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UsageError
-from bloomcli.hints import quoted
+from bloomcli.hints import on_table, quoted
 from bloomcli.model.dataset import DatasetReport, FileRow
 from bloomcli.model.table import TableFacts
 from bloomcli.storage.base import Listed
@@ -92,8 +92,10 @@ class TableEngine:
         return list(tasks)
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
-        """Run the tasks on the executors."""
+        """Run the tasks on the executors. Raises UsageError for a request that files can't meet."""
         report = self.spark.run(tasks, on_row=on_row)
+        if (refused := _refused(report, self.table.name)) is not None:
+            raise refused
         return replace(
             report,
             command=self._command,
@@ -115,10 +117,16 @@ def table_engine(engine: Engine, options: TableOptions) -> TableEngine:
 
 def _with_table(row: FileRow, table: str) -> FileRow:
     """A row whose hints change the table instead of the file."""
-    command = re.compile(rf"`bloom (add|fold|remove) {re.escape(quoted(row.path))} (.*?) --in-place`")
+    findings = tuple(replace(found, hint=on_table(found.hint, row.path, table)) for found in row.findings)
+    return replace(row, findings=findings, hint=on_table(row.hint, row.path, table))
 
-    def on_table(hint: str | None) -> str | None:
-        return hint and command.sub(lambda found: f"`bloom {found[1]} --table {shlex.quote(table)} {found[2]}`", hint)
 
-    findings = tuple(replace(finding, hint=on_table(finding.hint)) for finding in row.findings)
-    return replace(row, findings=findings, hint=on_table(row.hint))
+def _refused(report: DatasetReport, table: str) -> UsageError | None:
+    """The error of a request that no file can meet, such as a value that isn't one of the column's type: one error,
+    not one a file. None where files refuse it for several reasons, or none does."""
+    rows = [row for row in report.rows if row.exit_code == UsageError.exit_code and row.error is not None]
+    told = {(row.error or "").removeprefix(f"{row.path}: ") for row in rows}
+    if len(told) != 1:
+        return None
+    hints = {row.hint and row.hint.replace(quoted(row.path), f"--table {shlex.quote(table)}") for row in rows}
+    return UsageError(told.pop(), path=table, hint=hints.pop() if len(hints) == 1 else None)

@@ -6,10 +6,11 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.datasets.spark_session import first_line, is_connect
-from bloomcli.errors import BloomError, UnsupportedError, UsageError
+from bloomcli.datasets.spark_session import activate, first_line, is_connect
+from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError
 from bloomcli.tables.base import Table
 from bloomcli.tables.java import java_errors, unlogged
+from bloomcli.tables.libraries import adding
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 MODULES: Final = ["bloomcli.tables.iceberg", "bloomcli.tables.delta"]
 """Of each format, the module whose `open_table` opens its tables, and gives None for tables of another format."""
 
+_DELTA_S: Final = "org.apache.spark.sql.delta."
 _OURS: Final = {"iceberg": "Iceberg", "delta": "Delta"}
 
 _REFUSED: Final = {
@@ -26,7 +28,6 @@ _REFUSED: Final = {
 _REWRITE: Final = (
     "`bloom add -o DIRECTORY` writes changed copies of its files; the table's own engine writes new files"
 )
-_ADD_LIBRARY: Final = "--conf spark.jars.packages=... adds the library; see docs/tables.md"
 _NAMES: Final = (
     "catalog.db.name, or delta.`/path` for a Delta table by its path; a part with other characters than letters,"
     " digits and _ needs backticks, and in a shell single quotes around the whole: 'ice.db.`my-table`'"
@@ -59,18 +60,25 @@ def open_table(
             path=name,
             hint="use a classic session, as under spark-submit or with --master",
         )
+    try:
+        activate(session)
+    except java_errors() as error:
+        raise UnreadableError(
+            f"the table can't be opened: {first_line(error)}", path=name, hint="start a new Spark session"
+        ) from None
     quoted = _quoted(session, name)
     for module in MODULES:
         table: Table | None = import_module(module).open_table(session, name, snapshot=snapshot, as_of=as_of)
         if table is not None:
             return table
-    raise _refusal(name, _provider(session, name, quoted))
+    raise _refusal(session, name, _provider(session, name, quoted))
 
 
-def _refusal(name: str, provider: str) -> BloomError:
+def _refusal(session: Any, name: str, provider: str) -> BloomError:
     """Why a table of another format can't be opened.
 
     Args:
+        session: the session.
         name: the table's.
         provider: its format, as Spark names it.
     """
@@ -80,7 +88,7 @@ def _refusal(name: str, provider: str) -> BloomError:
         return UnsupportedError(
             f"a table of {_OURS[provider]}, whose library isn't in the Spark session",
             path=name,
-            hint=_ADD_LIBRARY,
+            hint=adding(session, provider, name),
         )
     return UnsupportedError(f"a table of plain files ({provider}): no log records its files", path=name, hint=_PLAIN)
 
@@ -113,7 +121,9 @@ def _provider(session: Any, name: str, quoted: str) -> str:
                 path=name,
                 hint=_LOOK,
             ) from None
-        hint = _ADD_LIBRARY if "Cannot find catalog plugin class" in reason else "see docs/tables.md"
+        hint = "see docs/tables.md"
+        if "Cannot find catalog plugin class" in reason:
+            hint = adding(session, "delta" if _DELTA_S in reason else "iceberg", name)
         raise UsageError(f"the table can't be opened: {reason}", path=name, hint=hint) from None
     said = {row[0]: row[1] for row in rows if row[0]}
     provider = str(said.get("Provider", "")).lower()

@@ -327,23 +327,6 @@ def decode_bound(encoded: bytes, column: Column) -> Any:
     return None
 
 
-def excluded_by(literal: Literal, min_value: bytes | None, max_value: bytes | None, column: Column) -> bool | None:
-    """Return whether min/max statistics alone rule out the value; None if they can't decide.
-
-    Truncated bounds are still bounds. Positive and negative zero compare equal, so a bound of either doesn't rule out
-    the other. A minimum above the maximum shows that the statistics are wrong: they can't decide.
-    """
-    low = None if min_value is None else decode_bound(min_value, column)
-    high = None if max_value is None else decode_bound(max_value, column)
-    if (low is None and high is None) or (low is not None and high is not None and low > high):
-        return None
-    if literal.impossible is not None:
-        return True
-    if literal.unknowable is not None or literal.order_key is None:
-        return None
-    return bool((low is not None and literal.order_key < low) or (high is not None and literal.order_key > high))
-
-
 def render(encoded: bytes, column: Column) -> str:
     """Format a PLAIN value as text that `parse` parses to the same value. Never raises: falls back to 0x..."""
     try:

@@ -14,19 +14,20 @@ import bloomcli
 from bloomcli import model
 from bloomcli.report import schema
 
-FUNCTIONS = ("add", "dump", "fold", "gate", "inspect", "probe", "remove", "validate")
+FUNCTIONS = ("add", "advise", "dump", "fold", "gate", "inspect", "probe", "remove", "trial", "validate")
+INDEX = ("index_build", "index_inspect", "index_update")
 KEYS = Path(__file__).with_name("json_keys.json")
 
 
 def test_the_public_names_are_the_commands_and_the_error() -> None:
-    assert set(bloomcli.__all__) == {*FUNCTIONS, "BloomError", "__version__"}
+    assert set(bloomcli.__all__) == {*FUNCTIONS, "BloomError", "__version__", "find", "html", *INDEX}
     assert dir(bloomcli) == sorted(bloomcli.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         bloomcli.nothing  # noqa: B018  the access is the test
     assert (Path(bloomcli.__file__).with_name("py.typed")).is_file()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [*FUNCTIONS, *INDEX])
 def test_functions_are_typed_and_say_what_they_take_and_raise(name: str) -> None:
     function = getattr(bloomcli, name)
     text = inspect.getdoc(function) or ""

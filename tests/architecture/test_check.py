@@ -13,16 +13,20 @@ from check import Step
 from support.processes import alive, wait_until
 
 
-def test_every_folder_of_tests_is_in_one_part() -> None:
-    names = [name for part in check.parts() for name in part]
-    assert sorted(names) == sorted(set(names))
-    files = {path.relative_to(check.ROOT / "tests").parts[0] for path in (check.ROOT / "tests").rglob("test_*.py")}
-    assert set(names) == files
+def test_every_file_of_tests_is_in_one_part() -> None:
+    found = [file for names in check.parts() for path in check.paths(names) for file in files_of(path)]
+    assert sorted(found) == sorted((check.ROOT / "tests").rglob("test_*.py"))
 
 
+def files_of(path: Path) -> list[Path]:
+    """A file, or a folder's files of tests."""
+    return sorted(path.rglob("test_*.py")) if path.is_dir() else [path]
+
+
+@pytest.mark.slow
 def test_the_quick_run_leaves_out_only_folders_without_a_quick_test() -> None:
     command = [*("pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "-m", check.QUICK)]
-    folders = [f"tests/{name}" for name in check.ALREADY_QUICK]
+    folders = [str(path) for path in check.paths(check.ALREADY_QUICK)]
     found = check.run([Step([*command, *folders], {})], time.monotonic() + 60)
     assert found == pytest.ExitCode.NO_TESTS_COLLECTED
 

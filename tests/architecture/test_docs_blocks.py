@@ -39,9 +39,12 @@ _BLOCK: Final = re.compile(
 )
 
 RUN_HERE: Final = {
+    ("advice", "sh"),
     ("commands", "sh"),
     ("datasets", "sh"),
     ("policy", "sh"),
+    ("reports", "sh"),
+    ("reports", "python"),
     ("stores", "sh"),
     ("python", "python"),
     ("adding-a-format", "python"),
@@ -59,6 +62,8 @@ RUN_ELSEWHERE: Final = {
     ("ci", "yaml"): "tests/cli/test_ci_docs.py",
     ("ci", "groovy"): "tests/cli/test_ci_docs.py",
     ("ci", "python"): "tests/cli/test_ci_docs.py",
+    ("find", "sh"): "tests/indexing/test_page.py",
+    ("find", "python"): "tests/indexing/test_page.py",
     ("policy", "toml"): "tests/policy/test_policy_file.py",
     ("policy", "text"): "tests/policy/test_policy_file.py",
     ("spark", "python"): "tests/datasets/test_spark_start.py",
@@ -100,6 +105,9 @@ def playground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     bloomcli.add(ORDERS, ["id"], output=lake / "filtered.parquet")
     (tmp_path / "other.toml").write_text('require = ["id"]\n')
     (tmp_path / "ids.txt").write_text("42\n43\n")
+    (tmp_path / "queries.sql").write_text(
+        "SELECT * FROM orders WHERE id = 42;\nSELECT 1 FROM orders WHERE id IN (7, 8);\n"
+    )
     (tmp_path / "changed.txt").write_text(f"{tmp_path}/data/orders/a.parquet\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -144,7 +152,15 @@ def test_tests_that_run_blocks_elsewhere_read_the_page() -> None:
         assert f"{name}.md" in (ROOT / test).read_text(), test
 
 
-@pytest.mark.parametrize("name", ["commands", "datasets", "policy"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("advice", "reports")),
+        "commands",
+        "datasets",
+        "policy",
+    ],
+)
 def test_the_commands_of_a_page_run_one_after_the_other(name: str, playground: Path) -> None:
     texts = to_run(name, "sh")
     assert texts
@@ -156,7 +172,14 @@ def test_the_commands_of_a_page_run_one_after_the_other(name: str, playground: P
 TO_DO: Final = re.findall(r"`(bloom (?!help)[a-z]+ [^`]*)`", README.read_text().partition("## I want to")[2])
 
 
-@pytest.mark.parametrize("line", [line for line in TO_DO if "s3://" not in line and "--table " not in line])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, marks=pytest.mark.slow if line.startswith(("bloom advise", "bloom trial")) else ())
+        for line in TO_DO
+        if "s3://" not in line and "--table " not in line
+    ],
+)
 def test_the_commands_of_readme_s_table_run(line: str, playground: Path) -> None:
     if line == "bloom validate /data/orders":
         run("bloom validate /data/orders --init", playground)
@@ -197,6 +220,12 @@ def test_the_page_for_python_runs(playground: Path) -> None:
     for program in to_run("python", "python"):
         exec(program.replace("/data/orders", f"{playground}/data/orders"), {})
     assert {f.column for f in bloomcli.inspect("out.parquet").filters} == {"id", "user.email"}
+
+
+def test_the_page_for_reports_runs(playground: Path) -> None:
+    for program in to_run("reports", "python"):
+        exec(program, {})
+    assert (playground / "orders.html").read_text().startswith("<!DOCTYPE html>")
 
 
 @pytest.mark.slow

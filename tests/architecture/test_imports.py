@@ -29,6 +29,7 @@ LAYERS = (
     "compact",
     "model",
     "errors",
+    "extras",
     "hints",
     "rules",
     "concurrency",
@@ -36,6 +37,7 @@ LAYERS = (
     "filters",
     "values",
     "storage",
+    "index",
     "formats",
     "policy",
     "checks",
@@ -43,6 +45,10 @@ LAYERS = (
     "datasets",
     "tables",
     "validation",
+    "finding",
+    "indexing",
+    "advice",
+    "trials",
     "report",
     "rows",
     "spark",
@@ -57,8 +63,13 @@ within functions and for type checking count too. ``bloomcli`` is the package's 
 FORBIDDEN = {
     "click": ("cli",),
     "rich": ("cli", "report"),
+    "jinja2": ("report",),
+    "markdown_it": ("report",),
+    "matplotlib": ("report",),
+    "PIL": ("report",),
     "pyspark": ("datasets", "spark", "tables"),
     "py4j": ("datasets", "tables"),
+    "sqlglot": ("advice",),
 }
 """Libraries, and the only packages that import them."""
 
@@ -202,6 +213,7 @@ def loaded_by(*args: object) -> frozenset[str]:
 def test_looking_at_a_local_file_imports_neither_pyarrow_nor_pyspark(args: list[str], filtered: Path) -> None:
     names = loaded_by(args[0], filtered, *args[1:])
     assert not names & {"pyarrow", "pyspark", "numpy", "pandas", "fsspec", "rich", "duckdb"}
+    assert not names & {"jinja2", "markdown_it", "matplotlib", "PIL", "bloomcli.report.html"}
 
 
 @pytest.mark.parametrize("args", [["inspect"], ["validate"], ["validate", "--deep"], ["probe", "1"]])

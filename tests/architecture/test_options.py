@@ -14,9 +14,11 @@ import pytest
 
 import bloomcli
 from bloomcli import spark
+from bloomcli.advice import on_spark
 from bloomcli.cli import COMMANDS
 from bloomcli.commands import options
 from bloomcli.commands.options import Options
+from bloomcli.commands.table_options import TableOptions
 from bloomcli.formats.add_options import own_options
 from bloomcli.model.names import ColumnName, ColumnNames
 from bloomcli.policy.policy import Part, Policy
@@ -25,11 +27,13 @@ ROOT: Final = Path(__file__).parents[2]
 
 CLASSES: Final = {
     "add": options.AddOptions,
+    "advise": options.AdviseOptions,
     "fold": options.FoldOptions,
     "gate": options.GateOptions,
     "inspect": options.InspectOptions,
     "probe": options.ProbeOptions,
     "remove": options.RemoveOptions,
+    "trial": options.TrialOptions,
     "validate": options.ValidateOptions,
 }
 """Of each function of the library."""
@@ -50,26 +54,37 @@ NOT_ON_SPARK: Final = {
 
 COMMAND_LINE: Final = {
     "add": options.AddOptions,
+    "advise": options.AdviseOptions,
     "fold": options.FoldOptions,
     "inspect": options.InspectOptions,
     "probe": options.ProbeOptions,
     "remove": options.RemoveOptions,
+    "trial": options.TrialOptions,
     "validate": options.GateOptions,
 }
 ONLY_ON_COMMAND_LINE: Final = {
     "add": {"no_policy", "every"},
+    "advise": {"new_policy", "overwrite", "reports"},
     "fold": {"every"},
+    "inspect": {"reports"},
     "remove": {"every"},
     "probe": {"source", "matches", "every"},
+    "trial": {"reports", "table"},
     "validate": {"no_policy", "max_per_rule", "every", "reports", "init", "explain"},
 }
 """Which policy, how the report is written, what is done instead; and where `probe` has its values from."""
 
-NOT_ON_COMMAND_LINE: Final = {"add": {"format_options"}, "probe": {"skip_blank"}, "validate": {"threads"}}
+NOT_ON_COMMAND_LINE: Final = {
+    "add": {"format_options"},
+    "advise": {"policy"},
+    "probe": {"skip_blank"},
+    "validate": {"threads"},
+}
 OF_DATASETS: Final = {"files", "files_from", "jobs", "fail_fast", "engine", "master", "conf", "form", "quiet"}
 
 TABLE_FUNCTIONS: Final = {
     "add": "add_to_table",
+    "advise": "advise_table",
     "fold": "fold_table",
     "inspect": "inspect_table",
     "probe": "probe_table",
@@ -84,9 +99,11 @@ NOT_FOR_TABLES: Final = {"output", "in_place", "force", "overwrite", "mosaic_dra
 OF_TABLES: Final = {
     "fold": {"table", "where", "commit_every", "new_row_ids"},
     "remove": {"table", "where", "commit_every", "new_row_ids"},
+    "trial": set(),
     "inspect": {"table", "where", "snapshot", "as_of"},
     "probe": {"table", "where", "snapshot", "as_of"},
     "add": {"table", "where", "from_properties", "commit_every", "new_row_ids"},
+    "advise": {"table", "where", "snapshot", "as_of"},
     "validate": {"table", "where", "from_properties", "snapshot", "as_of"},
 }
 """The fields of `TableOptions` that a command has."""
@@ -125,7 +142,7 @@ def test_functions_of_the_library_take_the_fields_of_the_class(name: str) -> Non
     assert_same(getattr(bloomcli, name), name, {n for command, n in NOT_IN_PYTHON if command == name})
 
 
-@pytest.mark.parametrize("name", sorted(CLASSES.keys() - {"gate"}))
+@pytest.mark.parametrize("name", sorted(CLASSES.keys() - {"gate", "trial"}))
 def test_functions_for_spark_take_the_fields_of_the_class(name: str) -> None:
     assert_same(getattr(spark, name), name, NOT_ON_SPARK.get(name, set()))
 
@@ -166,11 +183,12 @@ def test_functions_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyP
     assert {argument: getattr(one, argument) for argument in given} == given
 
 
-@pytest.mark.parametrize("name", sorted(CLASSES.keys() - {"gate"}))
+@pytest.mark.parametrize("name", sorted(CLASSES.keys() - {"gate", "trial"}))
 def test_functions_for_spark_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {argument: object() for argument in arguments(getattr(spark, name))}
     passed: list[Options] = []
     monkeypatch.setattr(spark, "_run", lambda *arguments: passed.append(arguments[-1]))
+    monkeypatch.setattr(on_spark, "_advise", lambda *arguments: passed.append(arguments[-1]))
     getattr(spark, name)(None, "path", **given)
     (one,) = passed
     assert type(one) is CLASSES[name]
@@ -182,7 +200,7 @@ def test_functions_for_tables_take_the_fields_of_both_classes(name: str) -> None
     given = arguments(getattr(spark, TABLE_FUNCTIONS[name]))
     wanted = {n: d for n, d in fields(CLASSES[name]).items() if n not in NOT_ON_SPARK.get(name, set())}
     wanted = {n: d for n, d in wanted.items() if n not in NOT_FOR_TABLES}
-    of_table = {field.name: field.default for field in dataclasses.fields(options.TableOptions)}
+    of_table = {field.name: field.default for field in dataclasses.fields(TableOptions)}
     wanted |= {n: of_table[n] for n in OF_TABLES[name]}
     assert given.keys() == wanted.keys()
     defaults = {n: p.default for n, p in given.items() if p.default is not inspect.Parameter.empty}
@@ -198,6 +216,7 @@ def test_functions_for_tables_pass_every_argument_on(name: str, monkeypatch: pyt
     passed: list[Any] = []
     for receiver in ("_change", "_read"):
         monkeypatch.setattr(functions, receiver, lambda _, which, chosen: passed.extend((which, chosen)))
+    monkeypatch.setattr(on_spark, "_advise_table", lambda _, which, chosen: passed.extend((which, chosen)))
     getattr(spark, TABLE_FUNCTIONS[name])(None, **given)
     which, chosen = passed
     assert type(chosen) is CLASSES[name]
@@ -206,11 +225,13 @@ def test_functions_for_tables_pass_every_argument_on(name: str, monkeypatch: pyt
 
 SAMPLES: Final[dict[str, dict[str, Any]]] = {
     "add": {"columns": "id", "readers": "spark", "fpp": 0.02},
+    "advise": {"budget": "2%", "queries": "q.sql", "table_name": ["orders"], "sample": " 5% ", "readers": ["trino"]},
     "fold": {"columns": ["a", "b"]},
     "gate": {"require": "id", "max_fpp": 0.1, "deep": True, "sample": " 5% ", "readers": ["trino"]},
     "inspect": {"exclude": "id"},
     "probe": {"values": [1, "x"]},
     "remove": {},
+    "trial": {"columns": "id", "readers": "duckdb", "queries": "q.sql", "table_name": "orders", "sample": " 5% "},
     "validate": {"columns": ("id",), "max_oversize": 2.0, "policy": Policy(whole=Part(max_fpp=0.5))},
 }
 
@@ -244,7 +265,7 @@ def test_a_policy_that_was_read_is_not_read_again() -> None:
         options.policy_of(options.AddOptions(columns="id", policy="bloom.toml"))
 
 
-SHARED: Final = ("options", "dataset", "reader_options", "gate_options", "table_options")
+SHARED: Final = ("options", "dataset", "reader_options", "gate_options", "query_options", "table_options")
 """The files of bloomcli/cli that declare options of several commands, as docs/architecture.md names them."""
 
 
@@ -262,3 +283,20 @@ def test_an_option_is_declared_where_the_architecture_page_says(name: str) -> No
             assert places, f"{flag} is declared somewhere else"
             if f'"{flag}"' not in own:
                 assert len(places) == 1, f"{flag} is declared more than once"
+
+
+FOUND: Final = {"column", "select"}
+"""What all of `find` take; `limit`, `files_only` and `maybe` are for rows that are printed."""
+
+
+def test_find_takes_its_options_everywhere() -> None:
+    from bloomcli.commands.find_options import FindOptions
+
+    names = {field.name for field in dataclasses.fields(FindOptions)} - FROM_THE_TABLE
+    command: click.Command = import_module("bloomcli.cli.find").command
+    on_command_line = {parameter.name for parameter in command.params}
+    assert names | {"engine", "master", "conf", "table", "where", "snapshot", "as_of"} <= on_command_line
+    assert arguments(bloomcli.find).keys() == {"values", "limit", "index"} | FOUND
+    assert arguments(spark.find).keys() == {"paths_or_table", "values", "values_column", "index"} | FOUND
+    of_table = {"table", "where", "snapshot", "as_of", "values", "values_column", "index"}
+    assert arguments(spark.find_table).keys() == of_table | FOUND

@@ -35,6 +35,9 @@ def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path) -> None:
     data = {f"bloomcli/formats/{name}" for name in ("parquet/parquet.thrift", "orc/orc.desc", "orc/zones.txt")}
     assert data | {"bloomcli/py.typed", "bloomcli/kernels/compiled.pyi"} <= set(names)
     pages = {f"bloomcli/rules/pages/{id_}.md" for id_ in RULES}
+    templates = ROOT / "bloomcli" / "report" / "html" / "templates"
+    pages |= {path.relative_to(ROOT).as_posix() for path in templates.iterdir()}
+    assert f"{templates.relative_to(ROOT).as_posix()}/page.html" in pages
     assert pages <= set(names)
     for manual in (ROOT / "man").iterdir():
         section = manual.suffix[1:]

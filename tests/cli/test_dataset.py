@@ -8,6 +8,7 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from conftest import ROOT, need
 from support import datasets
 from support.cli import Bloom
+from support.one_process import Run, commands
 
 import bloomcli
 from bloomcli.cli.gate_options import FORMS
@@ -105,8 +107,20 @@ def test_names_in_a_list_may_be_no_valid_text(bloom: Bloom, lake: Path, tmp_path
     assert bloom("inspect", "--files-from", listed).code == 0
 
 
+@pytest.fixture(scope="module", params=["utf-8:strict", "ascii", "latin-1"])
+def encoding(request: pytest.FixtureRequest) -> str:
+    """What a process writes to standard output, and what it does with text that it can't write so."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def encoded(encoding: str) -> Iterator[Run]:
+    """Commands in a process with this encoding; what they print is decoded so that each byte is a character."""
+    with commands({"PYTHONIOENCODING": encoding}, encoding="latin-1") as run:
+        yield run
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii", "latin-1"])
 @pytest.mark.parametrize(
     "args",
     [
@@ -116,24 +130,21 @@ def test_names_in_a_list_may_be_no_valid_text(bloom: Bloom, lake: Path, tmp_path
     ids=lambda args: f"{args[0]}-{args[-1]}",
 )
 def test_names_that_the_locale_cannot_spell_are_written_in_every_form(
-    lake: Path, tmp_path: Path, encoding: str, args: list[str]
+    lake: Path, tmp_path: Path, encoding: str, encoded: Run, args: list[str]
 ) -> None:
     odd = [os.fsencode(tmp_path) + name for name in (b"/\xff.parquet", "/\u2603.parquet".encode())]
     for name in odd:
         os.link(lake / "part=0" / "000.parquet", name)
-    done = subprocess.run(
-        [sys.executable, "-m", "bloomcli", *args],
-        input=b"".join(name + b"\n" for name in odd),
-        cwd=ROOT,
-        env=os.environ | {"PYTHONIOENCODING": encoding},
-        capture_output=True,
-    )
-    assert (done.returncode, done.stderr) == (1 if args[0] == "validate" else 0, b"")
+    listed = tmp_path / "list"
+    listed.write_bytes(b"".join(name + b"\n" for name in odd))
+    done = encoded(*(str(listed) if word == "-" else word for word in args))
+    out = done.out.encode("latin-1")
+    assert (done.code, done.err) == (1 if args[0] == "validate" else 0, "")
     if args[-1] == "csv":
-        assert b"/\xff.parquet," in done.stdout
-        assert (b"/\xe2\x98\x83.parquet," if encoding == "utf-8:strict" else b"/\\u2603.parquet,") in done.stdout
+        assert b"/\xff.parquet," in out
+        assert (b"/\xe2\x98\x83.parquet," if encoding == "utf-8:strict" else b"/\\u2603.parquet,") in out
     elif args[-1] == "text":
-        assert b"/\\udcff.parquet" in done.stdout
+        assert b"/\\udcff.parquet" in out
 
 
 def test_a_list_on_standard_input_works_through_a_pipe(lake: Path) -> None:

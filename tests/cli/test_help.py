@@ -92,16 +92,18 @@ def test_the_versions_that_matter_are_one_line_each(bloom: Bloom, words: list[st
     assert found["pyarrow"] == pa.__version__
     assert found["python"].startswith(platform.python_version())
     assert {"click", "cramjam", "protobuf", "thriftpy2", "xxhash", "pyspark", "paimon-mosaic"} <= found.keys()
-    assert "duckdb" not in found, "for tests only"
+    assert "pyorc" not in found, "for tests only"
     assert bloom("--verbose", "inspect", "f").code == 2
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
     def names(of: list[str]) -> set[str]:
-        return {re.split("[<>=]", text)[0] for text in of}
+        return {re.split(r"[<>=\[]", text)[0] for text in of}
 
     assert set(versions.REQUIRED) == names(project["dependencies"])
-    extras = {extra: names(of) for extra, of in project["optional-dependencies"].items() if extra != "test"}
+    extras = {extra: names(of) for extra, of in project["optional-dependencies"].items()}
+    for_tests = extras.pop("test")
     assert set(versions.OPTIONAL) == set().union(*extras.values())
+    assert set(versions.OPTIONAL) - for_tests <= {"requests"}, "tests run all extras; an SDK brings this package"
 
 
 def test_versions_are_found_without_importing_what_they_are_of() -> None:

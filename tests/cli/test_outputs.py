@@ -148,3 +148,22 @@ def test_of_links_alone_to_a_file_elsewhere_the_first_is_worked_on(bloom: Bloom,
     assert bloomcli.inspect(plain).filters
     assert bloom("add", lake, "-c", "name", "-o", tmp_path / "out").code == 0
     assert len(list((tmp_path / "out").iterdir())) == 2, "each has an output of its own"
+
+
+@pytest.mark.parametrize(
+    ("closed", "code"), [(">&-", 3), ("<&-", 0), ("2>&-", 0), (">&- 2>&-", 3), ("<&- >&- 2>&-", 3)]
+)
+@pytest.mark.parametrize("command", ["inspect a.parquet", "add a.parquet -c id -o new.parquet"])
+def test_closed_streams_are_no_bug_and_no_file_gets_their_numbers(
+    tmp_path: Path, command: str, closed: str, code: int
+) -> None:
+    datasets.write(tmp_path / "a.parquet")
+    line = f"{sys.executable} -m bloomcli {command} {closed}"
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stderr
+    assert "bug" not in done.stderr
+    assert ("standard output" in done.stderr) == (code == 3 and "2>&-" not in closed)
+    if command.startswith("add"):
+        assert bloomcli.validate(tmp_path / "new.parquet", deep=True).ok

@@ -12,7 +12,7 @@ from support import datasets
 from support.cli import Bloom
 
 from bloomcli.cli.dataset import Dataset
-from bloomcli.commands.options import TableOptions
+from bloomcli.commands.table_options import TableOptions
 
 CHANGING = ("add", "remove", "fold")
 READING = ("inspect", "validate", "probe")
@@ -87,6 +87,7 @@ def test_without_a_table_there_is_none(name: str, monkeypatch: pytest.MonkeyPatc
         (["probe", "--table", "t", "-c", "id", "-v", "1", "x"], "x: --table takes no files"),
         (["probe", "--table", "t", "-c", "id", "a.parquet"], "ends like a data file"),
         (["add", "--table", "t"], "no columns to add filters for"),
+        (["add", "--table", "t", "-c", "id", "--from-properties"], "--columns and --from-properties exclude each"),
     ],
 )
 def test_contradictions_are_refused_before_spark_starts(bloom: Bloom, arguments: list[str], text: str) -> None:
@@ -107,6 +108,23 @@ def test_in_place_within_a_table_names_the_command_for_tables(
     assert result.code == 2
     table = name.format(tmp_path / "table")
     assert f"hint: bloom add --table {table} --columns id lets the table commit the change; -o" in result.err
+
+
+@pytest.mark.parametrize(("mark", "name"), [("_delta_log", "'delta.`{}`'"), ("metadata", "CATALOG.DATABASE.TABLE")])
+def test_findings_on_a_table_s_file_name_the_command_for_tables(
+    bloom: Bloom, tmp_path: Path, mark: str, name: str
+) -> None:
+    path = datasets.write(tmp_path / "a table" / "part.parquet", rows=10)
+    assert "`bloom add " in (before := bloom("validate", path, "--require", "id").out)
+    assert "--in-place`" in before
+    (tmp_path / "a table" / mark).mkdir()
+    (tmp_path / "a table" / mark / "v1.metadata.json").write_text("{}")
+    table = name.format(tmp_path / "a table")
+    for target in (path, tmp_path / "a table"):
+        result = bloom("validate", target, "--require", "id")
+        assert result.code == 1
+        assert f"hint: `bloom add --table {table} --columns id`" in result.out
+        assert "--in-place" not in result.out
 
 
 def test_in_place_within_a_table_names_the_command_that_was_given(bloom: Bloom, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import tracemalloc
@@ -13,6 +14,7 @@ import pytest
 
 from bloomcli.commands.options import InspectOptions
 from bloomcli.compact import PLAIN_MOST, Compact, Mapped, Placed, gathered, packed
+from bloomcli.compact.seen import Seen
 from bloomcli.datasets.task import Task, gathered_tasks
 from bloomcli.errors import UnreadableError
 from bloomcli.model.dataset import FileRow, Status
@@ -54,6 +56,7 @@ def described(items: Sequence[object]) -> list[str]:
     return list(map(repr, items))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", [listed, tasks, lambda count: map(row, range(count))], ids=["names", "tasks", "rows"]
 )
@@ -122,9 +125,10 @@ class Pair(NamedTuple):
     number: int
 
 
-def pairs(count: int) -> Iterator[Pair]:
+@functools.cache
+def pairs(count: int) -> list[Pair]:
     chance = random.Random(7)
-    return (Pair(chance.randbytes(100), i) for i in range(count))
+    return [Pair(chance.randbytes(100), i) for i in range(count)]
 
 
 def test_what_doesnt_fit_into_some_memory_goes_to_a_file_that_has_no_name(
@@ -132,8 +136,9 @@ def test_what_doesnt_fit_into_some_memory_goes_to_a_file_that_has_no_name(
 ) -> None:
     monkeypatch.setattr(packed, "_MEMORY_BYTES", 1 << 20)
     monkeypatch.setattr(packed.tempfile, "tempdir", str(tmp_path))
+    added = pairs(2 * MANY)
     tracemalloc.start()
-    found = Compact(pairs(2 * MANY))
+    found = Compact(iter(added))
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 4 << 20  # of 7 MiB
@@ -165,3 +170,19 @@ def test_where_no_file_can_be_written_the_items_stay_in_memory(how: str, monkeyp
     found = Compact(pairs(2 * MANY))
     assert all(a == b for a, b in zip(found, pairs(2 * MANY), strict=True))
     assert (calls > 10) is (how != "no file")
+
+
+def test_a_set_of_many_texts_tells_which_were_added_and_takes_little_memory() -> None:
+    count = 30_000
+    texts = [f"s3://lake/date=2024-{i // 1000:03}/part-{i:07}-5f2c7a44-c000.zstd.parquet" for i in range(count)]
+    tracemalloc.start()
+    seen = Seen()
+    assert all(map(seen.add, texts))
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert size / count < 60, "a set of texts has 80 bytes and the text for each"
+    assert not any(map(seen.add, reversed(texts)))
+    assert seen.add("\udcff")
+    assert seen.add("")
+    assert not seen.add("\udcff")
+    assert len(seen) == count + 2

@@ -56,7 +56,7 @@ def arguments(lake: Path, *target: object) -> list[str]:
 
 def again(lake: Path, *target: object) -> int:
     """Run to the end; gives the exit code."""
-    return subprocess.run(arguments(lake, *target), cwd=ROOT, stdout=subprocess.DEVNULL, timeout=60).returncode
+    return subprocess.run(arguments(lake, *target), cwd=ROOT, stdout=subprocess.DEVNULL, timeout=300).returncode
 
 
 @contextmanager
@@ -166,7 +166,7 @@ def test_a_run_that_is_stopped_tidies_up(
         assert wait_until(lambda: datasets.temporary(made) and changed(origin, made) >= 2)
         workers = children(process.pid)
         (os.killpg if group else os.kill)(process.pid, number)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
         assert process.returncode == code
         assert not any(map(alive, workers))
     if number == signal.SIGINT:
@@ -190,7 +190,7 @@ def test_a_run_with_one_job_is_stopped_alike(
     with running(lake, "--in-place", "-j", 1) as process:
         assert wait_until(lambda: datasets.temporary(made) and changed(origin, made) >= 2)
         process.send_signal(number)
-        assert process.wait(20) == code
+        assert process.wait(60) == code
     assert datasets.temporary(made) == []
     assert 2 <= whole(origin, made) <= FILES
     ends_as_undisturbed(lake, made, ["--in-place", "-j", 1], undisturbed)
@@ -213,6 +213,6 @@ def test_every_file_is_readable_throughout(origin: Path, undisturbed: dict[str, 
 def test_two_runs_at_once_do_each_file_no_harm(origin: Path, undisturbed: dict[str, str], tmp_path: Path) -> None:
     lake, made, target = place(origin, tmp_path, True)
     with running(lake, *target) as one, running(lake, *target) as other:
-        assert {one.wait(60), other.wait(60)} <= {3}
+        assert {one.wait(300), other.wait(300)} <= {3}
     whole(origin, made)
     ends_as_undisturbed(lake, made, target, undisturbed)

@@ -206,12 +206,23 @@ data = io.BytesIO()
 pq.write_table(pa.table({"id": [1, 2, 3]}), data)
 content = Object(data.getvalue(), 1, 1)
 
+if "LIST" in sys.argv:  # the same names in a list, twice
+    import tempfile
+    with tempfile.NamedTemporaryFile("w", delete=False) as listed:
+        for i in range(2 * count):
+            i %= count
+            listed.write(f"memory://lake/orders/date=2024-{i // 1000:04}/part-{i:08}-5f2c7a44-c000.zstd.parquet\\n")
+    sys.argv[sys.argv.index("LIST")] = listed.name
+
 class Unchanged(MemorySource):
     def _current(self):
         return self.fingerprint
 
 class Lake(MemoryStore):  # as many objects as are wanted, in directories of a thousand
     def list(self, path):
+        if path.endswith(".parquet"):
+            yield Listed(path, len(content.data), path.rpartition("/")[2], walked=False)
+            return
         for i in range(count):
             relative = f"date=2024-{i // 1000:04}/part-{i:08}-5f2c7a44-c000.zstd.parquet"
             yield Listed(path + relative, len(content.data), relative, walked=True)
@@ -258,6 +269,7 @@ BYTES_A_FILE = 300
     ("arguments", "code"),
     [
         (["inspect", FILES], 0),
+        (["inspect", "--files-from", "LIST"], 0),
         (["probe", FILES, "-c", "id", "--value", "5", "--format", "csv"], 1),
         (["validate", FILES, "--format", "json"], 0),
         (["add", FILES, "-c", "id", "--dry-run", "--in-place", "--format", "json"], 0),

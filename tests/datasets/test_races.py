@@ -27,7 +27,7 @@ from pathlib import Path
 
 folder, column, place = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 file, meeting = folder / "part.parquet", folder.with_name("meeting")
-round = met = -1
+round = met = opened = -1
 
 def meet(event, arguments):  # just before what both must not be in at a time, wait for the other
     global met
@@ -47,8 +47,17 @@ def wait(name, seconds):
     while len(list(meeting.glob(f"{name}-*"))) < 2 and time.monotonic() < end:
         time.sleep(0.0005)
 
+def open_source(self, *arguments):  # both have the file open before one of them replaces it
+    global opened
+    init(self, *arguments)
+    if place != "nowhere" and opened < round:
+        opened = round
+        wait(f"{round}-opened", 60)
+
 import bloomcli
 from bloomcli.errors import SourceChanged
+from bloomcli.storage.local.source import LocalSource
+init, LocalSource.__init__ = LocalSource.__init__, open_source
 bloomcli.add  # what it needs is imported now
 sys.addaudithook(meet)
 for round in range(int(sys.argv[4])):
@@ -112,7 +121,7 @@ def test_no_filter_is_lost_when_two_add_one_at_a_time(tmp_path: Path, place: str
                 assert racer.stdin is not None
                 racer.stdin.write("\n")
                 racer.stdin.flush()
-        assert [racer.wait(30) for racer in racers] == [0, 0]
+        assert [racer.wait(120) for racer in racers] == [0, 0]
     finally:
         for racer in racers:
             racer.kill()
@@ -137,7 +146,7 @@ def test_a_command_that_came_too_late_says_so_and_works_when_it_is_given_again(t
         while not list(tmp_path.glob(".part.parquet.bloom-*")) and time.monotonic() < deadline:
             time.sleep(0.01)
         done = subprocess.run(add(second), cwd=ROOT, capture_output=True, text=True, check=False)
-        assert slow.wait(60) == 0
+        assert slow.wait(300) == 0
     assert done.returncode == 3
     assert "changed while it was being worked on" in done.stderr
     subprocess.run(add(second), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

@@ -157,10 +157,10 @@ def test_ctrl_c_cancels_the_job_and_the_session_goes_on(session: SparkSession, t
     described = context.getLocalProperty("spark.job.description")
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt), spark._job(context, "slow"):
+    with pytest.raises(KeyboardInterrupt), spark.job(session, "slow"):
         context.parallelize(range(200), 100).foreach(slowly)
     thread.join()
-    assert wait_until(lambda: not context.statusTracker().getActiveJobsIds(), 10)
+    assert wait_until(lambda: not context.statusTracker().getActiveJobsIds())
     assert len(list(done.iterdir())) < 50
     assert context.getLocalProperty("spark.job.description") == described
     datasets.write(tmp_path / "a.parquet")
@@ -186,7 +186,7 @@ def test_a_file_that_takes_its_worker_down_is_a_row(session: SparkSession, tmp_p
     killing = InspectOptions(columns=map(os._exit, (9,)))  # type: ignore[arg-type]
     tasks[1] = replace(tasks[1], options=killing)  # as the kernel does when memory is out
     packs = [spark.Pack(((0, tasks[0]), (1, tasks[1]))), spark.Pack(((2, tasks[2]), (3, tasks[3])))]
-    rows = spark._collect(session.sparkContext, packs)
+    rows = spark._collect(session.sparkContext, packs, None)
     assert [rows[i].status for i in range(4)] == [Status.DONE, Status.FAILED, Status.DONE, Status.DONE]
     assert "the process that worked on it was killed, twice" in (rows[1].error or "")
 
@@ -275,7 +275,7 @@ def test_library_functions_give_frames_of_rows_that_exist(session: SparkSession,
 def test_library_functions_are_described() -> None:
     for name in bloom_spark.__all__:
         text = getattr(bloom_spark, name).__doc__ or ""
-        files = "\n        table" if name.endswith("_table") else "paths:"
+        files = "\n        table" if name.endswith("_table") else "\n        paths"
         assert name == "BloomFilters" or all(part in text for part in ("Args:", "spark:", files, "Raises:")), name
 
 

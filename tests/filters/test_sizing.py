@@ -68,13 +68,13 @@ def test_sizes_stay_between_one_block_and_128_mib(ndv: int, fpp: float, size: in
 
 @pytest.mark.parametrize("fpp", [0, 1, -0.1, 1.1, math.nan, math.inf])
 def test_a_rate_lies_between_0_and_1(fpp: float) -> None:
-    for size_of in (sizing.bytes_for_ndv, sizing.upper_bound_bytes):
+    for size_of in (sizing.bytes_for_ndv, sizing.upper_bound_bytes, sizing.tight_bytes, sizing.tight_bound_bytes):
         with pytest.raises(ValueError, match="between 0 and 1"):
             size_of(10, fpp)
 
 
 def test_a_number_of_values_is_not_negative() -> None:
-    for size_of in (sizing.bytes_for_ndv, sizing.upper_bound_bytes):
+    for size_of in (sizing.bytes_for_ndv, sizing.upper_bound_bytes, sizing.tight_bytes, sizing.tight_bound_bytes):
         with pytest.raises(ValueError, match="negative"):
             size_of(-1, 0.1)
 
@@ -185,3 +185,32 @@ def test_the_estimate_inverts_the_expected_number_of_set_bits(values: int) -> No
 def test_the_estimates_ends(set_bits: int, estimate: float | None) -> None:
     found = sizing.estimate_ndv(set_bits, 32)
     assert found == (None if estimate is None else pytest.approx(estimate, abs=0.01))
+
+
+@pytest.mark.parametrize("fpp", [0.5, 0.1, 0.01, 0.001, 0.0001])
+@pytest.mark.parametrize("values", [0, 1, 7, 100, 1000, 30_000, 1_000_000, 2_000_000])
+def test_a_tight_size_is_the_smallest_whose_expected_rate_meets_the_requested_one(values: int, fpp: float) -> None:
+    nbytes = sizing.tight_bytes(values, fpp)
+    assert nbytes % sizing.BLOCK_BYTES == 0
+    assert sizing.expected_fpp(values, nbytes) <= fpp
+    if nbytes > sizing.BLOCK_BYTES:
+        assert sizing.expected_fpp(values, nbytes - sizing.BLOCK_BYTES) > fpp
+    assert nbytes <= sizing.upper_bound_bytes(values, fpp)
+
+
+@pytest.mark.parametrize(("values", "fpp"), [(1, 1e-300), (10**12, 0.01), (10**30, 0.5), (2**63 - 1, 1e-9)])
+def test_a_tight_size_stays_within_128_mib(values: int, fpp: float) -> None:
+    assert sizing.tight_bytes(values, fpp) == limits.FILTER_MAX_BYTES
+    assert sizing.tight_bound_bytes(values, fpp) == limits.FILTER_MAX_BYTES
+
+
+@pytest.mark.parametrize("fpp", [0.5, 0.1, 0.01, 0.001, 0.0001])
+@pytest.mark.parametrize("values", [1, 7, 40, 100, 1000, 20_000])
+def test_a_filter_of_the_tight_upper_bound_meets_the_rate(values: int, fpp: float) -> None:
+    nbytes = sizing.tight_bound_bytes(values, fpp)
+    assert all(simulated(values, nbytes, seed) <= fpp for seed in range(30))
+
+
+def test_two_million_values_take_a_third_less_than_the_next_power_of_two() -> None:
+    assert sizing.upper_bound_bytes(2_000_000, 0.01) == 4 << 20
+    assert sizing.tight_bytes(2_000_000, 0.01) == pytest.approx(2.51 * (1 << 20), rel=0.001)

@@ -184,6 +184,14 @@ def test_add_refuses_to_do_it_twice_and_replaces_where_it_is_told_to(filtered: P
     assert bloom("validate", filtered, "--deep", "--require", "id,name")["findings"] == []
 
 
+def test_find_refuses_files_of_a_format_without_a_search_whatever_the_column(path: Path, run_in_one: Run) -> None:
+    for column in ("name", "nowhere"):
+        done = run_in_one("find", "1", path, "-c", column)
+        assert done.code == 4
+        assert "find reads no files of the format toy" in done.err
+        assert f"`bloom probe` with --column {column}" in done.err
+
+
 def test_an_option_of_another_format_is_refused(path: Path, bloom: Bloom, run_in_one: Run, tmp_path: Path) -> None:
     done = run_in_one("add", path, "-c", "id", "-o", tmp_path / "out.toy", "--kind", "both")
     assert done.code == 2

@@ -197,6 +197,9 @@ def test_every_answer_is_the_specifications(nbytes: int) -> None:
     assert list(out) == expected
     assert absent == expected.count(False)
     assert all(out[:60])
+    plain = bytearray(len(HASHES))
+    assert kernels.plain_check(bitset, packed(HASHES), len(HASHES), plain) == absent
+    assert plain == out
 
 
 @pytest.mark.parametrize("extreme", [0, (1 << 64) - 1, 1 << 32, (1 << 32) - 1])
@@ -238,9 +241,11 @@ def test_a_bitset_that_is_not_whole_blocks_is_refused(size: int) -> None:
     calls: list[Callable[[], object]] = [
         lambda: kernels.sbbf_insert(bitset, bytes(8), 1),
         lambda: kernels.sbbf_check(bitset, bytes(8), 1, bytearray(1)),
+        lambda: kernels.plain_check(bitset, bytes(8), 1, bytearray(1)),
         lambda: kernels.sbbf_stats(bitset),
         lambda: kernels.plain_stats(bitset),
         lambda: kernels.sbbf_fold(bitset),
+        lambda: kernels.sbbf_cover(bitset, 1),
     ]
     for call in calls:
         with pytest.raises(ValueError, match="multiple of 32"):
@@ -266,6 +271,13 @@ def test_answers_need_room() -> None:
 def test_an_odd_number_of_blocks_cannot_be_folded(blocks: int) -> None:
     with pytest.raises(ValueError, match="odd"):
         kernels.sbbf_fold(bytes(32 * blocks))
+
+
+@pytest.mark.parametrize("blocks", [-1, 0, 4, HUGE])
+def test_a_filter_of_three_blocks_is_made_into_one_to_three(blocks: int) -> None:
+    with pytest.raises((ValueError, OverflowError)):
+        kernels.sbbf_cover(bytes(96), blocks)
+    assert [len(kernels.sbbf_cover(bytes(96), fewer)) for fewer in (1, 2, 3)] == [32, 64, 96]
 
 
 def test_inserting_into_read_only_bits_is_refused() -> None:

@@ -28,7 +28,7 @@ from support.columns import (
 
 from bloomcli.errors import LiteralError
 from bloomcli.model.file import Column
-from bloomcli.values import literals
+from bloomcli.values import exclusion, literals
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +74,7 @@ def test_any_text_is_a_value_or_a_literal_error(text: str, of: Column) -> None:
         assert width in {None, len(encoding)}
         again = literals.parse(literals.render(encoding, of), of)
         assert again.encodings == literal.encodings
-        assert literals.excluded_by(literal, encoding, encoding, of) in {False, None}
+        assert exclusion.excluded_by(literal, encoding, encoding, of) in {False, None}
 
 
 @settings(max_examples=500, deadline=None)
@@ -169,4 +169,4 @@ def test_statistics_rule_out_exactly_what_lies_outside(data: st.DataObject) -> N
         return found[math.copysign(1, given_value) < 0 if len(found) > 1 else 0]
 
     literal = literals.parse(str(value), of)
-    assert literals.excluded_by(literal, encode(low), encode(high), of) is (not low <= value <= high)
+    assert exclusion.excluded_by(literal, encode(low), encode(high), of) is (not low <= value <= high)

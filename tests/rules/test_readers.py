@@ -17,11 +17,21 @@ from bloomcli.rules.reader_types import (
     INTERVAL,
     ISSUE,
     NEGATIVE_ZERO,
+    NOT_POWER_OF_TWO,
     WIDENED,
     Kind,
     Reader,
 )
-from bloomcli.rules.readers import READERS, decimal_bytes, decimal_width, everyone, reader, refusing, superseded
+from bloomcli.rules.readers import (
+    READERS,
+    any_size_refusal,
+    decimal_bytes,
+    decimal_width,
+    everyone,
+    reader,
+    refusing,
+    superseded,
+)
 
 FORMATS = {"parquet", "orc"}
 
@@ -31,7 +41,14 @@ def test_a_reader_says_where_its_facts_are_from_and_errs_only_in_what_it_probes(
     assert READERS[who.name] is who
     assert who.probes <= FORMATS
     tables = (who.wrong_about, who.refuses, who.misreads)
-    facts = [who.known, *who.issues, *(fact for table in tables for fact in table.values())]
+    assert who.any_size is None or not ({NOT_POWER_OF_TWO} & {*who.refuses, *who.misreads})
+    assert "parquet" not in who.probes or any_size_refusal(who, "parquet") is None or NOT_POWER_OF_TWO in who.misreads
+    facts = [
+        who.known,
+        *who.issues,
+        *filter(None, [who.any_size]),
+        *(fact for table in tables for fact in table.values()),
+    ]
     assert all(fact.version and fact.text and not fact.text.endswith(".") for fact in facts)
     assert all(fact.kind is not Kind.THREAD for fact in who.wrong_about.values()), "a thread gives a note"
     assert {RULES[rule].group for table in tables[1:] for rule in table} <= {Group.STRUCTURE}
@@ -139,7 +156,7 @@ def test_what_the_brief_of_each_engine_says() -> None:
     assert {name for name, who in READERS.items() if who.dictionary} >= {"spark", "parquet-java", "trino", "iceberg"}
     assert READERS["iceberg"].decimal_width == BY_PRECISION
     assert {name for name, who in READERS.items() if who.issues} == {"clickhouse", "starrocks", "doris"}
-    assert refusing("filter-not-power-of-two") == "Arrow C++ refuses it, Impala misreads it"
+    assert refusing("filter-not-power-of-two") == "Arrow C++ and Velox refuse it, Impala misreads it"
     assert refusing("filter-too-large") == "Trino and Impala and Arrow C++ refuse it"
     assert refusing("filter-fpp") == ""
 

@@ -68,9 +68,11 @@ def test_a_source_says_nothing_of_where_it_lies() -> None:
         "check_unchanged",
         "close",
         "estimate",
+        "fileno",
         "fingerprint",
         "read_ahead_bytes",
         "read_at",
+        "request_bytes",
         "streams",
         "will_read",
     }

@@ -57,12 +57,16 @@ VISIBLE = ["a.parquet", "b[1].orc", "_p=1/c.parquet", "year=2023/e.parquet", "ye
 def test_a_directory_gives_its_files_in_order_and_leaves_hidden_names_alone(lake: Path) -> None:
     found = expand([str(lake)])
     assert [item.relative for item in found] == VISIBLE
-    assert found[0] == Listed(path=str(lake / "a.parquet"), size=3, relative="a.parquet", walked=True)
+    changed = (lake / "a.parquet").stat().st_mtime_ns
+    assert found[0] == Listed(
+        path=str(lake / "a.parquet"), size=3, relative="a.parquet", walked=True, mtime_ns=changed
+    )
 
 
 def test_what_is_named_is_taken_regardless_of_its_name(lake: Path) -> None:
     (found,) = expand([str(lake / "_metadata")])
-    assert found == Listed(path=str(lake / "_metadata"), size=3, relative="_metadata", walked=False)
+    changed = (lake / "_metadata").stat().st_mtime_ns
+    assert found == Listed(path=str(lake / "_metadata"), size=3, relative="_metadata", walked=False, mtime_ns=changed)
     assert relatives(lake / "_delta_log", lake / ".git") == ["0.checkpoint.parquet", "x.parquet"]
 
 
@@ -195,6 +199,7 @@ def test_a_directory_that_cannot_be_read_is_an_error_and_not_an_empty_one(tmp_pa
     (root / "closed").chmod(0)
     program = (
         "import os, sys\n"
+        "import hashlib  # another user may not be able to read Python's own modules\n"
         "from bloomcli.storage.listing import expand, is_dataset\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "from bloomcli.errors import UnreadableError\n"
@@ -310,7 +315,8 @@ def test_several_files_directories_and_patterns_are_datasets_one_file_is_not(lak
     ],
 )
 def test_a_list_has_a_path_per_line_unchanged(text: str, expected: list[str]) -> None:
-    assert read_list(text.splitlines(keepends=True)) == expected
+    assert list(read_list(text.splitlines(keepends=True))) == expected
+    assert list(read_list([], ["a\n", "b"])) == ["a\n", "b"]
 
 
 def test_thousands_of_files_are_listed_quickly_and_in_order(tmp_path: Path) -> None:

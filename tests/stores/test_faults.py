@@ -270,7 +270,7 @@ def test_a_process_that_is_stopped_at_any_request_leaves_nothing(add: Add, numbe
     problems, stopped = {}, 0
     for at in range(1, len(add.kinds) + 1):
         # A request that is on its way can't be called back: what a store begins has begun when the signal comes.
-        begins = add.kinds[at - 1] == "CreateMultipartUpload"
+        begins = add.kinds[at - 1] in {"CreateMultipartUpload", "objects.insert (multipart)"}
         done = add.ended(Fault(Action.TELL if begins else Action.PASS, at=at), number)
         found = problems[f"at request {at}, {add.kinds[at - 1]}: {done.code} {done.err}"] = []
         found += [each for each in add.problems(done) if "exit code" not in each]

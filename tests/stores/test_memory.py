@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, need
+from support.peak_memory import GIVES_BACK
 from support.servers import running
 from support.servers.faults import Action, Fault
 from support.servers.rigs import RIGS, Rig
@@ -20,7 +21,9 @@ MIB = 1 << 20
 SIZE = 200 * MIB
 
 _CHANGE = """
-import resource, sys
+import sys
+sys.path.insert(0, "tests")
+from support.peak_memory import peak
 from bloomcli.storage.base import KeptRange
 from bloomcli.storage.registry import store_of
 
@@ -32,7 +35,7 @@ def change(path):
         yield KeptRange(200, size - 200)
     with store.open(path) as source:
         store.replace(path, pieces(source.size), source=source, overwrite=True)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return peak() >> 20
 
 print(*map(change, sys.argv[1:]))
 """
@@ -60,8 +63,8 @@ def test_a_streamed_change_holds_a_few_parts_whatever_the_size(store: str) -> No
         put(rig, "small.bin", data[: 32 * MIB])
         put(rig, "large.bin", data)
         command = [sys.executable, "-c", _CHANGE, rig.place.path("small.bin"), rig.place.path("large.bin")]
-        env = os.environ | dict(rig.forks.env) | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+        env = os.environ | dict(rig.forks.env) | {"PYTHONPATH": str(ROOT)} | GIVES_BACK
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         small, large = map(int, done.stdout.split())
         assert rig.place.get("large.bin") == data[:100] + b"new bytes" + data[200:]
@@ -81,7 +84,7 @@ def test_a_streamed_change_that_is_stopped_leaves_the_old_object(store: str, num
         upload = {"azure": "Put Block", "gcs": "objects.insert (resumable)"}[store]
         fault = Fault(Action.PASS, upload, at=3)
         with rig.proxy.injecting(fault):
-            process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.DEVNULL)
             fault.call = lambda: process.send_signal(number)
             code = process.wait(120)
         assert fault.fired == 1

@@ -12,8 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import need
-from support.servers import running
+from support.s3_place import S3Place
+from support.servers import clients, running
+from support.servers.dialects import S3
 from support.servers.faults import Action, Fault
+from support.servers.forking import Forks
+from support.servers.proxy import Proxy
 from support.servers.rigs import RIGS, Rig
 
 import bloomcli
@@ -131,3 +135,42 @@ def test_an_object_that_changes_in_the_middle_of_a_command(rig: Rig, data: bytes
 
 
 _READ = {"s3": "GetObject", "azure": "Get Blob"}
+
+
+LATENCY = 0.020
+
+
+@pytest.mark.parametrize("page_index", [False, True], ids=["no page index", "page index"])
+def test_a_file_with_a_hit_takes_two_requests_and_a_few_latencies(page_index: bool, tmp_path: Path) -> None:
+    """The filters lie in the tail; the second request has the row group's chunks."""
+    need(running.installed("minio"), "minio: python tests/support/servers/install.py minio")
+    table = pa.table({name: np.random.default_rng(3).permutation(100_000) for name in ("id", "a", "b", "c")})
+    path = tmp_path / "f.parquet"
+    blooms = {"id": {"ndv": 10_000, "fpp": 0.01}}
+    pq.write_table(
+        table,
+        path,
+        row_group_size=10_000,
+        use_dictionary=False,
+        write_page_index=page_index,
+        bloom_filter_options=blooms,
+    )
+    wanted = table["id"][50_007].as_py()
+    server = running.minio()
+    with (
+        Proxy(server.port, S3(), latency=LATENCY) as proxy,
+        Forks(clients.s3_environment(server, proxy.url)) as forks,
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        place = S3Place(server, patched)
+        for number in range(FILES):
+            place.put(f"hits/part-{number}.parquet", path.read_bytes())
+        proxy.forget()
+        done = forks.run("find", str(wanted), place.path("hits/"), "-c", "id", "-f", "jsonl")
+        assert done.code == 0, done.err
+        rows = [json.loads(line) for line in done.out.splitlines()]
+        assert [row["row"] for row in rows] == [50_007] * FILES
+        assert [row["record"] for row in rows] == table.slice(50_007, 1).to_pylist() * FILES
+        ranges = [r for r in proxy.recorded if r.status == 206]
+        assert len(ranges) == 2 * FILES
+        assert f"object store: {len(proxy.recorded)} requests" in done.err

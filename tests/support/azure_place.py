@@ -7,6 +7,7 @@ import secrets
 from typing import Any
 
 import pytest
+from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.blob import BlobBlock
 
 from bloomcli.storage.azure.store import AzureStore
@@ -46,8 +47,10 @@ class AzurePlace(Place):
         blob.commit_block_list([BlobBlock(name) for name in names])
 
     def get(self, name: str) -> bytes | None:
-        blob = self.blob(name)
-        return blob.download_blob().readall() if blob.exists() else None
+        try:  # one request: a run that goes on may remove the blob between two
+            return bytes(self.blob(name).download_blob().readall())
+        except ResourceNotFoundError:
+            return None
 
     def remove(self, name: str) -> None:
         self.blob(name).delete_blob()

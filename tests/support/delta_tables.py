@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Lake:
     """A Delta table in a folder."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, folder: Path | str) -> None:
         self.spark = spark
         self.folder = folder
         self.name = f"delta.`{folder}`"
@@ -62,8 +62,8 @@ class Lake:
 
     @property
     def version(self) -> int:
-        """The newest version."""
-        return int(self.history()[0]["version"])
+        """The newest version, of a table in a local folder."""
+        return max(int(path.stem) for path in (self.folder / "_delta_log").glob("*.json"))
 
     def history(self) -> list[Any]:
         """The commits, the newest first."""

@@ -5,7 +5,10 @@ The plan is JSON: `conf`, the ``--conf`` pairs; `runs`, each with `table` and `s
 
 - ``kill``: each run but the last is left at its stage while the next one runs, all of them in this process; at the
   last one's stage Java, this process and its executor are killed at once.
-- ``signals``: each run gets its `signal` at its stage; the exit codes and the messages are written to `answers`.
+- ``signals``: each run gets its `signal` at its stage, or the Java that it says in `kills` (``executor``, ``driver``)
+  is killed there; the exit codes and the messages are written to `answers`.
+
+`master` is Spark's, by default ``local[2]``.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -30,7 +33,8 @@ from support.table_stages import Run, stages
 def arguments(plan: dict[str, Any], table: str) -> list[str]:
     """The command line."""
     settings = [part for pair in plan["conf"] for part in ("--conf", pair)]
-    return ["add", "--table", table, "-c", "id", "--commit-every", "2", "--master", "local[2]", *settings]
+    master = plan.get("master", "local[2]")
+    return ["add", "--table", table, "-c", "id", "--commit-every", "2", "--master", master, *settings]
 
 
 def java() -> int:
@@ -39,6 +43,14 @@ def java() -> int:
 
     context: Any = SparkContext._active_spark_context
     return int(context._gateway.proc.pid)
+
+
+def executor() -> int:
+    """The process id of an executor's Java, in its Python."""
+    pid = os.getppid()
+    while Path(f"/proc/{pid}/comm").read_text().strip() != "java":
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return pid
 
 
 def kill() -> NoReturn:
@@ -74,7 +86,8 @@ def leave(plan: dict[str, Any], runs: list[dict[str, Any]]) -> None:
         kill()
     first, *rest = runs
     if first["stage"] == "worker":
-        in_worker((java(), os.getpid()), signal.SIGKILL)
+        victims = java(), os.getpid()
+        in_worker(lambda: (*victims, os.getpid()), signal.SIGKILL)
 
     def at(stage: str, count: int, paths: Any) -> None:
         del paths
@@ -91,8 +104,8 @@ def leave(plan: dict[str, Any], runs: list[dict[str, Any]]) -> None:
     sys.exit(f"{first} wasn't reached: the exit code is {code}")
 
 
-def in_worker(victims: Sequence[int], number: int, seconds: float = 0.0) -> None:
-    """Have an executor's Python that has written a new file send a signal, once per process that runs here."""
+def in_worker(victims: Callable[[], Sequence[int]], number: int, seconds: float = 0.0) -> None:
+    """Have an executor's Python that has written a new file send a signal to processes, which it finds itself."""
     from bloomcli.datasets import spark as engine
 
     real, mark = engine.work_through, tempfile.mkdtemp()
@@ -102,28 +115,29 @@ def in_worker(victims: Sequence[int], number: int, seconds: float = 0.0) -> None
             yield row
             if pack.tasks[0][1].output is not None and os.path.exists(mark):  # noqa: PTH110
                 os.rmdir(mark)  # noqa: PTH106
-                for victim in victims:
+                for victim in victims():
                     os.kill(victim, number)
-                if number == signal.SIGKILL:
-                    os.kill(os.getpid(), number)
                 time.sleep(seconds)
 
     engine.work_through = work
 
 
 def interrupted(plan: dict[str, Any]) -> None:
-    """Send each run its signal."""
+    """Stop each run, or kill Java under it."""
     from bloomcli.cli import run as command
 
     answers = []
     for one in plan["runs"]:
+        number = getattr(signal, one.get("signal", "SIGKILL"))
+        found = {"executor": executor, "driver": java}.get(one.get("kills", ""), os.getpid)
         if one["stage"] == "worker":
-            in_worker((os.getpid(),), getattr(signal, one["signal"]), 2.0)
+            here = found() if found is not executor else None
+            in_worker(lambda pid=here: [pid or executor()], number, 2.0)  # type: ignore[misc]
 
         def at(stage: str, count: int, paths: Any, one: dict[str, Any] = one) -> None:
             del paths
             if (stage, count) == (one["stage"], one.get("count", 1)):
-                os.kill(os.getpid(), getattr(signal, one["signal"]))
+                os.kill(found(), number)  # noqa: B023  called in this turn
 
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), stages(at):

@@ -48,6 +48,7 @@ def one_page(
     size: int | None = None,
     optional: bool = False,
     dictionary: bytes | None = None,
+    entries: int | None = None,
     groups: int = 1,
 ) -> Path:
     """A file of one column `c`, whose data page holds `body`; with a `size`, it is ZSTD of as many bytes."""
@@ -72,7 +73,7 @@ def one_page(
             1: (i32, 2),
             2: (i32, len(dictionary)),
             3: (i32, len(packed)),
-            7: (thrift.STRUCT, {1: (i32, len(dictionary) // 4), 2: (i32, 0)}),
+            7: (thrift.STRUCT, {1: (i32, len(dictionary) // 4 if entries is None else entries), 2: (i32, 0)}),
         }
         data += thrift.encode(told) + packed
     start = len(data)

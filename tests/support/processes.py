@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 
 def children(pid: int) -> list[int]:
@@ -49,6 +52,26 @@ def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
             return False
         time.sleep(0.002)
     return True
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process, which may have ended but not been waited for, and its children that ended took."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def seconds_to_stop(process: subprocess.Popen[Any], number: int) -> float:
+    """Send a signal to a process that works, wait for its end, and return how long it went on, seconds: where the
+    system tells, those of its processor time, which other processes don't make longer."""
+    if sys.platform != "linux":
+        begun = time.monotonic()
+        process.send_signal(number)
+        process.wait(60)
+        return time.monotonic() - begun
+    before = processor_seconds(process.pid)
+    process.send_signal(number)
+    assert wait_until(lambda: not alive(process.pid)), "it goes on"
+    return processor_seconds(process.pid) - before
 
 
 HOLD: Final = Path(__file__).with_name("hold")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+import pyarrow as pa
 
 from support import golden
 from support.terminal import on_terminal, still_clock
@@ -60,6 +63,30 @@ SESSIONS: Final = {
         "probe lake --jobs 1 -c id -v 7 --files-with-matches",
         "probe filtered.parquet -c nothing 7",
     ),
+    "advise": (
+        "advise orders.parquet --jobs 1",
+        "advise few --jobs 1 --readers spark --budget 2%",
+        "advise lake --jobs 1 --sample 10 --queries queries.sql",
+        "advise orders.parquet -c nothing",
+        "advise orders.parquet --budget much",
+    ),
+    "find": (
+        "find 7 filtered.parquet -c id --select id,status",
+        "find 7 few --jobs 1 -c id --files-only",
+        "find -1 filtered.parquet -c id",
+        "find 7 orders.parquet -c id --select id --format json",
+        "find red java_types.orc -c label --select label,cents,moment --limit 2",
+        "find 5 java_types.orc -c tags",
+    ),
+    "index": (
+        "index build few --jobs 1 -c id,status --dry-run",
+        "index build few --jobs 1 -c id,status -o few.bloom-index",
+        "index inspect few.bloom-index",
+        "index update few --jobs 1 -i few.bloom-index",
+        "find 7 few --jobs 1 -c id --files-only --index few.bloom-index",
+        "find 7 few -c price --index few.bloom-index",
+        "index inspect orders.parquet",
+    ),
     "add": (
         "add orders.parquet -c id,user.email --dry-run",
         "add orders.parquet -c id,user.email -o out.parquet",
@@ -93,6 +120,18 @@ SESSIONS: Final = {
         "validate --explain",
         "validate --explain filter-stray-bits",
     ),
+    "trial": (
+        "trial orders.parquet -c id,user.email --readers pyarrow --runs 0",
+        "trial filtered.parquet --readers pyarrow --runs 0 --values 3",
+        "trial few -c id --readers pyarrow --runs 0 --sample 100%",
+        "trial orders.parquet --readers pyarrow",
+        "trial orders.parquet -c tags.list.element --readers pyarrow",
+        "trial orders.parquet -c id --readers duckbd",
+        "trial orders.parquet -c ids --readers pyarrow",
+        "trial draft_types.mosaic -c big --readers pyarrow",
+        "trial java_types.orc -c text --readers polars",
+        "trial --table ice.db.orders -c id",
+    ),
     "dump": ("dump filtered.parquet -c id --row-group 2", "dump java_types.orc -c text"),
 }
 """The command lines of each file, run in a folder that `make` has made."""
@@ -120,6 +159,10 @@ def make(folder: Path) -> None:
     bad = golden.RULE_PAIRS / "filter-stray-bits" / "broken.parquet"
     shutil.copy(bad, folder / "stray.parquet")
     (folder / "damaged.parquet").write_bytes(filtered.read_bytes()[:-9])
+    (folder / "queries.sql").write_text(
+        "SELECT * FROM orders WHERE id = 42; SELECT * FROM orders WHERE id IN (7, 8) AND status = 'open';"
+        "SELECT * FROM orders WHERE user.email LIKE '%@example.org'; SELECT * FROM orders WHERE price > 10"
+    )
     few = folder / "few"
     few.mkdir()
     for name, source in (("plain", orders), ("filtered", filtered), ("damaged", folder / "damaged.parquet")):
@@ -153,4 +196,6 @@ def _shown(line: str, columns: int, folder: Path) -> str:
     if done.code:
         shown.append(f"[exit code {done.code}]")
     text = "\n".join(shown) + "\n"
-    return text.replace(str(folder) + os.sep, "")
+    text = re.sub(r"\d+\.\d KiB with the index", "19.7 KiB with the index", text)  # which has the folder's path
+    text = re.sub(r"(\.bloom-index: .*?)\d+\.\d KiB", r"\g<1>134.2 KiB", text)  # so has the index
+    return text.replace(str(folder) + os.sep, "").replace(f"PyArrow {pa.__version__}", "PyArrow 26.0.1")

@@ -20,6 +20,8 @@ from unittest import mock
 from bloomcli.cli import run
 from support.cli import Result
 
+_END: Final = b"\x1b[999~"
+"""Written last, while the terminal is open: what its other side reads after it was closed is up to the system."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -43,9 +45,8 @@ def on_terminal(args: Sequence[object], columns: int, *, folder: Path | None = N
     shown = bytearray()
 
     def read() -> None:
-        with contextlib.suppress(OSError):  # the other side has closed
-            while chunk := os.read(ours, 65536):
-                shown.extend(chunk)
+        while not shown.endswith(_END):
+            shown.extend(os.read(ours, 65536))
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -61,10 +62,11 @@ def on_terminal(args: Sequence[object], columns: int, *, folder: Path | None = N
             code = run([str(a) for a in args])
             sys.stdout.flush()
     finally:
-        out.close()
+        os.write(theirs, _END)
         reader.join()
+        out.close()
         os.close(ours)
-    return Result(code, without_colours(shown.decode().replace("\r\n", "\n")), errors.getvalue())
+    return Result(code, without_colours(shown.removesuffix(_END).decode().replace("\r\n", "\n")), errors.getvalue())
 
 
 @contextlib.contextmanager

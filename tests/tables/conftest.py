@@ -6,6 +6,7 @@ part of its own, as a process has one PySpark.
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from conftest import need
 from support import spark_tables
+from support.servers import clients, running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +47,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def folder(tmp_path: Path) -> Path:
     """A folder for a Delta table."""
     return tmp_path / "table"
+
+
+@pytest.fixture
+def bucket(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a bucket of MinIO. Drivers' and executors' Python has the credentials."""
+    need(running.installed("minio"), "MinIO: python tests/support/servers/install.py minio")
+    server, name = running.minio(), f"lake-{secrets.token_hex(6)}"
+    clients.s3(server).create_bucket(Bucket=name)
+    for variable, value in clients.s3_environment(server, server.url).items():
+        monkeypatch.setenv(variable, value)
+        monkeypatch.setitem(spark.sparkContext.environment, variable, value)
+    return name
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

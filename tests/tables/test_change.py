@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import ROOT
 from support.directory_table import DirectoryTable, Entry
 
 import bloomcli
-from bloomcli.commands.options import AddOptions, FoldOptions, RemoveOptions, TableOptions, WriteOptions
+from bloomcli.commands.options import AddOptions, FoldOptions, ProbeOptions, RemoveOptions, WriteOptions
+from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import run as run_task
 from bloomcli.errors import UnknownColumn, UnreadableError, UnsupportedError, UsageError, WriteError
@@ -24,6 +21,7 @@ from bloomcli.model.dataset import DatasetReport, Status
 from bloomcli.tables import batches as of_bytes
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Unknown
 from bloomcli.tables.change import change_table
+from bloomcli.tables.columns import check_columns
 from bloomcli.tables.tasks import task_of
 
 if TYPE_CHECKING:
@@ -190,6 +188,19 @@ def test_an_unknown_column_is_refused_before_any_file_is_read(spark: SparkSessio
     with pytest.raises(UnknownColumn, match="the table has no column 'idd'") as caught:
         run(spark, table, AddOptions(columns=["idd"]))
     assert caught.value.hint == "did you mean id?"
+
+
+def test_a_column_is_listed_as_the_option_takes_it(tmp_path: Path) -> None:
+    tmp_path.joinpath("lake").mkdir()
+    pq.write_table(pa.table({"e,f": [1], "g h": [2], "i": [3]}), tmp_path / "lake" / "a.parquet")
+    table = DirectoryTable.create(tmp_path / "lake", [("a.parquet", "")])
+    for options, listed in (
+        (AddOptions(columns=["x"]), r"'e\,f', 'g h', i"),
+        (ProbeOptions(column="x"), "'e,f', 'g h', i"),
+    ):
+        with pytest.raises(UnknownColumn) as caught:
+            check_columns(table, options, table.names())
+        assert caught.value.hint == f"the table's columns: {listed}"
 
 
 def test_a_table_that_would_lose_something_is_refused(spark: SparkSession, table: DirectoryTable) -> None:
@@ -466,50 +477,6 @@ def test_a_file_that_can_have_no_new_one_is_a_row(spark: SparkSession, table: Di
     report = run(spark, Choosy(table.root), commit_every=1)
     assert sorted(statuses(report)) == ["done"] * 5 + ["failed"]
     assert (len(report.commits), report.exit_code) == (5, 4)
-
-
-KILLED: Final = """
-import os, signal, sys
-from pathlib import Path
-sys.path.insert(0, "tests")
-from support import spark_tables
-spark_tables.choose_spark()
-from support.directory_table import DirectoryTable
-from bloomcli.commands.options import AddOptions, TableOptions
-from bloomcli.datasets.spark import SparkEngine
-from bloomcli.tables.change import change_table
-from bloomcli.tables.tasks import task_of
-
-class Killed(DirectoryTable):
-    def commit(self, replacements, info):
-        if info.batch == 2 and sys.argv[2] == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        version = super().commit(replacements, info)
-        if info.batch == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return version
-
-spark = spark_tables.session(Path(sys.argv[3]))
-table = Killed(Path(sys.argv[1]))
-change_table(table, SparkEngine(spark), AddOptions(columns=["id"]), TableOptions(table="t", commit_every=2))
-"""
-"""A driver that is killed before or after its second commit."""
-
-
-@pytest.mark.parametrize(("when", "versions"), [("before", 1), ("after", 2)])
-def test_a_killed_driver_leaves_what_is_committed_and_another_run_goes_on(
-    spark: SparkSession, table: DirectoryTable, tmp_path: Path, when: str, versions: int
-) -> None:
-    rows = table.rows()
-    arguments = [sys.executable, "-c", KILLED, str(table.root), when, str(tmp_path / "spark")]
-    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=240)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert (table.newest(), filters(table)) == (versions, 2 * versions)
-    report = run(spark, table)
-    assert statuses(report).count("done") == 6 - 2 * versions
-    assert table.rows(table.newest()) == rows
-    used = {path for version in range(table.newest() + 1) for path in table.entries(version)}
-    assert len(data_files(table) - used) == (2 if when == "before" else 0), "the killed batch's files are orphans"
 
 
 def test_a_second_attempt_of_a_task_finds_the_new_file_made(table: DirectoryTable) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,15 +83,18 @@ def settings(spark: SparkSession, folder: Path) -> list[str]:
         f"spark.local.dir={folder}",
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.memory=1g",
+        f"spark.driver.extraJavaOptions={spark_tables.QUICK_JAVA}",
     ]
 
 
-def in_process(spark: SparkSession, folder: Path, how: str, runs: list[dict[str, Any]]) -> tuple[int, str, Any]:
+def in_process(
+    spark: SparkSession, folder: Path, how: str, runs: list[dict[str, Any]], master: str = "local[2]"
+) -> tuple[int, str, Any]:
     """Run a plan of `support.killed_runs`; gives the process's exit code, its errors and the answers."""
+    folder.mkdir(exist_ok=True)
     plan, answers = folder / "plan.json", folder / "answers.json"
-    plan.write_text(
-        json.dumps({"how": how, "runs": runs, "conf": settings(spark, folder), "answers": os.fspath(answers)})
-    )
+    said = {"conf": settings(spark, folder), "answers": os.fspath(answers), "master": master}
+    plan.write_text(json.dumps({"how": how, "runs": runs, **said}))
     path = os.pathsep.join(map(str, (spark_tables.home() / "site", TESTS.parent, TESTS)))
     done = subprocess.run(
         [sys.executable, "-m", "support.killed_runs", plan],
@@ -98,23 +102,25 @@ def in_process(spark: SparkSession, folder: Path, how: str, runs: list[dict[str,
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=900,  # only for one that hangs
         check=False,
     )
     return done.returncode, done.stderr, json.loads(answers.read_text()) if answers.exists() else []
 
 
 _KILLED = {
-    "planned": (0, 0),
-    "writing": (0, 0),
-    "made": (0, 2),
-    "renaming": (0, 2),
-    "committing": (0, 2),
-    "landed": (2, 0),
-    "committed": (2, 0),
-    "worker": (0, 2),
+    ("iceberg", "writing"): (1, 0, 0),
+    ("delta", "writing"): (1, 0, 0),
+    ("iceberg", "made"): (1, 0, 2),
+    ("iceberg", "renaming"): (1, 0, 2),
+    ("iceberg", "committing"): (2, 2, 2),
+    ("delta", "committing"): (2, 2, 2),
+    ("iceberg", "landed"): (1, 2, 0),
+    ("delta", "landed"): (1, 2, 0),
+    ("iceberg", "worker"): (1, 0, 2),
 }
-"""How many files have their filters, and how many new data files no version has, when all is killed there."""
+"""How often a run has come to a stage, how many files have their filters, and how many new data files no version has,
+when all is killed there. Stages between which nothing is written are one; Delta writes no deletes for a commit."""
 
 
 def has_deletes(path: Path) -> bool:
@@ -125,20 +131,18 @@ def has_deletes(path: Path) -> bool:
 def test_a_run_that_is_killed_leaves_the_table_sound_and_can_be_started_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    places = [
-        (kind, stage)
-        for stage in _KILLED
-        for kind in ("iceberg", "delta")
-        if kind == "iceberg" or stage not in ("renaming", "worker")
-    ]
+    places = list(_KILLED)
     tables = [maker(spark, tmp_path, kind)() for kind, _ in places]
     before = [(table.rows(), table.version()) for table in tables]
-    runs = [{"table": table.name, "stage": stage} for table, (_, stage) in zip(tables, places, strict=True)]
+    runs = [
+        {"table": table.name, "stage": stage, "count": count}
+        for table, ((_, stage), (count, _, _)) in zip(tables, _KILLED.items(), strict=True)
+    ]
     code, errors, _ = in_process(spark, tmp_path, "kill", runs)
     assert code == -signal.SIGKILL, errors
     time.sleep(3)  # for workers that outlive Java
     for table, (rows, version), (kind, stage) in zip(tables, before, places, strict=True):
-        done, loose = _KILLED[stage]
+        _, done, loose = _KILLED[kind, stage]
         where = f"{kind}, {stage}"
         sound(table, rows, version)
         assert len(table.lacking()) == FILES - done, where
@@ -150,7 +154,7 @@ def test_a_run_that_is_killed_leaves_the_table_sound_and_can_be_started_again(
 
 
 def test_a_killed_worker_s_files_are_written_by_another(
-    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from bloomcli.datasets import spark as engine
 
@@ -163,7 +167,7 @@ def test_a_killed_worker_s_files_are_written_by_another(
                 os.kill(os.getpid(), signal.SIGKILL)
             yield row
 
-    table = make()
+    table = Iceberg(spark)
     rows, version = table.rows(), table.version()
     monkeypatch.setattr(engine, "work_through", work)
     found = add(table)
@@ -209,8 +213,8 @@ def test_a_commit_that_can_t_be_written_leaves_the_table_as_it_was(make: Make, s
     assert finished(table, rows, version).count("skipped") == 2
 
 
-def test_a_commit_whose_answer_is_lost_is_found_and_the_run_goes_on(make: Make) -> None:
-    table = make()
+def test_a_commit_whose_answer_is_lost_is_found_and_the_run_goes_on(spark: SparkSession) -> None:
+    table = Iceberg(spark)
     rows, version = table.rows(), table.version()
 
     def at(stage: str, count: int, paths: Any) -> None:
@@ -226,8 +230,8 @@ def test_a_commit_whose_answer_is_lost_is_found_and_the_run_goes_on(make: Make) 
     assert not table.orphans()
 
 
-def test_a_request_that_is_lost_before_the_commit_leaves_the_table_as_it_was(make: Make) -> None:
-    table = make()
+def test_a_request_that_is_lost_before_the_commit_leaves_the_table_as_it_was(spark: SparkSession) -> None:
+    table = Iceberg(spark)
     rows, version = table.rows(), table.version()
 
     def at(stage: str, count: int, paths: Any) -> None:
@@ -246,18 +250,22 @@ def test_a_request_that_is_lost_before_the_commit_leaves_the_table_as_it_was(mak
     assert finished(table, rows, version) == ["done"] * FILES
 
 
-_SIGNALS = [("made", 2, 2), ("worker", 1, 0), ("committing", 2, 4), ("committed", 1, 2)]
-"""Stage, how often the run has come to it, and files that are committed then."""
+_STOPPED = [
+    ("iceberg", "made", 2, "SIGTERM", 143, 2),
+    ("iceberg", "worker", 1, "SIGINT", 130, 0),
+    ("iceberg", "committing", 2, "SIGTERM", 143, 4),
+    ("delta", "committing", 2, "SIGTERM", 143, 4),
+    ("iceberg", "committed", 1, "SIGINT", 130, 2),
+]
+"""Format, stage, how often the run has come to it, signal, exit code, and files that are committed then. All runs are
+in one process: where one can't open its table after another was stopped, it fails."""
 
 
 def test_a_run_that_is_stopped_removes_its_batch_and_says_how_far_it_came(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     runs, expected = [], []
-    cases = []
-    for stage, count, files in _SIGNALS:
-        cases += [("iceberg", stage, count, files, "SIGINT", 130), ("iceberg", stage, count, files, "SIGTERM", 143)]
-    for kind, stage, count, files, name, code in cases:
+    for kind, stage, count, name, code, files in _STOPPED:
         table = maker(spark, tmp_path, kind)()
         runs.append({"table": table.name, "stage": stage, "count": count, "signal": name})
         expected.append((table, table.rows(), table.version(), code, files))
@@ -268,8 +276,43 @@ def test_a_run_that_is_stopped_removes_its_batch_and_says_how_far_it_came(
         assert "Traceback" not in answer["err"], run
         sound(table, rows, version)
         assert FILES - len(table.lacking()) == files, run
-        if code == 130:
-            far = f"{files} of {FILES} files replaced" if files else "nothing was committed"
-            assert far in answer["err"], (run, answer)
+        far = f"{files} of {FILES} files replaced" if files else "nothing was committed"
+        assert f"bloom: stopped: {far}" in answer["err"], (run, answer)
         assert not table.orphans(), run
         assert finished(table, rows, version).count("skipped") == files
+
+
+def test_a_java_process_that_is_killed_leaves_the_table_sound_and_the_run_says_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """First an executor's on a cluster with two, and then the driver's; in another process the driver's right after
+    its commit. The two processes run side by side."""
+    tables = [maker(spark, tmp_path, kind)() for kind in ("iceberg", "delta", "delta")]
+    before = [(table.rows(), table.version()) for table in tables]
+    plans = [
+        ("local-cluster[2,1,1024]", [("worker", "executor"), ("worker", "driver")]),
+        ("local[1]", [("landed", "driver")]),
+    ]
+    waiting = iter(tables)
+    with ThreadPoolExecutor() as threads:
+        started = []
+        for number, (master, kills) in enumerate(plans):
+            runs = [{"table": next(waiting).name, "stage": stage, "kills": who} for stage, who in kills]
+            started.append(threads.submit(in_process, spark, tmp_path / f"p{number}", "signals", runs, master))
+        answers = [answer for one in started for answer in one.result()[2]]
+    lost_executor, lost_driver, lost_answer = answers
+    for (rows, version), table in zip(before, tables, strict=True):
+        sound(table, rows, version)
+    assert lost_executor["code"] == 0, lost_executor
+    assert [row["status"] for row in json.loads(lost_executor["out"])["rows"]] == ["done"] * FILES
+    assert lost_driver["code"] == 3
+    found = json.loads(lost_driver["out"])
+    assert (found["failed"], found["not_started"], found["commits"]) == (2, FILES - 2, [])
+    assert all("Spark's Java process has ended" in row["error"] for row in found["rows"])
+    assert len(found["remarks"]) == 2, "new files that couldn't be removed"
+    assert lost_answer["code"] == 3
+    found = json.loads(lost_answer["out"])
+    assert "it isn't known whether a commit has taken place" in " ".join(found["remarks"])
+    assert all(answer["err"] == "" for answer in answers), answers
+    assert [FILES - len(table.lacking()) for table in tables] == [FILES, 0, 2]
+    assert [finished(t, *b).count("skipped") for t, b in zip(tables, before, strict=True)] == [FILES, 0, 2]

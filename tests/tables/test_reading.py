@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import ROOT
+from support.terminal import on_terminal
 
 from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
@@ -129,6 +131,39 @@ def test_a_condition_and_the_properties_choose_files_and_columns(
     assert output("inspect", "--table", iceberg, *where)[1]["files"] == 1
 
 
+def test_reports_fit_a_terminal_and_json_stays_whole(spark: SparkSession, delta: str) -> None:
+    added = [row.status for row in bloom_spark.add_to_table(spark, delta, ["label"], ndv=100_000).collect()]
+    assert added == ["done"] * 2
+    commands = [
+        ["inspect"],
+        ["validate", "--require", "id"],
+        ["probe", "--column", "label", "n7"],
+        ["add", "--columns", "id", "--commit-every", "1", "--dry-run"],
+        ["fold", "--columns", "label", "--dry-run"],
+        ["remove", "--dry-run"],
+    ]
+    for command in commands:
+        report = json.loads(on_terminal([*command, "--table", delta, "--format", "json"], 80).out)
+        assert report.get("failed", 0) == 0, (command, report)
+        for columns in (80, 120):
+            shown = on_terminal([*command, "--table", delta], columns)
+            wide = [line for line in shown.out.splitlines() if len(line) > columns]
+            assert all(".parquet" in line or "`bloom " in line for line in wide), "names and commands are never cut"
+            assert shown.err == ""
+    folded = bloom_spark.fold_table(spark, delta).collect()
+    assert [row.status for row in folded] == ["done"] * 2
+    assert all(row.bytes_after < row.bytes_before for row in folded)
+    assert [row.status for row in bloom_spark.remove_from_table(spark, delta).collect()] == ["done"] * 2
+
+
+def test_a_value_that_no_file_can_have_is_one_error(iceberg: str, output: Json) -> None:
+    code, error = output("probe", "--table", iceberg, "--column", "id", "abc")
+    assert code == 2
+    assert error.startswith(f"bloom: {iceberg}: ")
+    assert error.count("abc") == 1
+    assert ".parquet" not in error
+
+
 def test_policies_and_baselines_work_on_tables(delta: str, output: Json, tmp_path: Path) -> None:
     policy, known = tmp_path / "bloom.toml", tmp_path / "known.json"
     assert cli(["validate", "--table", delta, "--init", "--policy", str(policy)]) == 0
@@ -182,7 +217,7 @@ def test_what_is_no_table_of_these_formats_is_refused_by_name(
 def test_hudi_and_paimon_are_refused_by_name(provider: str) -> None:
     from bloomcli.tables import registry
 
-    refusal = registry._refusal("t", provider)
+    refusal = registry._refusal(None, "t", provider)
     assert isinstance(refusal, UnsupportedError)
     assert f"a {provider.capitalize()} table" in refusal.reason
     assert "bloom add -o DIRECTORY" in (refusal.hint or "")
@@ -192,3 +227,24 @@ def test_a_spark_connect_session_is_refused() -> None:
     connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(UnsupportedError, match="Spark Connect"):
         open_table(connect, "t")
+
+
+@pytest.mark.parametrize("kind", ["iceberg", "delta"])
+def test_advice_is_about_the_snapshot_s_columns_and_its_command_adds_to_the_table(
+    kind: str, spark: SparkSession, request: pytest.FixtureRequest, output: Json, tmp_path: Path
+) -> None:
+    table = request.getfixturevalue(kind)
+    log = tmp_path / "log.sql"
+    log.write_text("SELECT * FROM t WHERE label = 'n7' AND id > 3;")
+    code, found = output("advise", "--table", table, "--queries", str(log))
+    assert code == 0, found
+    columns = {column["column"]: column for column in found["columns"]}
+    assert {"id", "label"} <= columns.keys() <= {"id", "label", "day", "extra"}
+    assert (columns["label"]["lookups"], columns["id"]["lookups"]) == (1, 0)
+    assert columns["id"]["reason_id"] in {"not-queried", "sorted"}
+    assert found["files"] == 2
+    report = bloom_spark.advise_table(spark, table, columns=["label"])
+    (label,) = report.columns
+    assert (label.column, label.lookups, label.rows) == ("label", None, 2000)
+    if report.command is not None:
+        assert report.command.startswith(f"bloom add --table {shlex.quote(table)} --columns label --fpp 0.01")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 from support.lake_tables import PARTITIONS, Delta, Iceberg, LakeTable, Rows
 from support.table_stages import stages
 
+import bloomcli
 from bloomcli import spark as bloom_spark
 
 if TYPE_CHECKING:
@@ -144,3 +146,20 @@ def test_what_others_write_at_each_stage_of_a_run_stays(
         assert table.rows(version) == writer.first
     key = max(writer.rows)
     assert table.point(key) == [writer.rows[key][1]]
+
+
+@pytest.mark.parametrize("kind", ["iceberg", "delta"])
+def test_two_runs_at_once_give_each_file_the_filters_of_both(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    table: LakeTable = Iceberg(spark) if kind == "iceberg" else Delta(spark, tmp_path / "lake")
+    rows, version = table.rows(), table.version()
+
+    def run(column: str) -> list[str]:
+        found = bloom_spark.add_to_table(spark, table.name, [column], commit_every=3)
+        return [row.status for row in found.collect()]
+
+    with ThreadPoolExecutor(2) as threads:
+        statuses = {status for found in threads.map(run, ("id", "name")) for status in found}
+    assert statuses <= {"done", "skipped"}
+    assert (table.rows(), table.rows(version)) == (rows, rows)
+    assert {len(bloomcli.inspect(path).filters) for path in table.live()} == {2}
+    assert not table.orphans()

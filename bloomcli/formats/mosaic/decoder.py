@@ -203,6 +203,10 @@ class Decoder:
         """A row group's columns as an Arrow record batch. Raises as the constructor does."""
         return self._ask(b"G", NUMBER.pack(ordinal))
 
+    def no_rows(self) -> Any:
+        """All columns of the file as a record batch without rows. Raises as the constructor does."""
+        return self._ask(b"S", b"")
+
     def stop(self) -> None:
         """End a request that another thread waits for; that thread's call raises UnreadableError."""
         process = self._process

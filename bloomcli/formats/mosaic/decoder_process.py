@@ -4,8 +4,8 @@ The package's native code prints its panics to standard error and ends the proce
 starts this module, and answers its reads. Frames both ways: a byte that says what it is, a little-endian u64, and as
 many bytes as that says.
 
-    to this process     O size and columns (JSON)    G number of a row group (u32)    D requested bytes
-                        X those bytes can't be read
+    to this process     O size and columns (JSON)    G number of a row group (u32)    S no rows of all columns
+                        D requested bytes            X those bytes can't be read
     from this process   H ready, or why not    K done    R offset and length (2 x u64)    E what went wrong
                         B an Arrow stream of one batch follows
 """
@@ -39,8 +39,8 @@ def receive(stream: IO[bytes]) -> tuple[bytes, bytes]:
 
 
 def _whole(stream: IO[bytes], size: int) -> bytes:
-    data = stream.read(size)
-    if len(data) != size:
+    data: bytes | None = stream.read(size)
+    if data is None or len(data) != size:  # None where the system refuses to wait for any of it
         raise EOFError
     return data
 
@@ -66,8 +66,10 @@ class _Server:
                 if kind == b"O":
                     self._open(**json.loads(data))
                     send(self._replies, b"K")
+                elif kind == b"S":
+                    self._send_no_rows()
                 else:
-                    self._send_batch(*NUMBER.unpack(data))
+                    self._send(self._reader.read_row_group(*NUMBER.unpack(data)))
             except (RuntimeError, ValueError, OSError, MemoryError) as error:
                 send(self._replies, b"E", (str(error) or type(error).__name__).encode("utf-8", "replace"))
 
@@ -86,10 +88,15 @@ class _Server:
         self._reader = self._package.MosaicReader.from_input_file(self._read_at, size)
         self._reader.project(columns)
 
-    def _send_batch(self, ordinal: int) -> None:
+    def _send_no_rows(self) -> None:
         import pyarrow as pa
 
-        batch = self._reader.read_row_group(ordinal)
+        schema = self._reader.schema
+        self._send(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema))
+
+    def _send(self, batch: Any) -> None:
+        import pyarrow as pa
+
         batch.validate()
         send(self._replies, b"B")
         with pa.ipc.new_stream(self._replies, batch.schema) as stream:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 from bloomcli import kernels, limits
 from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterProblem, Plan, Spread
+from bloomcli.formats.base import FilterProblem, Plan
 from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.mosaic import describe, schema, statistics, values
@@ -20,11 +20,17 @@ from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.size_rule import SizeRule
+from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
+    from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.column_facts import ColumnFacts
+    from bloomcli.formats.finding import ColumnSearch
+    from bloomcli.formats.indexed import BitsSource, RowGroupBits
+    from bloomcli.formats.sampled import Extent, UnitValues
+    from bloomcli.formats.unit_search import BoundedUnit
     from bloomcli.model.pages import IndexEntry, PageFacts
     from bloomcli.model.schema import SchemaNode
     from bloomcli.values.literals import Literal
@@ -36,6 +42,7 @@ class MosaicFile(LocatedFile):
 
     format = "mosaic"
     title = "Mosaic"
+    searched = True
     describe: ClassVar[Describe] = describe
     footer: Footer
     filters: Filters
@@ -113,7 +120,9 @@ class MosaicFile(LocatedFile):
         """The Parquet type that holds the same values."""
         return schema.literal_column(self.footer.columns[column.index])
 
-    def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
+    def unit_facts(
+        self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
+    ) -> Iterator[UnitFacts]:
         """Yield the facts of each row group. A column's bytes are those of its bucket, which is read as a whole."""
         from bloomcli.formats.mosaic import dictionary
 
@@ -122,8 +131,9 @@ class MosaicFile(LocatedFile):
         typed = schema.literal_column(mosaic)
         lookups = [self._lookup(literal, mosaic) for literal in literals]
         hashed = [value for lookup in lookups for value in lookup.hashes]
-        self.source.will_read(self.filters.ranges_to_look_up(column.index, hashed))
-        for group in self.footer.row_groups:
+        groups = [g for g in self.footer.row_groups if units is None or g.ordinal in units]
+        self.source.will_read(self.filters.ranges_to_look_up(column.index, hashed, groups))
+        for group in groups:
             found, problem = self._usable(group, column.index, len(hashed))
             yield UnitFacts(
                 row_group=group.ordinal,
@@ -137,6 +147,71 @@ class MosaicFile(LocatedFile):
                 stats_skip=[statistics.skips(group, literal, mosaic, typed) for literal in literals],
                 lacks=dictionary.lookup_of(self.footer, group, mosaic, allowance),
             )
+
+    def search(self, column: Column) -> ColumnSearch:
+        """What finds the rows with values of a column, by its filters, statistics and dictionaries."""
+        from bloomcli.formats.mosaic.search import MosaicSearch
+
+        return MosaicSearch(self, self.filters, column, partial(self._bounded_units, column))
+
+    def _bounded_units(self, column: Column, count: int) -> Iterator[BoundedUnit]:
+        """The facts of each row group for so many values, without lookups, and its bounds."""
+        from bloomcli.formats.unit_search import BoundedUnit
+
+        mosaic = self.footer.columns[column.index]
+        for group in self.footer.row_groups:
+            found, problem = self._usable(group, column.index, count)
+            known = group.statistics.get(column.index)
+            low, high = (None, None) if known is None else (known.minimum, known.maximum)
+            facts = UnitFacts(
+                row_group=group.ordinal,
+                rows=group.rows,
+                chunk_bytes=group.bucket_bytes(mosaic.bucket),
+                row_group_bytes=group.data_bytes,
+                contents=_contents(group, column.index),
+                bits=None if found is None else found.bits,
+                problem=problem,
+            )
+            yield BoundedUnit(facts, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
+
+    indexable = True
+
+    def row_group_rows(self) -> Sequence[int]:
+        """The rows of each row group."""
+        return [group.rows for group in self.footer.row_groups]
+
+    def indexed_column(self, column: Column) -> Column:
+        """The Parquet type of the hashes."""
+        from bloomcli.formats.mosaic import indexed
+
+        return indexed.column_of(self.footer.columns[column.index])
+
+    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+        """The bits of the column's filters, or of filters made from its values."""
+        from bloomcli.formats.mosaic import indexed
+
+        return indexed.row_groups(self.filters, column, fpp, stop)
+
+    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
+        """What `row_group_bits` would read."""
+        from bloomcli.formats.mosaic import indexed
+
+        return indexed.sources(self.filters, column)
+
+    def extents(self, column: Column) -> Iterator[Extent]:
+        """What the index says of a column in each row group."""
+        from bloomcli.formats.mosaic import sampled
+
+        return sampled.extents(self.filters, column)
+
+    def unit_values(
+        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
+    ) -> Iterator[UnitValues]:
+        """The values of columns in a row group."""
+        del stop
+        from bloomcli.formats.mosaic import sampled
+
+        return sampled.unit_values(self.filters, columns, unit, rates, least)
 
     def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[ProbedFilter | None, str | None]:
         """The filter that readers use in a row group, or why it can't be used. Neither: there is no filter."""

@@ -65,9 +65,12 @@ class Filters:
         """Read as much of a filter as looking so many hashes up takes. Raises FilterProblem."""
         return load_for(self.footer, location, hashes)
 
-    def ranges_to_look_up(self, column: int, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of what `load_for` reads of a column's filters, for these hashes."""
-        for group in self.footer.row_groups:
+    def ranges_to_look_up(
+        self, column: int, hashes: Sequence[int], groups: Sequence[RowGroup]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of what `load_for` reads of a column's filters in these row groups, for these
+        hashes."""
+        for group in groups:
             location = self.used(group, column)
             if location is not None:
                 yield from ranges_for(location, hashes)

@@ -33,7 +33,7 @@ def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
 
 def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column) -> bool | None:
     """Whether statistics alone exclude a value; None if that is unknown."""
-    from bloomcli.values.literals import excluded_by
+    from bloomcli.values.exclusion import excluded_by
 
     found = group.statistics.get(column.index)
     if found is None or column.family == "BOOLEAN":

@@ -133,6 +133,19 @@ class ColumnReader:
 
     def row_group(self, group: RowGroup) -> dict[int, Hashed]:
         """The chosen columns' hashes of a row group, by column."""
+        batch = self.decoded(group)
+        return {c.index: hashed(batch.column(c.name), c) for c in self._columns}
+
+    def no_rows(self) -> Any:
+        """The chosen columns in their order, an Arrow record batch without rows."""
+        try:
+            batch = self._decoder.no_rows()
+        except UnreadableError as error:
+            raise self._fault("the schema", error, None) from None
+        return batch.select([c.name for c in self._columns])
+
+    def decoded(self, group: RowGroup) -> Any:
+        """The chosen columns of a row group in their order, an Arrow record batch."""
         if group.rows > mosaic_limits.ROWS_MAX:
             raise UnsupportedError(
                 f"a row group of {group.rows} rows is too large to decode",
@@ -148,7 +161,7 @@ class ColumnReader:
         if batch.num_rows != group.rows:
             wrong = CorruptFile(f"it has {batch.num_rows} rows, the index says {group.rows}")
             raise self._fault("the row group", wrong, group)
-        return {c.index: hashed(batch.column(c.name), c) for c in self._columns}
+        return batch.select([c.name for c in self._columns])
 
 
 def released_view(footer: Footer) -> tuple[Callable[[int, int], bytes], int]:

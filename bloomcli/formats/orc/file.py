@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from bloomcli import limits
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterProblem, Plan, Spread
+from bloomcli.formats.base import FilterProblem, Plan
 from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.orc import bounds, describe, statistics, values
@@ -18,12 +18,18 @@ from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.formats.size_rule import SizeRule
+from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column, FilterFacts
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
+    from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.column_facts import ColumnFacts
+    from bloomcli.formats.finding import ColumnSearch
+    from bloomcli.formats.indexed import BitsSource, RowGroupBits
     from bloomcli.formats.orc.columns import Contradictions
+    from bloomcli.formats.sampled import Extent, UnitValues
+    from bloomcli.formats.unit_search import BoundedUnit
     from bloomcli.model.inspect import FilterSummary
     from bloomcli.model.names import ColumnNames
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
@@ -40,6 +46,7 @@ class OrcFile(LocatedFile):
 
     format = "orc"
     title = "ORC"
+    searched = True
     describe: ClassVar[Describe] = describe
     footer: Footer
     filters: Filters
@@ -143,8 +150,32 @@ class OrcFile(LocatedFile):
         """By column and kind."""
         return describe.summary(facts)
 
-    def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
+    def unit_facts(
+        self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
+    ) -> Iterator[UnitFacts]:
         """Yield the facts of each row group. Its bytes are its share of its stripe."""
+        return (facts for facts, _ in self._facts_and_statistics(column, literals, units))
+
+    def search(self, column: Column) -> ColumnSearch:
+        """What finds the rows with values of a column, by its filters, statistics, dictionaries and row index."""
+        from bloomcli.formats.orc.search import OrcSearch
+
+        return OrcSearch(self, self.filters, column, partial(self._bounded_units, column))
+
+    def _bounded_units(self, column: Column) -> Iterator[BoundedUnit]:
+        """The facts of each row group without lookups, and its bounds."""
+        from bloomcli.formats.unit_search import BoundedUnit
+
+        orc = self.footer.types[column.index]
+        blind = orc.id in self.footer.encrypted_columns or orc.fault is not None
+        for facts, found in self._facts_and_statistics(column, ()):
+            low, high = (None, None) if blind or found is None else statistics.comparable_bounds(found, orc)
+            yield BoundedUnit(facts, low, high)
+
+    def _facts_and_statistics(
+        self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
+    ) -> Iterator[tuple[UnitFacts, Any]]:
+        """The facts of each row group, and its statistics; None where it has none."""
         from bloomcli.formats.orc.dictionary import StripeDictionary
 
         orc = self.footer.types[column.index]
@@ -154,9 +185,10 @@ class OrcFile(LocatedFile):
         allowance = Allowance(limits.PROBED_DICTIONARIES_MAX_BYTES)
         lookups = _lookups(literals, orc, typed, hashed=orc.kind in _PROBED and not blind)
         self.footer.will_read_stripes()
-        self.source.will_read(self._ranges_to_probe(orc.id))
+        stripes = [s for s in self.footer.stripes if units is None or s.ordinal in units]
+        self.source.will_read(self._ranges_to_probe(orc.id, stripes))
         indexed = bool(self.footer.stride)  # without a row index a stripe is one unit
-        for stripe in self.footer.stripes:
+        for stripe in stripes:
             streams = self.footer.stripe_footer(stripe)
             loaded, problem = self._usable(stripe, orc)
             index = self.filters.row_index(streams, orc.id)
@@ -167,7 +199,7 @@ class OrcFile(LocatedFile):
                 stats = index[group] if group < len(index) else None
                 bits = loaded.filters[group] if loaded is not None and indexed else None
                 wrong = bits is not None and any(bounds.lost(stats, orc, typed, bits))
-                yield UnitFacts(
+                facts = UnitFacts(
                     stripe=stripe.ordinal,
                     row_group=group,
                     rows=rows,
@@ -179,14 +211,54 @@ class OrcFile(LocatedFile):
                     bits=None if wrong else bits,
                     problem=WRONG if wrong else problem,
                     lookups=lookups,
-                    stats_skip=[None if blind else statistics.skips(stats, v, orc, typed) for v in literals],
+                    stats_skip=[None] * len(literals) if blind else statistics.skips(stats, literals, orc, typed),
                     lacks=dictionary.lookup_of(stats, typed),
                 )
+                yield facts, stats
 
-    def _ranges_to_probe(self, column: int) -> Iterator[tuple[int, int]]:
-        """The filters that readers use and the row indexes, in all stripes. A filter's bits lie anywhere in its
+    indexable = True
+
+    def row_group_rows(self) -> Sequence[int]:
+        """The rows of each stripe."""
+        return [stripe.rows for stripe in self.footer.stripes]
+
+    def indexed_column(self, column: Column) -> Column:
+        """The Parquet type of the hashes."""
+        from bloomcli.formats.orc import indexed
+
+        return indexed.column_of(self.footer.types[column.index])
+
+    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+        """Bits made from the column's values in each stripe."""
+        from bloomcli.formats.orc import indexed
+
+        return indexed.stripes(self.filters, column, fpp, stop)
+
+    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
+        """What `row_group_bits` would read."""
+        from bloomcli.formats.orc import indexed
+
+        return indexed.sources(self.filters, column)
+
+    def extents(self, column: Column) -> Iterator[Extent]:
+        """What the row indexes say of a column."""
+        from bloomcli.formats.orc import sampled
+
+        return sampled.extents(self.filters, column)
+
+    def unit_values(
+        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
+    ) -> Iterator[UnitValues]:
+        """The values of columns in a stripe."""
+        del least
+        from bloomcli.formats.orc import sampled
+
+        return sampled.unit_values(self.filters, columns, unit, rates, stop)
+
+    def _ranges_to_probe(self, column: int, stripes: Sequence[Stripe]) -> Iterator[tuple[int, int]]:
+        """The filters that readers use and the row indexes, in these stripes. A filter's bits lie anywhere in its
         stream, which is compressed as a rule: it is read whole."""
-        for stripe in self.footer.stripes:
+        for stripe in stripes:
             streams = self.footer.stripe_footer(stripe)
             for stream in (self.filters.preferred(streams, column), streams.find("ROW_INDEX", column)):
                 if stream is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -114,6 +114,10 @@ class Filters:
 
     def row_index(self, streams: StripeFooter, column: int) -> list[Any]:
         """The statistics of each row group of a column; empty where there is no (readable) row index."""
+        return [entry.statistics for entry in self.index_entries(streams, column)]
+
+    def index_entries(self, streams: StripeFooter, column: int) -> Sequence[Any]:
+        """The row index's entry of each row group of a column; empty where there is no (readable) row index."""
         stream = streams.find("ROW_INDEX", column)
         if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
             return []  # those of an encrypted column are about its mask
@@ -122,7 +126,7 @@ class Filters:
             index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
         except (CorruptFile, UnsupportedError):
             return []  # statistics are of use, not of need
-        return [entry.statistics for entry in index.entry]
+        return list(index.entry)
 
     @cached_property
     def unfilterable(self) -> dict[int, str]:

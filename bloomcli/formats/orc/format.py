@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bloomcli.formats.format import Format, Magic, Option
+from bloomcli.formats.format import Format, Magic, Option, Sizes
 from bloomcli.formats.orc.limits import RATE_MARGIN
 
 ORC: Final = Format(
@@ -26,6 +26,7 @@ ORC: Final = Format(
         ),
     ),
     rate_margin=RATE_MARGIN,
+    sizes=Sizes.OWN,  # any multiple of 64 bits
     hashed_by_width=False,  # integers of every width are hashed as 64 bits, floats as doubles
 )
 

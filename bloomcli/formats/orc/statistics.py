@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
+_TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
 _NANOS_PER_MILLI: Final = 1_000_000
 _EXACT: Final = Context(prec=100, traps=[InvalidOperation, Inexact])
 """More digits than any decimal has: nothing is rounded."""
@@ -49,7 +51,7 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
         return _pair(statistics.decimal_statistics, lambda v: _unscaled(v, orc.scale))
     if orc.kind == "DATE" and statistics.HasField("date_statistics"):
         return _pair(statistics.date_statistics, lambda v: struct.pack("<i", v))
-    if orc.kind in {"TIMESTAMP", "TIMESTAMP_INSTANT"} and statistics.HasField("timestamp_statistics"):
+    if orc.kind in _TIMESTAMPS and statistics.HasField("timestamp_statistics"):
         found = statistics.timestamp_statistics
         if found.HasField("minimum_utc") and found.HasField("maximum_utc"):  # the others are local time
             low_nanos = found.minimum_utc * _NANOS_PER_MILLI
@@ -76,15 +78,25 @@ def _unscaled(text: str, scale: int) -> bytes:
     return int(value).to_bytes(33, "big", signed=True)
 
 
-def skips(statistics: Any, literal: Literal, orc: OrcType, typed: Column) -> bool | None:
-    """Whether statistics alone exclude a value; None if that is unknown."""
-    from bloomcli.values.literals import excluded_by
+def skips(statistics: Any, literals: Sequence[Literal], orc: OrcType, typed: Column) -> list[bool | None]:
+    """For each value whether statistics alone exclude it; None if that is unknown."""
+    from bloomcli.values.exclusion import exclusions
 
     if statistics is None or orc.kind in {"LIST", "MAP", "UNION", "STRUCT"}:
-        return None
+        return [None] * len(literals)
     if statistics.HasField("number_of_values") and statistics.number_of_values == 0:
-        return True
+        return [True] * len(literals)
+    return exclusions(literals, *comparable_bounds(statistics, orc), typed)
+
+
+def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
+    """A row group's bounds as values compare with them: those of CHAR without the blanks that values are padded with,
+    and the lowest timestamp a millisecond earlier before 1970, where ORC C++ rounds towards zero."""
     low, high = bounds(statistics, orc)
-    if orc.kind == "CHAR" and low is not None:  # stored padded, compared without
+    if orc.kind == "CHAR" and low is not None:
         low = low.rstrip(b" ")
-    return excluded_by(literal, low, high, typed)
+    if orc.kind in _TIMESTAMPS and low is not None:
+        lowest = int.from_bytes(low, "little", signed=True)
+        if lowest <= 0:
+            low = (lowest - _NANOS_PER_MILLI).to_bytes(16, "little", signed=True)
+    return low, high

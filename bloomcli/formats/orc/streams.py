@@ -9,7 +9,7 @@ much is requested, so memory grows only with bytes that were really read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
@@ -19,14 +19,33 @@ from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
 from bloomcli.formats.orc.footer import Stream, Stripe
 from bloomcli.storage.base import Source
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _PLAIN_CHUNK: Final = 256 << 10
 """Bytes loaded at a time from uncompressed streams: they fit in the processor's cache."""
 
 _MOST_OF_A_RUN: Final = {8: 512, 1: 130}
 """Values of the longest run, by their width: as many may be decoded beyond the requested ones, and one more."""
 
+_LOWEST_FIRST: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+"""Of each byte the one with its bits in the reverse order, which Arrow has."""
+
 Decode = Callable[[bytes, int, bytearray, int, int], tuple[int, int]]
 """(data, position, out, how many it has, how many are wanted) -> (how many it has now, position after them)."""
+
+
+class Position(NamedTuple):
+    """A place in a stream, as a row index has it."""
+
+    chunk: int
+    """Bytes from the stream's start to the compressed chunk; in uncompressed files to the place itself."""
+    skip: int = 0
+    """Bytes of the decompressed chunk before the place."""
+    values: int = 0
+    """Values of the run that starts there before the place."""
+    bits: int = 0
+    """Bits of the next byte before the place."""
 
 
 class ByteStream:
@@ -44,6 +63,7 @@ class ByteStream:
         self._field = stripe.field if stream is None else f"{stripe.field}.streams[{stream.position}]"
         self._start = self._next = stripe.offset if stream is None else stream.offset
         self._end = self._start if stream is None else stream.offset + stream.length
+        self._until = self._end
         self._window = b""
         self._window_at = 0
         self._unpacked = 0
@@ -59,6 +79,22 @@ class ByteStream:
             field=self._field,
             hint="the column's data is damaged; get the file from its source again",
         )
+
+    def seek(self, position: Position) -> None:
+        """Go to a position that a row index has. Raises CorruptFile where the stream has none such."""
+        if not 0 <= position.chunk <= self._end - self._start:
+            raise self.fault("the row index has a position behind the stream's end")
+        self._next = self._start + position.chunk
+        self.data, self.at = b"", 0
+        if position.skip:
+            for _ in self.pieces(position.skip):
+                pass
+
+    def read_until(self, chunk: int | None) -> None:
+        """Read no further ahead than to the chunk at this distance from the start, or None: to the stream's end. What
+        lies behind it is read where it is asked for."""
+        until = self._end if chunk is None else self._start + chunk
+        self._until = min(until, self._end)
 
     def more(self) -> None:
         """Have a byte more than now, at least. Raises CorruptFile where the stream ends."""
@@ -119,9 +155,10 @@ class ByteStream:
     def _read(self, size: int) -> memoryview:
         """The next bytes on disk; they are known to lie within the stream."""
         skip = self._next - self._window_at
-        if len(self._window) - skip < size:
+        if skip < 0 or len(self._window) - skip < size:
             self._window_at, skip = self._next, 0
-            self._window = self._source.read_at(self._next, min(max(size, self._ahead), self._end - self._next))
+            ahead = min(self._ahead, self._until - self._next)
+            self._window = self._source.read_at(self._next, min(max(size, ahead), self._end - self._next))
         self._next += size
         return memoryview(self._window)[skip : skip + size]
 
@@ -157,6 +194,19 @@ class Runs:
         self._first, self._have = count, have
         return memoryview(out)[: count * width]
 
+    def seek(self, position: Position) -> None:
+        """Go to a position. Raises CorruptFile."""
+        self._stream.seek(position)
+        self._first = self._have = 0
+        if not 0 <= position.values <= _MOST_OF_A_RUN[self._width]:
+            raise self._stream.fault("the row index has a position within a run that is longer than any")
+        if position.values:
+            self.take(position.values)
+
+    def read_until(self, chunk: int | None) -> None:
+        """As `ByteStream.read_until`."""
+        self._stream.read_until(chunk)
+
 
 def integers(stream: ByteStream, version: int, *, signed: bool) -> Runs:
     """A stream of integers, as int64s; version 1 or 2 of the encoding."""
@@ -170,6 +220,38 @@ def integers(stream: ByteStream, version: int, *, signed: bool) -> Runs:
 def byte_runs(stream: ByteStream) -> Runs:
     """A stream of bytes in runs."""
     return Runs(stream, kernels.orc_byte_runs, 1)
+
+
+class Bits:
+    """A stream of bits, the highest of a byte first, as Arrow's booleans."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._bytes = byte_runs(stream)
+        self._last = b""
+        self._left = 0
+        """Bits of the last byte that aren't taken yet."""
+
+    def take(self, count: int) -> pa.BooleanArray:
+        """The next `count` bits, a batch at most. Raises CorruptFile."""
+        import pyarrow as pa
+
+        offset = 8 - self._left if self._left else 0
+        before = self._last if self._left else b""
+        data = before + bytes(self._bytes.take(max(-(-(count - self._left) // 8), 0)))
+        self._last, self._left = data[-1:], 8 * len(data) - offset - count
+        buffer = pa.py_buffer(data.translate(_LOWEST_FIRST))
+        return pa.Array.from_buffers(pa.bool_(), count, [None, buffer], offset=offset)
+
+    def seek(self, position: Position) -> None:
+        """Go to a position. Raises CorruptFile."""
+        self._bytes.seek(position)
+        self._left = 0
+        if position.bits:
+            self.take(position.bits)
+
+    def read_until(self, chunk: int | None) -> None:
+        """As `ByteStream.read_until`."""
+        self._bytes.read_until(chunk)
 
 
 class Presence:

@@ -110,9 +110,11 @@ class BareFilter(FilterFile):
             raise UsageError("a bare filter has no row groups", path=self.source.path)
         return FilterDump(path=self.source.path, facts=self._facts(), header=self.raw, bitset=bytes(self.bits.bitset))
 
-    def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
+    def unit_facts(
+        self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
+    ) -> Iterator[UnitFacts]:
         """The filter, or why it can't be used: nothing else is known."""
-        del column
+        del column, units
         function = hashes.parquet_draft if self.header.draft else hashes.parquet
         yield UnitFacts(
             row_group=0,

@@ -8,10 +8,15 @@ from typing import Final
 from bloomcli import kernels
 from bloomcli.formats.deep_check import has_two_forms
 from bloomcli.formats.dictionary import Hashes
-from bloomcli.model.file import ColumnChunk
+from bloomcli.model.file import Column, ColumnChunk
 
 MOST: Final = 2
 """Hashes that `lost` looks up, at most."""
+_IF_EXACT: Final = 1
+_OF_WIDTH: Final = 2
+_FLOATS: Final = {"FLOAT": 3, "DOUBLE": 4}
+_MANY_FORMS: Final = ("FLOAT16", "INTERVAL")
+"""FLOAT16 has zeros and NaNs, DuckDB inserts intervals normalised."""
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
@@ -39,6 +44,17 @@ def certain(chunk: ColumnChunk) -> Iterator[tuple[str, bytes]]:
             yield which, bound
 
 
+def kind_of_bounds(column: Column) -> tuple[int, int]:
+    """The kind of a column's bounds and their bytes, as `kernels.filter_claims` takes them: what `_is_value` says."""
+    physical, logical = column.physical, column.logical
+    if physical == "BYTE_ARRAY":
+        return (0 if (logical or "").startswith("DECIMAL") else _IF_EXACT), 0
+    if physical == "FIXED_LEN_BYTE_ARRAY":
+        return (0 if logical in _MANY_FORMS else _OF_WIDTH), column.type_length or 0
+    width = _WIDTHS.get(physical)
+    return (0, 0) if width is None else (_FLOATS.get(physical, _OF_WIDTH), width)
+
+
 def _is_value(chunk: ColumnChunk, bound: bytes, exact: bool | None) -> bool:
     """Whether a bound is certainly one of the chunk's values, bit for bit."""
     if exact is False:
@@ -46,8 +62,8 @@ def _is_value(chunk: ColumnChunk, bound: bytes, exact: bool | None) -> bool:
     physical, logical = chunk.column.physical, chunk.column.logical
     if physical == "BYTE_ARRAY":
         return exact is True and not (logical or "").startswith("DECIMAL")
-    if physical == "FIXED_LEN_BYTE_ARRAY":  # FLOAT16 has zeros and NaNs, DuckDB inserts intervals normalised
-        return len(bound) == chunk.column.type_length and logical not in {"FLOAT16", "INTERVAL"}
+    if physical == "FIXED_LEN_BYTE_ARRAY":
+        return len(bound) == chunk.column.type_length and logical not in _MANY_FORMS
     if len(bound) != _WIDTHS.get(physical):
         return False
     return not has_two_forms(bound, physical)  # statistics widen zeros, and must not have NaN

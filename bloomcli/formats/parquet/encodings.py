@@ -84,6 +84,18 @@ class Slice(NamedTuple):
             yield bytes(data[at : at + size])
             at += size
 
+    def value(self, index: int, width: int | None) -> bytes | None:
+        """The bytes of the value with the hash at `index`; None if it was too long to be kept."""
+        if self.long is not None:
+            return None
+        fixed = self.fixed is not None and width is not None
+        if fixed or (self.before is None and not self.sizes):
+            data = self.fixed if self.fixed is not None else self.data
+            start = 0 if fixed else self.start
+            at, size = kernels.plain_at(data, start, width or 0 if fixed else 0, index, self.every)
+            return bytes(memoryview(data)[at : at + size])
+        return next(islice(self.values(width), index, None))
+
     def _hashed_values(self, values: Iterator[bytes]) -> Iterator[bytes]:
         return islice(values if self.every else (value for value, _ in groupby(values)), self.hashed)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -10,20 +10,26 @@ from typing import TYPE_CHECKING, ClassVar
 from bloomcli import kernels, limits
 from bloomcli.filters import hashes
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import Plan, Spread
+from bloomcli.formats.base import Plan
 from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
 from bloomcli.formats.parquet import bounds, describe, extension, values
 from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.footer import Footer, read_footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
+from bloomcli.formats.parquet.looked_up import stored_forms
 from bloomcli.formats.size_rule import SizeRule
+from bloomcli.formats.spread import Spread
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
+    from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.column_facts import ColumnFacts
+    from bloomcli.formats.finding import ColumnSearch
+    from bloomcli.formats.indexed import BitsSource, RowGroupBits
+    from bloomcli.formats.sampled import Extent, UnitValues
     from bloomcli.model.lineage import RowLineage
     from bloomcli.model.names import ColumnNames
     from bloomcli.model.pages import IndexEntry, PageFacts
@@ -39,6 +45,7 @@ class ParquetFile(LocatedFile):
 
     format = "parquet"
     title = "Parquet"
+    searched = True
     describe: ClassVar[Describe] = describe
     footer: Footer
     filters: Filters
@@ -123,21 +130,44 @@ class ParquetFile(LocatedFile):
 
         return column_facts(self.footer, columns)
 
+    def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
+        """`facts`, each with the ordinal of its column."""
+        from bloomcli.formats.parquet import filter_facts
+
+        self.source.will_read(self.filters.ranges(columns))
+        return filter_facts.indexed_facts(self.filters, columns, self._facts_in)
+
+    def _facts_in(self, key: ChunkKey) -> Iterator[tuple[int, FilterFacts]]:
+        """The facts of a chunk's filter, which is read and described on its own."""
+        claim = self.footer.filter_claim(key)
+        if claim is not None and claim.is_filter:
+            yield from self.facts_of(self.footer.chunk(key, claim.walked))
+
     def why_not(self, column: Column) -> str | None:
         """Its chunks are encrypted, or in a codec that isn't known here."""
-        return None if self.footer.signed else unreadable(self.footer, column)  # nothing can be changed there
+        return None if self.footer.signed else self.unreadable(column)  # nothing can be changed there
 
-    def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
+    def unreadable(self, column: Column) -> str | None:
+        """Its chunks are encrypted, or in a codec that isn't known here."""
+        return unreadable(self.footer, column)
+
+    def unit_facts(
+        self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
+    ) -> Iterator[UnitFacts]:
         """Yield the facts of each chunk of the column."""
         from bloomcli.formats.parquet.dictionary import ChunkDictionary
-        from bloomcli.values.literals import excluded_by
+        from bloomcli.values.exclusion import exclusions
 
         lookups = _lookups(literals, column, draft=False)
         allowance = Allowance(limits.PROBED_DICTIONARIES_MAX_BYTES)
         hashed = [value for lookup in lookups for value in lookup.hashes]
-        chunks = self.filters.chunks_of
-        self.filters.will_look_up(lambda: ((c, [*hashed, *bounds.hashes(c)]) for c in chunks(column.index)))
-        for chunk in chunks(column.index):
+
+        def chunks() -> Iterator[ColumnChunk]:
+            keys = self.footer.chunk_keys({column.index})
+            return (self.footer.chunk(key) for key in keys if units is None or key.row_group in units)
+
+        self.filters.will_look_up(lambda: ((c, [*hashed, *bounds.hashes(c)]) for c in chunks()))
+        for chunk in chunks():
             found, problem = self._usable(chunk, len(hashed))
             draft = found is not None and found.header.draft
             yield UnitFacts(
@@ -150,9 +180,27 @@ class ParquetFile(LocatedFile):
                 bits=None if found is None else found.bits,
                 problem=problem,
                 lookups=_lookups(literals, column, draft=True) if draft else lookups,
-                stats_skip=[excluded_by(v, chunk.min_value, chunk.max_value, chunk.column) for v in literals],
-                lacks=ChunkDictionary(self.filters, chunk, allowance),
+                stats_skip=exclusions(literals, chunk.min_value, chunk.max_value, chunk.column),
+                lacks=(
+                    ChunkDictionary(self.filters, chunk, allowance)
+                    if chunk.compressed_bytes > self.chunks_read_whole
+                    else None
+                ),
             )
+
+    def extents(self, column: Column) -> Iterator[Extent]:
+        """What the footer says of each chunk of a column."""
+        from bloomcli.formats.parquet import sampled
+
+        return sampled.extents(self.footer, column)
+
+    def unit_values(
+        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
+    ) -> Iterator[UnitValues]:
+        """The values of columns in a row group."""
+        from bloomcli.formats.parquet import sampled
+
+        return sampled.unit_values(self.filters, columns, unit, rates, least, stop)
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
         """A chunk's filter for so many hashes, or why it can't be used; neither where it has none."""
@@ -165,6 +213,46 @@ class ParquetFile(LocatedFile):
         if not found.header.draft and any(bounds.lost(chunk, found.bits)):
             return None, WRONG
         return found, None
+
+    def search(self, column: Column) -> ColumnSearch:
+        """What finds the rows with values of a column, by its filters, statistics, dictionaries and page index."""
+        from bloomcli.formats.parquet.search import ParquetSearch
+
+        return ParquetSearch(self, self.filters, column, self.unit_of)
+
+    indexable = True
+
+    def row_group_rows(self) -> Sequence[int]:
+        """The rows of each row group, by the footer."""
+        return [self.footer.row_group(i).rows for i in range(self.row_group_count)]
+
+    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+        """The bits of the column's filters, or of filters made from its values."""
+        from bloomcli.formats.parquet import indexed
+
+        return indexed.row_groups(self.filters, column, fpp, stop)
+
+    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
+        """The column's filters, or its chunks."""
+        from bloomcli.formats.parquet import indexed
+
+        return indexed.sources(self.filters, column)
+
+    def unit_of(self, chunk: ColumnChunk, hashes: int) -> UnitFacts:
+        """The facts of a chunk for so many hashes that are looked up in batches, without lookups."""
+        found, problem = self._usable(chunk, hashes)
+        if found is not None and found.header.draft:  # of another hash function
+            found = None
+        return UnitFacts(
+            row_group=chunk.row_group,
+            rows=self.footer.row_group(chunk.row_group).rows,
+            chunk_bytes=chunk.compressed_bytes,
+            row_group_bytes=self.footer.row_group_bytes(chunk.row_group),
+            contents=_contents(chunk),
+            encrypted=chunk.encrypted and not chunk.num_values,
+            bits=None if found is None else found.bits,
+            problem=problem,
+        )
 
     def total_bytes(self) -> int:
         """Compressed bytes of all row groups."""
@@ -245,7 +333,7 @@ def _contents(chunk: ColumnChunk) -> Contents:
 def _lookups(literals: Sequence[Literal], column: Column, *, draft: bool) -> list[Lookup]:
     """The literals with their hashes: Murmur3 in filters of the 2018 drafts, XXH64 in all others."""
     function = hashes.parquet_draft if draft else kernels.xxh64
-    forms = [values.stored_forms(literal, column) for literal in literals]
+    forms = [stored_forms(literal, column) for literal in literals]
     return [
         Lookup(
             literal.impossible,

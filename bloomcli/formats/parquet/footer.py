@@ -16,6 +16,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
+from bloomcli.formats.parquet.usual_chunks import UsualChunks
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 
@@ -43,11 +44,13 @@ class ChunkKey(NamedTuple):
 
 
 class RowGroup(NamedTuple):
-    """One row group's row count and sizes. `compressed_bytes` is the sum over its chunks."""
+    """One row group's row count and compressed bytes, and the positions of its chunks' metadata in the footer."""
 
     ordinal: int
     rows: int
     chunks: tuple[int, ...]
+    compressed_bytes: int | None
+    """As the row group says."""
 
 
 class Claim(NamedTuple):
@@ -134,7 +137,9 @@ class Footer:
         if found is None:
             group = self.group_struct(index)
             starts = group.list_starts("columns")
-            found = self._row_groups[index] = RowGroup(index, group.required_int("num_rows"), tuple(starts[:-1]))
+            found = self._row_groups[index] = RowGroup(
+                index, group.required_int("num_rows"), tuple(starts[:-1]), group.integer("total_compressed_size")
+            )
         return found
 
     def chunk_keys(self, columns: set[int] | None = None) -> Iterator[ChunkKey]:
@@ -154,18 +159,26 @@ class Footer:
 
     def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
         """Chunks whose metadata has a filter's offset or length."""
-        for key in self.chunk_keys(columns):
-            outer = self.chunk_struct(key)
-            meta = outer.struct("meta_data", "ColumnMetaData")
-            if meta is not None:
-                offset, length = meta.integer("bloom_filter_offset"), meta.integer("bloom_filter_length")
-                if offset is not None or length is not None:
-                    yield Claim(key, offset, length, outer)
+        return filter(None, map(self.filter_claim, self.chunk_keys(columns)))
+
+    def filter_claim(self, key: ChunkKey) -> Claim | None:
+        """What a chunk's metadata has of a filter's offset and length; None if it has neither."""
+        outer = self.chunk_struct(key)
+        meta = outer.struct("meta_data", "ColumnMetaData")
+        if meta is None:
+            return None
+        offset, length = meta.integer("bloom_filter_offset"), meta.integer("bloom_filter_length")
+        return None if offset is None and length is None else Claim(key, offset, length, outer)
 
     def chunk_struct(self, key: ChunkKey) -> Struct:
         """One ColumnChunk, walked."""
         field = f"row_groups[{key.row_group}].columns[{key.column}]"
         return Struct("ColumnChunk", self.raw, key.start, self.location.at(field))
+
+    def dictionary_and_filter(self, key: ChunkKey) -> tuple[bool, int | None]:
+        """(every data page is dictionary-encoded, the filter's length by the metadata), decoding nothing else."""
+        meta = self.chunk_struct(key).struct("meta_data", "ColumnMetaData")
+        return (False, None) if meta is None else (_only_dictionary(meta), meta.integer("bloom_filter_length"))
 
     def extents(self, key: ChunkKey, outer: Struct) -> tuple[range | None, tuple[int, int | None] | None]:
         """(bytes of the pages, (offset, length) of the filter) of a walked chunk, decoding nothing else."""
@@ -199,6 +212,16 @@ class Footer:
 
     def chunk(self, key: ChunkKey, walked: Struct | None = None) -> ColumnChunk:
         """One column chunk's metadata, as far as filters need it; `walked` is its ColumnChunk, if already walked."""
+        usual = self.usual_chunks if len(self.columns) == self.column_count else None
+        return (usual and usual.read(*key, self.columns[key.column])) or self.walked_chunk(key, walked)
+
+    @cached_property
+    def usual_chunks(self) -> UsualChunks:
+        """Reads the metadata of chunks in which all is as writers write it."""
+        return UsualChunks(self.raw, self.start, [(c, self.trusted_bounds(c)) for c in self.columns])
+
+    def walked_chunk(self, key: ChunkKey, walked: Struct | None = None) -> ColumnChunk:
+        """What `chunk` gives, from the walked structure. Raises CorruptFile, UnsupportedError."""
         outer = self.chunk_struct(key) if walked is None else walked
         if len(self.columns) != self.column_count:
             raise outer.location.fault(
@@ -295,13 +318,9 @@ class Footer:
 
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which is what a reader skips."""
-        group = self.group_struct(index)
-        total = group.integer("total_compressed_size")
-        if total:
-            return total
-        return sum(
-            self.chunk(ChunkKey(index, ordinal, start)).compressed_bytes
-            for ordinal, start in enumerate(self.row_group(index).chunks)
+        group = self.row_group(index)
+        return group.compressed_bytes or sum(
+            self.chunk(ChunkKey(index, ordinal, start)).compressed_bytes for ordinal, start in enumerate(group.chunks)
         )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from bloomcli.formats.format import Format, Magic, Option
+from bloomcli.formats.format import Format, Magic, Option, Sizes
 
 PARQUET: Final = Format(
     name="parquet",
     title="Parquet",
     opener="bloomcli.formats.parquet.file:ParquetFile",
+    indexed_values="bloomcli.formats.parquet.looked_up:hashed",
     writers=("bloomcli.formats.parquet.plan", "bloomcli.formats.parquet.plan_reduce"),
     magics=(
         Magic(b"PAR1", -4),
@@ -29,6 +30,7 @@ PARQUET: Final = Format(
             fact="variant",
         ),
     ),
+    sizes=Sizes.ANY,
 )
 
 BARE_FILTER: Final = Format(
@@ -36,6 +38,7 @@ BARE_FILTER: Final = Format(
     title="bare Parquet filter",
     opener="bloomcli.formats.parquet.bare_filter:BareFilter",
     detector="bloomcli.formats.parquet.bare_filter:is_bare",
+    sizes=Sizes.ANY,
 )
 
 FORMATS: Final = (PARQUET, BARE_FILTER)

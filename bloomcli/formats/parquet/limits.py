@@ -8,6 +8,10 @@ DECODING_BYTES: Final = 4 << 20
 """Memory for decoding a column chunk, without its filter, with pages of the usual size (1 MiB): the compressed page,
 its values and their hashes."""
 
+HASHES_KEPT_BYTES: Final = 64 << 20
+"""Memory for the hashes of a column chunk that is built at several sizes: 8 million values, 8 bytes each. Chunks with
+more values are read again."""
+
 FILTER_HEADER_MAX_BYTES: Final = 256
 """The largest filter header. A BloomFilterHeader takes 12 to 20 bytes; the limit leaves room for future fields."""
 
@@ -22,6 +26,10 @@ PAGE_WHOLE_MAX_BYTES: Final = 128 << 20
 """The largest page, compressed and decompressed, with a codec or an encoding that can't be read in windows: SNAPPY
 and LZ4, whose libraries decompress a page in one call, and BYTE_STREAM_SPLIT, which scatters the bytes of a value.
 With other codecs a page may have up to 2 GiB, the largest size that its header can express."""
+
+PAGE_SHARED_MAX_BYTES: Final = 32 << 30
+"""The bytes of all values of a page whose values share bytes (DELTA_BYTE_ARRAY), where they are made to be compared:
+1 GiB takes about a second. A page of 100 KB can claim terabytes."""
 
 VALUE_AT_ONCE_BYTES: Final = 32 << 20
 """The longest value of a large page that is held in memory; longer values are hashed in pieces, and reports give only

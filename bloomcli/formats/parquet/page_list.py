@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
+from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
@@ -152,6 +153,36 @@ def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
                 yield entry
         except BloomError as error:
             yield IndexEntry(row_group=key.row_group, problem=error.reason)
+
+
+def column_tree(filters: Filters, key: ChunkKey) -> dict[str, Any]:
+    """A chunk's column index as an object, empty where there is none that can be read. Raises CorruptFile."""
+    outer = filters.footer.chunk_struct(key)
+    return _read(filters, "column_index", _extents(filters, outer), outer)[0]
+
+
+def page_locations(filters: Filters, key: ChunkKey) -> Sequence[tuple[Any, Any, Any]]:
+    """The offset, the length and the first row of each page by a chunk's offset index, as they are there; none where
+    there is no index that can be read. Raises CorruptFile."""
+    outer = filters.footer.chunk_struct(key)
+    extents = _extents(filters, outer)
+    offset, length = extents.get("offset_index", (0, 0))
+    if 0 < length <= parquet_limits.INDEX_MAX_BYTES:
+        data = filters.source.read_at(offset, length)
+        found = kernels.page_locations(data, parquet_limits.THRIFT_MAX_DEPTH)
+        if found is not None:
+            return found
+    pages = _read(filters, "offset_index", extents, outer)[0].get("page_locations", ())
+    return [(page.get("offset"), page.get("compressed_page_size"), page.get("first_row_index")) for page in pages]
+
+
+def index_extents(filters: Filters, key: ChunkKey) -> list[tuple[int, int]]:
+    """The offsets and lengths of a chunk's indexes that are read; none where the metadata are damaged."""
+    try:
+        found = _extents(filters, filters.footer.chunk_struct(key)).values()
+    except BloomError:
+        return []
+    return [(offset, length) for offset, length in found if length <= parquet_limits.INDEX_MAX_BYTES]
 
 
 def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexEntry]:

@@ -21,6 +21,7 @@ from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.kept_hashes import KeptHashes
 from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damaged
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
@@ -117,23 +118,32 @@ class AddPlan(Change):
 
     def _upper_bound(self, chunk: ColumnChunk) -> int:
         if self.rule.ndv is not None:
-            wanted = sizing.bytes_for_ndv(self.rule.ndv << self._has_normal_forms(chunk), self._rate(chunk))
+            wanted = self.rule.size_of(self.rule.ndv << self._has_normal_forms(chunk), self._rate(chunk))
             return max(wanted, self.rule.smallest_split_block)
+        return self._bytes_for(chunk, self._most_values(chunk))
+
+    def _most_values(self, chunk: ColumnChunk) -> int:
+        """Upper bound of the hashes that a chunk's filter holds."""
         count = non_null_values(chunk)
         if chunk.only_dictionary_encoded and chunk.dictionary_bytes is not None and chunk.codec == "UNCOMPRESSED":
             # no more values than the dictionary page has room for
             count = min(count, chunk.dictionary_bytes // (width_of(chunk.column) or 4))
-        return self._bytes_for(chunk, count << self._has_normal_forms(chunk))
+        return count << self._has_normal_forms(chunk)
 
     def _estimate(self, key: ChunkKey) -> FilterChange:
         chunk = self.chunks[key]
         size = self._upper_bound(chunk)
         cap = self.rule.largest_split_block
+        count = self._most_values(chunk)
         if self._is_of_dictionary(chunk):
             filters = self.filters
             entries = dictionary_entries(filters.source, chunk, filters.footer.start)
             if entries is not None:
-                size = min(size, self._bytes_for(chunk, entries << self._has_normal_forms(chunk)))
+                count = min(count, entries << self._has_normal_forms(chunk))
+                size = min(size, self._bytes_for(chunk, count))
+        if self.rule.tight and self.rule.ndv is None:
+            bound = sizing.tight_bound_bytes(count, self._rate(chunk))
+            size = min(size, max(bound, self.rule.smallest_split_block))
         return FilterChange(
             row_group=key.row_group,
             column=chunk.column.path,
@@ -201,11 +211,22 @@ class AddPlan(Change):
         return Job(self._memory(chunk), one)
 
     def _memory(self, chunk: ColumnChunk) -> int:
-        """The most memory that building a chunk's filter takes, bytes: the filter, its first fold, and decoding."""
+        """The most memory that building a chunk's filter takes, bytes: the filter, its first fold, hashes that are
+        kept, and decoding."""
         size = self._upper_bound(chunk)
+        kept = self._hashes_to_keep(chunk)
         return (
-            size + size // 2 + min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, parquet_limits.DECODING_BYTES)
+            size
+            + size // 2
+            + kept
+            + min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, parquet_limits.DECODING_BYTES)
         )
+
+    def _hashes_to_keep(self, chunk: ColumnChunk) -> int:
+        """Bytes of the hashes of a chunk whose filter is built at several sizes; 0 where it isn't, or they are too
+        many."""
+        hashes = 8 * self._most_values(chunk) if self.rule.tight and self.rule.ndv is None else 0
+        return hashes if hashes <= parquet_limits.HASHES_KEPT_BYTES else 0
 
     def failed(self) -> bool:
         """Some column could not be read."""
@@ -244,20 +265,24 @@ class AddPlan(Change):
         refuse_damaged(self.filters.source, chunk, self.filters.footer.start)
         count = decoded = 0
         room = self._upper_bound(chunk) + parquet_limits.DECODING_BYTES
+        kept = KeptHashes(self._hashes_to_keep(chunk))
 
         def build(size: int | None) -> SplitBlockFilter:
             nonlocal count, decoded
             if size is not None and size > room and not grows:
                 raise _Outgrown
-            bits, count, decoded = self._filled(chunk, size)
+            if size is not None and kept.complete:
+                return kept.filter(size)
+            bits, count, decoded = self._filled(chunk, size, kept)
             return bits
 
         try:
-            return _BuiltFilter(self.rule.of(chunk.column.path).fitted(build), count, decoded)
+            rule = self.rule.of(chunk.column.path)
+            return _BuiltFilter(rule.fitted(build, lambda: kept.complete), count, decoded)
         except _Outgrown:
             return _BuiltFilter(None, count, decoded)
 
-    def _filled(self, chunk: ColumnChunk, size: int | None) -> tuple[SplitBlockFilter, int, int]:
+    def _filled(self, chunk: ColumnChunk, size: int | None, kept: KeptHashes) -> tuple[SplitBlockFilter, int, int]:
         """A filter of `size` bytes (None: of the upper bound) with the chunk's values; how many, and bytes read."""
         bits: SplitBlockFilter | None = None
         count = decoded = 0
@@ -278,10 +303,13 @@ class AddPlan(Change):
                 only = chunk.only_dictionary_encoded and self.rule.ndv is None
                 bound = self._bytes_for(chunk, page.count << normal_forms) if only else self._upper_bound(chunk)
                 bits = self._filters.empty(size or bound)
-            bits.insert_hashes(page.hashes if current else page.draft_hashes(), page.count)
+            hashes = page.hashes if current else page.draft_hashes()
+            bits.insert_hashes(hashes, page.count)
+            kept.insert_hashes(hashes, page.count)
             if normal_forms:
                 more = page.interval_hashes()
                 bits.insert_hashes(more, len(more) // 8)
+                kept.insert_hashes(more, len(more) // 8)
             count += page.count
             zero = zero or page.has_zero
             decoded = page.end - chunk.data_offset
@@ -291,6 +319,7 @@ class AddPlan(Change):
         if zero:
             for value in values.zero_hashes(chunk.column, draft=not current):
                 bits.insert(value)
+                kept.insert_hashes(value.to_bytes(8, "little"), 1)
         if not chunk.only_dictionary_encoded:
             decoded = _bytes_to_read(chunk)
         return bits, count, decoded

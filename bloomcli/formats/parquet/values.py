@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import compress, islice
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
@@ -22,15 +22,12 @@ from bloomcli.formats.parquet.encodings import Slice, slices, width_of
 from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
-from bloomcli.values.column_types import kind_of
 
 if TYPE_CHECKING:
-    from bloomcli.values.literals import Literal
+    pass
 
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
 _FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
-_DECIMAL_BYTES: Final = 17
-"""Bytes of the longest decimal: 128 bits, and one byte for the sign."""
 INTERVAL_BYTES: Final = 12
 """Months, days and milliseconds. Source: the Parquet format's LogicalTypes.md."""
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
@@ -54,13 +51,26 @@ class HashedPage:
     All values of a dictionary, or one slice of a data page.
     """
 
-    __slots__ = ("_kept", "_location", "_parts", "_width", "count", "dictionary", "end", "has_zero", "hashes")
+    __slots__ = (
+        "_kept",
+        "_location",
+        "_parts",
+        "_positions",
+        "_width",
+        "count",
+        "dictionary",
+        "end",
+        "has_zero",
+        "hashes",
+    )
 
     def __init__(self, page: Page, column: Column, parts: Iterable[Slice]) -> None:
         self._location = page.location
         self._parts: list[Slice] = []
         self._width = width_of(column)
         self._kept: bytearray | None = None
+        self._positions: array[int] | None = None
+        """Of the values that are kept, among all."""
         self.dictionary = page.dictionary
         self.end = page.end
         """File offset up to which the chunk was read for these values."""
@@ -86,9 +96,15 @@ class HashedPage:
 
     def value(self, index: int) -> bytes | None:
         """The bytes of the value with the hash at `index`; None if it was too long to keep."""
-        if self.long is not None:
-            return None
-        return next(islice(self.values(), index, None))
+        if self._kept is not None:
+            if self._positions is None:
+                self._positions = array("q", compress(range(len(self._kept)), self._kept))
+            index = self._positions[index]
+        for part in self._parts:
+            if index < part.hashed:
+                return part.value(index, self._width)
+            index -= part.hashed
+        raise IndexError("the page has no such value")
 
     @property
     def long(self) -> int | None:
@@ -256,21 +272,6 @@ def _mark(page: Page, seen: bytearray, unseen: int, stop: Stop) -> int:
             feed.more()
     except kernels.PageError as error:
         raise page.location.fault(f"the page's values can't be read: {error}", 0) from None
-
-
-def stored_forms(literal: Literal, column: Column) -> tuple[bytes, ...]:
-    """The PLAIN bytes that a chunk may have stored for a literal.
-
-    A DECIMAL in a BYTE_ARRAY should be as short as can be, and the specification says no more than that: writers
-    that repeat the sign in front give other bytes, and so another hash, for an equal number.
-    """
-    if column.physical != "BYTE_ARRAY" or kind_of(column) != "DECIMAL":
-        return literal.encodings
-    return tuple(
-        (b"\xff" if shortest[0] & 0x80 else b"\0") * more + shortest
-        for shortest in literal.encodings
-        for more in range(max(_DECIMAL_BYTES - len(shortest), 0) + 1)
-    )
 
 
 def zero_hashes(column: Column, *, draft: bool = False) -> tuple[int, ...]:

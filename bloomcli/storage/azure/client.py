@@ -98,7 +98,7 @@ class AzureClient(Client):
             for page in pages:
                 items = list(page)
                 yield Page(
-                    [Entry(i.name, i.size) for i in items if not isinstance(i, BlobPrefix) and not _is_folder(i)],
+                    [_entry(i) for i in items if not isinstance(i, BlobPrefix) and not _is_folder(i)],
                     [i.name for i in items if isinstance(i, BlobPrefix)],
                     last=not getattr(pages, "continuation_token", None),
                 )
@@ -141,3 +141,8 @@ def _nanoseconds(time: Any) -> int:
 def _is_folder(found: Any) -> bool:
     metadata = found.metadata or {}
     return not found.size and any(key.lower() == _FOLDER and value == "true" for key, value in metadata.items())
+
+
+def _entry(found: Any) -> Entry:
+    tag = (found.etag or "").strip('"')  # a listing leaves the quotes out
+    return Entry(found.name, found.size, f'"{tag}"' if tag else "")

@@ -3,6 +3,7 @@ hold signatures."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -10,7 +11,7 @@ from typing import Any, Final
 from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
-from bloomcli.storage.azure.connection import ATTEMPTS
+from bloomcli.storage.azure.connection import ATTEMPTS, container
 from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
 from bloomcli.storage.objects.network import trouble
 
@@ -43,11 +44,8 @@ _REASONS: Final = {
     "AuthorizationResourceTypeMismatch": ("access denied: the signature is for other kinds of resources", _LOGIN),
     "AuthorizationServiceMismatch": ("access denied: the signature is for another service", _LOGIN),
     "AuthorizationProtocolMismatch": ("access denied: the signature is for another protocol", _LOGIN),
-    "BlobArchived": (
-        "the blob is in the archive tier",
-        "az storage blob set-tier --tier Hot, and wait for some hours",
-    ),
-    "BlobBeingRehydrated": ("the blob is on its way from the archive tier", "wait for some hours"),
+    "BlobArchived": ("the blob is in the Archive tier", "{rehydration}"),
+    "BlobBeingRehydrated": ("the blob is on its way from the Archive tier", "wait for some hours"),
     "BlobImmutableDueToPolicy": (
         "the blob can't be replaced: it has a legal hold or an immutability policy",
         "-o writes a copy",
@@ -126,7 +124,24 @@ def refusal(at: Location, code: str, status: int, request: str | None, *, writin
     else:
         why, hint = "the store refuses", "see the service's documentation of this code"
     details = ", ".join(filter(None, (code or f"status {status}", f"request {request}" if request else "")))
-    return _made(at, writing, f"{why} ({details})", hint.format(permission=permission), denied=status in {401, 403})
+    return _made(
+        at,
+        writing,
+        f"{why} ({details})",
+        hint.format(permission=permission, rehydration=rehydration(at)),
+        denied=status in {401, 403},
+    )
+
+
+def rehydration(at: Location) -> str:
+    """The command that moves a blob out of the Archive tier: a hint."""
+    where = container(at)
+    account = f"--account-name {shlex.quote(where.account)} " if where.account else ""
+    named = f"{account}--container-name {shlex.quote(where.name)} --name {shlex.quote(at.key)}"
+    return (
+        f"`az storage blob set-tier {named} --tier Hot` makes it readable, in hours; "
+        f"`az storage blob show {named}` tells when it is"
+    )
 
 
 def _made(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:

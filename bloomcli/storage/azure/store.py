@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from bloomcli.extras import needed
 from bloomcli.storage.base import KeptRange, Swept
 from bloomcli.storage.objects.client import Location, ObjectInfo
-from bloomcli.storage.objects.packages import needed
 from bloomcli.storage.objects.prepared import Order, PreparedStore
 from bloomcli.storage.objects.source import ObjectSource
 

@@ -16,7 +16,7 @@ from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.azure.blocks import MOST, Block, new_names, parts
 from bloomcli.storage.azure.client import PROPERTIES, AzureClient, conditions
-from bloomcli.storage.azure.errors import refusals
+from bloomcli.storage.azure.errors import refusals, rehydration
 from bloomcli.storage.base import Progress
 from bloomcli.storage.objects.client import Absent, Conflict, Location, Need, ObjectInfo
 from bloomcli.storage.objects.content import Content
@@ -99,7 +99,7 @@ def check_replaceable(client: AzureClient, at: Location, known: ObjectInfo | Non
     elif found.immutability_policy is not None and found.immutability_policy.expiry_time is not None:
         why, hint = "it has an immutability policy", "-o writes a copy"
     elif found.blob_tier == "Archive":
-        why, hint = "it is in the archive tier", "az storage blob set-tier --tier Hot, and wait for some hours"
+        why, hint = "it is in the Archive tier", rehydration(at)
     if why is not None:
         raise UsageError(f"can't be replaced: {why}", path=at.uri, hint=hint)
 

@@ -83,9 +83,9 @@ class GcsClient(Client):
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
         """The objects whose names begin with a key."""
-        for found in self.listed(at, "name,size", delimiter=delimiter, limit=limit):
+        for found in self.listed(at, "name,size,generation", delimiter=delimiter, limit=limit):
             with understood(at):
-                entries = [Entry(item["name"], int(item["size"])) for item in found.get("items", [])]
+                entries = [_entry(item) for item in found.get("items", [])]
             yield Page(entries, found.get("prefixes", []), last=not found.get("nextPageToken"))
 
     def listed(
@@ -168,3 +168,7 @@ def info_of(resource: Mapping[str, Any]) -> ObjectInfo:
 def _info(size: int, generation: str) -> ObjectInfo:
     # a generation is the time in microseconds at which the object was written; the answer to a read has no other
     return ObjectInfo(size, generation, int(generation or 0) * 1000)
+
+
+def _entry(item: Mapping[str, Any]) -> Entry:
+    return Entry(item["name"], int(item["size"]), str(item.get("generation", "")))

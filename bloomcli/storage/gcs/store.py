@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bloomcli.errors import BloomError
+from bloomcli.extras import needed
 from bloomcli.storage.base import KeptRange, Source, Swept
 from bloomcli.storage.objects.client import Location, ObjectInfo
-from bloomcli.storage.objects.packages import needed
 from bloomcli.storage.objects.prepared import Order, PreparedStore
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import source_of

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.extras import needed
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Kind, Listed, Source, Status
-from bloomcli.storage.objects.packages import needed
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.read_only import ReadOnlyStore
 

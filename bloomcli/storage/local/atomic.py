@@ -8,10 +8,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.storage.base import Cancelled, KeptRange, Piece, Pieces, PlacedBytes, Progress, Source, Verify
@@ -133,32 +133,53 @@ def write_file(target: Path, data: bytes, *, overwrite: bool) -> None:
         UsageError: the target exists and may not be overwritten, or is no regular file.
         WriteError: the system refused to write. Nothing is left behind, unless the error says so.
     """
-    final, exists = final_path(target)
-    if not overwrite and exists:
-        raise UsageError("the file exists already", path=str(target), hint="move it away, or name another")
+    exists = UsageError("the file exists already", path=str(target), hint="move it away, or name another")
+    with _written(target, overwrite=overwrite, exists=exists) as stream:
+        stream.write(data)
+
+
+def new_file(target: Path, hint: str) -> AbstractContextManager[IO[bytes]]:
+    """A file to write, which has its name only when the block has ended without an exception.
+
+    Args:
+        target: the final name.
+        hint: of the error that another file has the name, before the block or at its end.
+
+    Raises:
+        UsageError: the target exists. That file is unchanged.
+        WriteError: the system refused to write. Nothing is left behind, unless the error says so.
+    """
+    return _written(target, overwrite=False, exists=output_exists(str(target), hint=hint))
+
+
+@contextmanager
+def _written(target: Path, *, overwrite: bool, exists: UsageError) -> Iterator[IO[bytes]]:
+    final, there = final_path(target)
+    if there and not overwrite:
+        raise exists
     sweep(final.parent)
     with write_errors(target, Temporary(final, 0o666)) as temporary:
         with os.fdopen(temporary.open(), "wb", closefd=False) as stream:
-            stream.write(data)
+            yield stream
             stream.flush()
             os.fsync(temporary.fd)
         with (
             Holding(final, partial(_may_overtake, temporary, final, None)),
             replacing_checksums(temporary, final, None, 0),
         ):
-            _name(temporary, final, overwrite=overwrite)
+            _name(temporary, final, overwrite=overwrite, exists=exists)
             _sync_directory(final.parent)
 
 
-def _name(temporary: Temporary, final: Path, *, overwrite: bool) -> None:
-    """Give the file its final name; with `overwrite`, replace an existing file."""
+def _name(temporary: Temporary, final: Path, *, overwrite: bool, exists: UsageError | None = None) -> None:
+    """Give the file its final name; with `overwrite`, replace an existing file. Without, raise `exists`."""
     if overwrite:
         os.replace(temporary.path, final)  # noqa: PTH105  the os call is the one with the documented atomicity
         return
     try:
         appear(temporary.path, final)
     except FileExistsError:
-        raise output_exists(str(final)) from None
+        raise (exists or output_exists(str(final))) from None
 
 
 def _may_overtake(temporary: Temporary, final: Path, expected: LocalSource | None) -> bool:

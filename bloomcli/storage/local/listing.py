@@ -91,10 +91,12 @@ def _above_partitions(directory: Path) -> Path:
 
 def _named(path: str, base: Path, *, matched: bool = False) -> Listed:
     try:
-        size = Path(path).stat().st_size
+        info = Path(path).stat()
+        size, mtime_ns = info.st_size, info.st_mtime_ns
     except (OSError, ValueError):
-        size = -1
-    return Listed(path=path, size=size, relative=str(Path(path).relative_to(base)), walked=False, matched=matched)
+        size, mtime_ns = -1, 0
+    relative = str(Path(path).relative_to(base))
+    return Listed(path=path, size=size, relative=relative, walked=False, matched=matched, mtime_ns=mtime_ns)
 
 
 def _walk(root: Path, base: Path) -> Iterator[Listed]:
@@ -105,21 +107,34 @@ def _walk(root: Path, base: Path) -> Iterator[Listed]:
         problems.clear()
         directories[:] = sorted(d for d in directories if not is_hidden(d))
         for name in directories:
-            path = Path(folder, name)
+            directory = Path(folder, name)
             try:
-                linked = is_link(path)
+                linked = is_link(directory)
             except UnreadableError as error:
-                yield unlisted(str(path), error)
+                yield unlisted(str(directory), error)
                 continue
             if linked:
-                relative = str(path.relative_to(base))
-                yield Listed(path=str(path), size=0, relative=relative, walked=True, linked=True)
-        for name in sorted(names):
-            if not is_hidden(name):
-                path = Path(folder, name)
-                try:
-                    size = path.stat().st_size
-                except OSError:
-                    size = -1
-                yield Listed(path=str(path), size=size, relative=str(path.relative_to(base)), walked=True)
+                relative = str(directory.relative_to(base))
+                yield Listed(path=str(directory), size=0, relative=relative, walked=True, linked=True)
+        yield from _inside(Path(folder), Path(folder).relative_to(base), names)
     yield from problems
+
+
+def _inside(folder: Path, relative: Path, names: list[str]) -> Iterator[Listed]:
+    """Files of a directory, which may have a million."""
+    above, below = _before_name(folder), _before_name(relative)
+    for name in sorted(names):
+        if is_hidden(name):
+            continue
+        path = above + name
+        try:
+            info = os.stat(path)  # noqa: PTH116  text in, text out
+            size, mtime_ns = info.st_size, info.st_mtime_ns
+        except OSError:
+            size, mtime_ns = -1, 0
+        yield Listed(path, size, below + name, walked=True, mtime_ns=mtime_ns)
+
+
+def _before_name(folder: Path) -> str:
+    """What is before the name of a file in a directory, as pathlib writes it."""
+    return "" if str(folder) == "." else os.path.join(folder, "")  # noqa: PTH118

@@ -53,11 +53,14 @@ def is_pattern(path: str) -> bool:
 
 def spelling() -> Callable[[str], str]:
     """A function that gives one spelling for all names of a file; links to files stay names of their own."""
-    real = cache(os.path.realpath)
+
+    @cache
+    def real(folder: str) -> str:
+        return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  there are thousands of files
 
     def spell(path: str) -> str:
         folder, name = os.path.split(path)
-        return os.path.join(real(folder), name)  # noqa: PTH118  there are thousands of files
+        return real(folder) + name
 
     return spell
 

@@ -57,6 +57,8 @@ class Entry(NamedTuple):
 
     key: str
     size: int
+    tag: str = ""
+    """As `ObjectInfo.tag`; empty where the listing doesn't tell."""
 
 
 class Page(NamedTuple):

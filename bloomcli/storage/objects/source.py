@@ -15,7 +15,7 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Fingerprint, Source
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, ObjectInfo
-from bloomcli.storage.objects.read_ahead import STREAMS, Range, ReadAhead, merged
+from bloomcli.storage.objects.read_ahead import GAP_BYTES, STREAMS, Range, ReadAhead, merged
 
 TAIL_BYTES: Final = 256 << 10
 """How much of an object is read when it is opened: at 100 MB/s it takes an eighth of a request's 20 ms. Footers
@@ -46,6 +46,7 @@ class ObjectSource(Source):
 
     read_ahead_bytes = _READ_AHEAD_BYTES
     streams = STREAMS
+    request_bytes = GAP_BYTES
 
     def __init__(self, client: Client, at: Location, path: str, tail: Tail | None = None) -> None:
         """`tail`: what `read_tail` gave a moment ago, if it was called; its request counts as this source's."""

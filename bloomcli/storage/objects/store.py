@@ -73,18 +73,18 @@ class ObjectStore(Store):
         at = self.client.locate(path)
         found = self._named(at)
         if found is not None:
-            yield _listed_by_name(path, at, found.size)
+            yield _listed_by_name(path, at, found.size, found.tag)
         elif has_wildcard(path):
             yield from self._matching(at, path)
         elif at.key and not at.key.endswith("/") and not self._has_below(at):
-            yield _listed_by_name(path, at, -1)
+            yield _listed_by_name(path, at, -1, "")
         else:
             prefix = _directory_key(at.key)
             base = len(_above_partitions(prefix))
-            for key, size in self._keys(at.root, prefix):
+            for key, size, tag in self._keys(at.root, prefix):
                 names = key[len(prefix) :].split("/")
                 if names[-1] and not any(map(is_hidden, names)):
-                    yield Listed(f"{at.root}/{key}", size, key[base:], walked=True)
+                    yield Listed(f"{at.root}/{key}", size, key[base:], walked=True, tag=tag)
 
     def is_dataset(self, path: str) -> bool:
         """Whether a URI has wildcards or ends with a slash, or there is no such object but a directory."""
@@ -201,12 +201,12 @@ class ObjectStore(Store):
         pattern = Pattern(at.key)
         base = len(_above_partitions(pattern.directory))
         found = False
-        for key, size in self._keys(at.root, pattern.prefix):
+        for key, size, tag in self._keys(at.root, pattern.prefix):
             match = pattern.match(key)
             if match is not None and not key.endswith("/"):
                 found = True
                 named = match is Match.NAME
-                yield Listed(f"{at.root}/{key}", size, key[base:], walked=not named, matched=named)
+                yield Listed(f"{at.root}/{key}", size, key[base:], walked=not named, matched=named, tag=tag)
         if not found:
             raise UnreadableError("the pattern matches no object", path=path, hint="check it, and quote it")
 
@@ -221,7 +221,7 @@ class ObjectStore(Store):
         except UsageError:
             return False
 
-    def _keys(self, root: str, prefix: str) -> Iterator[tuple[str, int]]:
+    def _keys(self, root: str, prefix: str) -> Iterator[Entry]:
         for page in self.client.pages(Location(root, prefix)):
             yield from page.entries
 
@@ -242,9 +242,10 @@ def _directory_key(key: str) -> str:
     return key if not key or key.endswith("/") else f"{key}/"
 
 
-def _listed_by_name(path: str, at: Location, size: int) -> Listed:
+def _listed_by_name(path: str, at: Location, size: int, tag: str) -> Listed:
     directory = at.key.rpartition("/")[0]
-    return Listed(path, size, at.key[len(_above_partitions(f"{directory}/" if directory else "")) :], walked=False)
+    relative = at.key[len(_above_partitions(f"{directory}/" if directory else "")) :]
+    return Listed(path, size, relative, walked=False, tag=tag)
 
 
 def _above_partitions(directory: str) -> str:

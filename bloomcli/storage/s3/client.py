@@ -145,7 +145,7 @@ class S3Client(Client):
             except Absent:
                 raise UnreadableError("can't be listed: there is no such bucket", path=at.uri) from None
             yield Page(
-                [Entry(item["Key"], item["Size"]) for item in answer.get("Contents", ())],
+                [Entry(item["Key"], item["Size"], item.get("ETag", "")) for item in answer.get("Contents", ())],
                 [item["Prefix"] for item in answer.get("CommonPrefixes", ())],
                 last=not answer.get("IsTruncated"),
             )

@@ -9,7 +9,7 @@ from bloomcli.errors import BloomError, SourceChanged, UnreadableError, WriteErr
 from bloomcli.storage.entries import output_exists
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, Need, ObjectInfo
 from bloomcli.storage.objects.content import Content
-from bloomcli.storage.s3.properties import way_back
+from bloomcli.storage.s3.properties import is_archived, way_back
 
 COMPARED_BYTES: Final = 256 << 10
 """Bytes at an object's end that are compared: the store has checked each upload by its checksum."""
@@ -51,6 +51,8 @@ def completed(client: Client, target: Target, content: Content, act: Callable[[]
     except Absent:
         return  # removed by another program, after it was written
     except UnreadableError as error:
+        if _is_archived_whole(client, target, tag, content.size):
+            return
         raise WriteError(
             f"the object was written, but couldn't be read for a comparison: {error.reason}",
             path=target.path,
@@ -62,6 +64,16 @@ def completed(client: Client, target: Target, content: Content, act: Callable[[]
             path=target.path,
             hint=way_back(target.at, target.former),
         )
+
+
+def _is_archived_whole(client: Client, target: Target, tag: str, size: int) -> bool:
+    """Whether the new object is in an archived storage class, so that it can't be read, and has the right tag and
+    size."""
+    try:
+        found = client.head(target.at)
+    except UnreadableError:
+        return False
+    return found is not None and is_archived(found.details or {}) and (found.tag, found.size) == (tag, size)
 
 
 def _settle(client: Client, target: Target, content: Content, tail: bytes, error: Exception) -> None:

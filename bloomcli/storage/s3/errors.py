@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
@@ -74,12 +75,15 @@ _BY_CODE: Final = {
     "ServiceUnavailable": _BUSY,
     "RequestLimitExceeded": _BUSY,
     "XMinioStorageFull": _Said("the store is full", "free some room in it"),
-    "InvalidObjectState": _Said(
-        "the object is archived", "restore it first: `aws s3api restore-object`; then wait until it is readable"
-    ),
     "KMS.DisabledException": _Said("the key that encrypts the object is disabled", "enable it in KMS"),
     "QuotaExceeded": _Said("the bucket's quota is used up", "free some room in it"),
 }
+
+_ARCHIVED: Final = frozenset({"InvalidObjectState", "ObjectNotInActiveTierError"})
+_CUSTOMER_KEY: Final = _Said(
+    "the object is encrypted with a key of the customer's (SSE-C)",
+    "bloom has no keys: copy the object to one that is encrypted with a key of the store's (SSE-S3 or SSE-KMS)",
+)
 
 _OF_BUCKETS: Final = frozenset(
     {"NoSuchBucket", "InvalidBucketName", *(c for c, s in _BY_CODE.items() if s is _REGION)}
@@ -136,12 +140,38 @@ def translated(error: Exception, operation: str, at: Location, *, writes: bool) 
         return Conflict()
     if code in _ABSENT or (status == 404 and not code):
         return Absent()
-    said = _answered(error, operation, code, status) if code or status else _not_answered(error)
+    if code in _ARCHIVED:
+        said = _archived(error, at)
+    else:
+        said = _answered(error, operation, code, status) if code or status else _not_answered(error)
     denied = AccessDenied if said.denied else UnreadableError
     kind: type[BloomError] = WriteError if writes else denied
     what = "can't be written" if writes else "can't be read"
     path = at.root if code in _OF_BUCKETS else at.uri
     return kind(f"{what}: {said.reason}", path=path, hint=said.hint)
+
+
+def restore_command(at: Location, storage_class: str) -> str:
+    """The command that makes an archived object readable for some days, and when it is: a hint."""
+    # S3 Intelligent-Tiering moves an object out of its archive tiers for good
+    days = "" if storage_class.endswith("_ACCESS") else '"Days": 7, '
+    request = f'{{{days}"GlacierJobParameters": {{"Tier": "Standard"}}}}'
+    named = f"--bucket {shlex.quote(at.root.partition('://')[2])} --key {shlex.quote(at.key)}"
+    return (
+        f"`aws s3api restore-object {named} --restore-request '{request}'` makes it readable, in hours; "
+        f"`aws s3api head-object {named}` tells when it is"
+    )
+
+
+def _archived(error: Exception, at: Location) -> _Said:
+    """An object that has to be restored before it can be read."""
+    response: Any = error.response  # type: ignore[attr-defined]
+    found = {**response.get("Error", {}), **response}
+    storage_class = str(found.get("AccessTier") or found.get("StorageClass") or "")
+    number = response.get("ResponseMetadata", {}).get("RequestId")
+    request = f" (request {number})" if number else ""
+    named = f" (storage class {storage_class})" if storage_class else ""
+    return _Said(f"the object is archived{named}{request}", restore_command(at, storage_class))
 
 
 def _answered(error: Exception, operation: str, code: str, status: int) -> _Said:
@@ -159,6 +189,10 @@ def _answered(error: Exception, operation: str, code: str, status: int) -> _Said
         return _Said(f"access denied: {wanted}{request}", hint, denied=True)
     if code.startswith("KMS."):
         return _Said(f"the key that encrypts the object can't be used: {code}{request}", "check its policy in KMS")
+    if operation == "HeadObject" and code == "400":  # the answer has no text
+        return _Said(f"the store answered 400{request}: perhaps {_CUSTOMER_KEY.reason}", _CUSTOMER_KEY.hint)
+    if code == "InvalidRequest" and "stored using a form of Server Side Encryption" in str(response):
+        return _Said(_CUSTOMER_KEY.reason + request, _CUSTOMER_KEY.hint)
     message = shown(str(response.get("Error", {}).get("Message", "")))
     return _Said(f"the store answered {status} {code}{': ' if message else ''}{message}{request}", None)
 

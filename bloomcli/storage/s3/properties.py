@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.objects.client import Absent, AccessDenied, Location, ObjectInfo
 from bloomcli.storage.s3.client import S3Client
+from bloomcli.storage.s3.errors import restore_command
 
 _SAME_NAME: Final = (
     "CacheControl",
@@ -76,12 +77,20 @@ def refuse_loss(at: Location, details: Mapping[str, Any]) -> None:
             path=at.uri,
             hint=_FORCE,
         )
-    if details.get("StorageClass") in _ARCHIVED or details.get("ArchiveStatus"):
+    if is_archived(details):
+        archived = details.get("ArchiveStatus") or details["StorageClass"]
+        restored = 'ongoing-request="false"' in str(details.get("Restore"))
         raise UsageError(
-            f"the object is archived ({details.get('ArchiveStatus') or details.get('StorageClass')})",
+            f"the object is archived (storage class {archived})"
+            + (", and readable for some days" if restored else ""),
             path=at.uri,
-            hint=_FORCE,
+            hint=_FORCE if restored else f"{restore_command(at, archived)}; then {_FORCE}",
         )
+
+
+def is_archived(details: Mapping[str, Any]) -> bool:
+    """Whether an object has to be restored before it can be read, or had to be."""
+    return details.get("StorageClass") in _ARCHIVED or bool(details.get("ArchiveStatus"))
 
 
 def _tags(client: S3Client, at: Location, *, force: bool) -> list[tuple[str, str]]:

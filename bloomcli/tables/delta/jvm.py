@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.datasets.spark_session import first_line, is_connect
 from bloomcli.errors import UnsupportedError
-from bloomcli.tables.java import JavaSession, thrown
+from bloomcli.tables.java import JavaSession, java_errors, thrown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,10 +121,14 @@ def kinds(error: Exception) -> list[str]:
     java = thrown(error)
     if java is None:
         return []
-    found, at = [], java.getClass()
-    while at is not None:
-        found.append(at.getName())
-        at = at.getSuperclass()
+    found: list[str] = []
+    try:
+        at = java.getClass()
+        while at is not None:
+            found.append(at.getName())
+            at = at.getSuperclass()
+    except java_errors():  # the Java process has ended
+        pass
     return found
 
 

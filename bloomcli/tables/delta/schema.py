@@ -16,8 +16,10 @@ from bloomcli.model.names import ColumnName, ColumnNames
 from bloomcli.tables.base import Wanted
 
 _MODE: Final = "delta.columnMapping.mode"
-_PHYSICAL: Final = "delta.columnMapping.physicalName"
-_ID: Final = "delta.columnMapping.id"
+PHYSICAL: Final = "delta.columnMapping.physicalName"
+"""The key of a field's name in files."""
+ID: Final = "delta.columnMapping.id"
+"""The key of a field's id in files."""
 _NESTED_IDS: Final = "delta.columnMapping.nested.ids"
 _VARIANT: Final = "variant"
 """A group of two leaves in files. It can't be looked up, so it isn't among the leaf columns."""
@@ -46,10 +48,10 @@ def _leaves(field: Mapping[str, Any], mapped: bool) -> Iterator[Leaf]:
     """The leaves of a field of a struct."""
     metadata: Mapping[str, Any] = field.get("metadata") or {}
     name = field["name"]
-    physical = metadata.get(_PHYSICAL, name) if mapped else name
+    physical = metadata.get(PHYSICAL, name) if mapped else name
     nested: Mapping[str, int] = (metadata.get(_NESTED_IDS) or {}) if mapped else {}
     yield from _leaves_of(
-        field["type"], Leaf(name, physical, physical, "", metadata.get(_ID)), nested, physical, mapped
+        field["type"], Leaf(name, physical, physical, "", metadata.get(ID)), nested, physical, mapped
     )
 
 
@@ -89,19 +91,24 @@ def _leaves_of(kind: Any, at: Leaf, nested: Mapping[str, int], nested_at: str, m
         yield from _leaves_of(kind[inner], part, nested, below, mapped)
 
 
+def mapping_mode(metadata: Mapping[str, Any]) -> str:
+    """The table's column mapping: ``none``, ``name`` or ``id``."""
+    return str(metadata["configuration"].get(_MODE, "none"))
+
+
 def leaves_of(metadata: Mapping[str, Any]) -> list[Leaf]:
     """The leaf columns, in the order of the schema.
 
     Args:
         metadata: the log's ``metaData``.
     """
-    mapped = metadata["configuration"].get(_MODE, "none") != "none"
+    mapped = mapping_mode(metadata) != "none"
     return [leaf for field in json.loads(metadata["schemaString"])["fields"] for leaf in _leaves(field, mapped)]
 
 
 def names_of(metadata: Mapping[str, Any]) -> ColumnNames:
     """How files name the leaf columns."""
-    by_id = metadata["configuration"].get(_MODE) == "id"
+    by_id = mapping_mode(metadata) == "id"
     return ColumnNames(
         columns=tuple(
             ColumnName(path=leaf.path, field_id=leaf.field_id if by_id else None, physical=(leaf.physical,))
@@ -112,9 +119,9 @@ def names_of(metadata: Mapping[str, Any]) -> ColumnNames:
 
 def partition_columns(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The partition columns' names and physical names."""
-    mapped = metadata["configuration"].get(_MODE, "none") != "none"
+    mapped = mapping_mode(metadata) != "none"
     fields = {field["name"]: field.get("metadata") or {} for field in json.loads(metadata["schemaString"])["fields"]}
-    return [(name, fields[name].get(_PHYSICAL, name) if mapped else name) for name in metadata["partitionColumns"]]
+    return [(name, fields[name].get(PHYSICAL, name) if mapped else name) for name in metadata["partitionColumns"]]
 
 
 def wanted_by(metadata: Mapping[str, Any]) -> list[Wanted]:

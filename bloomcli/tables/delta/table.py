@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.names import ColumnNames
 from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, Wanted
-from bloomcli.tables.delta import commits, schema
+from bloomcli.tables.deleted_rows import TableRows
+from bloomcli.tables.delta import commits, rows, schema
 from bloomcli.tables.delta.actions import full_path, new_entry_path, partition_of, record_of
 from bloomcli.tables.delta.features import check
 from bloomcli.tables.delta.jvm import DELTA, Jvm, kinds, said
 from bloomcli.tables.delta.snapshot import Snapshot
 from bloomcli.tables.java import java_errors
+from bloomcli.tables.libraries import adding
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,7 +71,7 @@ def _find(jvm: Jvm, name: str) -> Any:
             raise UnsupportedError(
                 "the Spark session has no Delta",
                 path=name,
-                hint="--conf spark.jars.packages=io.delta:delta-spark_...",
+                hint=adding(jvm.session, "delta", name),
             )
         return None
     try:
@@ -114,7 +116,8 @@ def _by_path(jvm: Jvm, path: str) -> Any:
 
 
 def _v2(jvm: Jvm, path: Any, catalog_table: Any) -> Any:
-    return jvm.type(_V2).apply(jvm.spark, path, catalog_table, jvm.none, jvm.none, jvm.map({}))
+    # the constructor: `apply` takes the last two in another order
+    return jvm.type(_V2)(jvm.spark, path, catalog_table, jvm.none, jvm.none, jvm.map({}))
 
 
 def _version(jvm: Jvm, name: str, table: Any, snapshot: int | None, as_of: datetime | None) -> int | None:
@@ -133,6 +136,13 @@ def _version(jvm: Jvm, name: str, table: Any, snapshot: int | None, as_of: datet
     except java_errors() as error:
         raise UsageError(said(error), path=name) from None
     return version
+
+
+_S3_STORE: Final = "S3SingleDriverLogStore"
+_ONE_DRIVER: Final = (
+    f"the session's log store ({_S3_STORE}) keeps commits apart only within one Spark driver: where another one"
+    " writes to the table meanwhile, a commit may be lost; see docs/tables.md"
+)
 
 
 class DeltaTable(Table):
@@ -192,6 +202,22 @@ class DeltaTable(Table):
                 raise
             raise UsageError(f"--where {where!r}: {said(error)}", path=self.name) from None
 
+    def rows(self, files: Sequence[DataFile]) -> TableRows:
+        """The version's columns, its deletion vectors, and the values of its partitions."""
+        mine = {file.path for file in files}
+        try:
+            entries = {full_path(self._location, entry["path"]): entry for entry in self._snapshot.listed()}
+        except java_errors() as error:
+            raise UnreadableError(f"the table's files can't be listed: {said(error)}", path=self.name) from None
+        names = schema.partition_columns(self._snapshot.metadata)
+        constants = {path: rows.constants_of(entry, names) for path, entry in entries.items() if path in mine}
+        found = {path: rows.deleted_of(entry, self._location) for path, entry in entries.items() if path in mine}
+        return TableRows(
+            shape=rows.shape_of(self._snapshot.metadata),
+            deleted={path: one for path, one in found.items() if one is not None},
+            constants=constants if names else {},
+        )
+
     def wanted(self) -> list[Wanted]:
         """The filters that the table properties ``parquet.bloom.filter.*`` ask Parquet's writer for."""
         return schema.wanted_by(self._snapshot.metadata)
@@ -206,6 +232,22 @@ class DeltaTable(Table):
         if self._pinned:
             raise UsageError("only the newest version of a table can be changed", path=self.name)
         check(self.name, self._snapshot.protocol, self._snapshot.metadata)
+
+    def cautions(self) -> list[str]:
+        """That the session's log store for S3 is one whose commits several drivers can overwrite."""
+        try:
+            log = self._table.deltaLog()
+            store = log.store()
+            if (kind := store.getClass().getName()).endswith(
+                ".DelegatingLogStore"
+            ):  # chooses one by the URI's scheme
+                store = store.getDelegate(log.logPath())
+                kind = store.getClass().getName()
+            if kind.endswith(".LogStoreAdaptor"):
+                kind = store.logStoreImpl().getClass().getName()
+        except java_errors() as error:
+            raise UnreadableError(f"the Delta table can't be read: {said(error)}", path=self.name) from None
+        return [_ONE_DRIVER] if kind.endswith(_S3_STORE) else []
 
     def new_path(self, file: DataFile) -> str:
         """A path for the file that takes the place of `file`: in its directory, with another UUID in its name."""

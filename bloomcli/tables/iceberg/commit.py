@@ -19,7 +19,8 @@ from bloomcli.storage.registry import open_source
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Unknown
 from bloomcli.tables.iceberg.checks import format_version
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, Replaced, plan_deletes
-from bloomcli.tables.iceberg.java import Java, java_errors, kinds, message, raised_in
+from bloomcli.tables.iceberg.java import Java, kinds, message, raised_in
+from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
 
 _TRIES: Final = 5

@@ -12,7 +12,7 @@ from typing import Any, Final
 from bloomcli.datasets.spark_session import first_line
 from bloomcli.errors import BloomError, UnreadableError
 from bloomcli.tables import java
-from bloomcli.tables.java import JavaSession
+from bloomcli.tables.java import JavaSession, java_errors
 
 ICEBERG: Final = "org.apache.iceberg"
 _LISTS: Final = f"{ICEBERG}.relocated.com.google.common.collect.Lists"
@@ -41,11 +41,6 @@ class Java(JavaSession):
         for index, number in enumerate(numbers):
             array[index] = number
         return self.iceberg("util.ArrayUtil").toLongList(array)
-
-
-def java_errors() -> tuple[type[Exception], ...]:
-    """What calls into Java raise, a lost connection included."""
-    return (*java.java_errors(), OSError)
 
 
 def kinds(error: Exception) -> frozenset[str]:

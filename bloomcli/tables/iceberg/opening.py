@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
-from bloomcli.tables.iceberg.java import Java, java_errors, kinds, message, reading
+from bloomcli.tables.iceberg.java import Java, kinds, message, reading
 from bloomcli.tables.iceberg.table import IcebergTable
-from bloomcli.tables.java import unlogged
+from bloomcli.tables.java import java_errors, unlogged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

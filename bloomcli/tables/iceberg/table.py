@@ -14,13 +14,15 @@ from bloomcli.errors import CorruptFile, UsageError
 from bloomcli.model.lineage import RowLineage
 from bloomcli.model.names import ColumnNames
 from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, Wanted
+from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg import checks, commit, properties
 from bloomcli.tables.iceberg.groups import EqualityNumbers, grouped
-from bloomcli.tables.iceberg.java import Java, java_errors, kinds, message, reading
+from bloomcli.tables.iceberg.java import Java, kinds, message, reading
 from bloomcli.tables.iceberg.records import Record
+from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.iceberg.scans import Tasks
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
-from bloomcli.tables.java import unlogged
+from bloomcli.tables.java import java_errors, unlogged
 
 _MAIN: Final = "main"
 _CONVERTER: Final = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
@@ -74,13 +76,24 @@ class IcebergTable(Table):
     def names(self) -> ColumnNames:
         """The leaf columns of the current schema, or of the snapshot's where the table was opened at one."""
         with reading("the table's schema can't be read", self.name):
-            if self._fixed is None:
-                schema = self.table.schema()
-            else:
-                schema = self.java.iceberg("util.SnapshotUtil").schemaFor(self.table, self._fixed)
-            text = self.java.iceberg("SchemaParser").toJson(schema)
-            mapping = self.table.properties().get(NAME_MAPPING)
-        return column_names(json.loads(text), None if mapping is None else json.loads(mapping))
+            text = self.java.iceberg("SchemaParser").toJson(self._schema())
+            mapping = self._mapping()
+        return column_names(json.loads(text), mapping)
+
+    def _schema(self) -> Any:
+        if self._fixed is None:
+            return self.table.schema()
+        return self.java.iceberg("util.SnapshotUtil").schemaFor(self.table, self._fixed)
+
+    def _mapping(self) -> list[Any] | None:
+        text = self.table.properties().get(NAME_MAPPING)
+        found: list[Any] | None = None if text is None else json.loads(text)
+        return found
+
+    def rows(self, files: Sequence[DataFile]) -> TableRows:
+        """The snapshot's columns, and the delete files and deletion vectors of its data files."""
+        with reading("the table's deletes can't be read", self.name):
+            return rows_of(self.java, self.table, self._schema(), self._mapping(), files)
 
     def files(self, where: str | None = None) -> list[DataFile]:
         """The data files of the snapshot, by path."""
@@ -228,7 +241,10 @@ class IcebergTable(Table):
 
     def remove_files(self, paths: Collection[str]) -> list[str]:
         """Remove new files that weren't committed; gives the paths of those that couldn't be removed."""
-        io, left = self.table.io(), []
+        try:
+            io, left = self.table.io(), []
+        except java_errors():
+            return sorted(paths)
         for path in paths:
             try:
                 io.deleteFile(path)

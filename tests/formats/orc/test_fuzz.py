@@ -38,6 +38,14 @@ def table() -> dict[str, list[Any]]:
     }
 
 
+def found(path: Path, values: list[str], column: str) -> None:
+    """Find rows. What is wrong with the file is in the report, and not raised."""
+    search = bloomcli.find(path, values, column=column, jobs=1)
+    rows = sum(batch.num_rows for batch in search)
+    assert rows == search.report.rows
+    assert all(error.error for error in search.report.errors)
+
+
 ALWAYS: tuple[Command, ...] = (
     lambda path, _: bloomcli.inspect(path),
     lambda path, _: bloomcli.validate(path, deep=True, require=["*"]),
@@ -45,6 +53,9 @@ ALWAYS: tuple[Command, ...] = (
     lambda path, out: bloomcli.add(path, ["i", "s", "l._elem"], output=out, replace=True, threads=1),
 )
 IN_TURN: tuple[Command, ...] = (
+    lambda path, _: found(path, ["3", "1"], "i"),
+    lambda path, _: found(path, ["s3", "s7"], "s"),
+    lambda path, _: found(path, ["1"], "l._elem"),
     lambda path, _: bloomcli.probe(path, ["0", "nan"], column="d"),
     lambda path, _: bloomcli.dump(path, column="s"),
     lambda path, out: bloomcli.remove(path, output=out),

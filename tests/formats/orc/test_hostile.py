@@ -60,6 +60,26 @@ def test_values_that_take_no_room_in_the_file_take_little_in_memory(tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", [*orchostile.READ, *orchostile.REFUSED])
+def test_find_decodes_a_batch_at_a_time(tmp_path: Path, name: str) -> None:
+    path = orchostile.READ[name](tmp_path) if name in orchostile.READ else orchostile.REFUSED[name][0](tmp_path)
+    value = "2024-01-01" if name == "equal moments" else "5"
+    done = measured_command.run("find", value, path, "-c", "c", "--files-only")
+    assert "Traceback" not in done.text
+    assert done.code in {0, 1, 2, 3, 4}, done.text
+    assert done.memory < MEMORY_MAX, f"{done.memory >> 20} MiB"
+
+
+def test_records_that_do_not_fit_in_memory_are_refused(tmp_path: Path) -> None:
+    path = orchostile.equal_integers(tmp_path)
+    limited = f"ulimit -v 1500000; exec {sys.executable} -m bloomcli find 5 {path} -c c --limit 3"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "the rows of stripe 0 don't fit in memory" in done.stderr
+    assert "--select" in done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["add", "validate", "inspect"])
 @pytest.mark.parametrize("name", orchostile.REFUSED)
 def test_what_claims_too_much_is_refused_by_a_ceiling(tmp_path: Path, name: str, command: str) -> None:

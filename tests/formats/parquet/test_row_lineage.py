@@ -47,7 +47,8 @@ def parquet(path: Path, rows: int, **more: Any) -> Path:
 
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize(
-    ("rows", "group"), [(1, 1), (2, 1), (129, 129), (130, 130), (5000, 1700), (300_000, 100_000)]
+    ("rows", "group"),
+    [(1, 1), (2, 1), (129, 129), (130, 130), (5000, 1700), pytest.param(300_000, 100_000, marks=pytest.mark.slow)],
 )
 def test_every_row_has_its_number_and_the_other_columns_their_bytes(
     tmp_path: Path, rows: int, group: int, index: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -134,9 +135,38 @@ def test_a_lease_the_archive_tier_and_other_kinds_of_blobs_are_refused_by_name(p
     place.blob("log.bin").append_block(b"line")
     with pytest.raises(UsageError, match="page and append blobs can't be replaced"):
         append(place, "log.bin", b"new end")
-    place.blob("data.bin").set_standard_blob_tier("Archive")
-    with pytest.raises((UsageError, UnreadableError), match="archive tier"):
-        append(place, "data.bin", b"new end")
+
+
+@pytest.mark.parametrize("target", [None, "copy.bin"], ids=["in place", "copy"])
+def test_a_blob_in_the_archive_tier_is_an_error_with_the_command_that_moves_it(
+    place: AzurePlace, target: str | None
+) -> None:
+    place.put("it's data.bin", bytes(5000))
+    place.blob("it's data.bin").set_standard_blob_tier("Archive")
+    with pytest.raises((UsageError, UnreadableError), match="Archive tier") as caught:
+        append(place, "it's data.bin", b"new end", target=target)
+    assert place.names() == {"it's data.bin"}
+    assert place.blob("it's data.bin").get_blob_properties().blob_tier == "Archive"
+    words = shlex.split(str(caught.value.hint).partition("`")[2].partition("`")[0])
+    assert words[:4] == ["az", "storage", "blob", "set-tier"]
+    told = dict(zip(words[4::2], words[5::2], strict=True))
+    assert told["--container-name"] == place.container.container_name
+    place.container.get_blob_client(told["--name"]).set_standard_blob_tier(told["--tier"])
+    append(place, "it's data.bin", b"new end", target=target)
+    assert place.get(target or "it's data.bin") == bytes(5000) + b"new end"
+
+
+def test_nothing_is_written_to_a_blob_in_the_archive_tier(place: AzurePlace) -> None:
+    place.put("data.bin", bytes(5000))
+    place.put("archived.bin", b"old")
+    place.blob("archived.bin").set_standard_blob_tier("Archive")
+    for act in (
+        lambda: append(place, "data.bin", b"new end", target="archived.bin"),
+        lambda: place.store.check_output(place.path("archived.bin"), overwrite=True),
+    ):
+        with pytest.raises(UsageError, match="Archive tier"):
+            act()
+    assert place.blob("archived.bin").get_blob_properties().size == 3
 
 
 @pytest.mark.parametrize("kind", ["Put Block", "Put Block List", "Get Block List", "Get Blob"])

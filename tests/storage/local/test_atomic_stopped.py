@@ -45,7 +45,7 @@ with LocalSource(str(path), path) as source:
         out.copy_range(source, 0, 1000)
         try:
             print("ready", flush=True)
-            time.sleep(60 if "nohup" not in sys.argv else 0.5)
+            time.sleep(600 if "nohup" not in sys.argv else 0.5)
         finally:
             if "twice" in sys.argv:
                 print("stopped", flush=True)
@@ -78,7 +78,7 @@ def test_a_process_that_is_stopped_leaves_the_original_whole(
 ) -> None:
     with writing(file) as process:
         process.send_signal(number)
-        assert process.wait(20) == code
+        assert process.wait(60) == code
     assert file.read_bytes() == OLD
     assert len(names(file.parent)) == left  # nobody can tidy up after SIGKILL
     replace(file)
@@ -91,7 +91,7 @@ def test_a_second_signal_does_not_stop_the_tidying_up(file: Path, second: signal
         process.send_signal(signal.SIGHUP)
         assert said(process) == b"stopped\n"
         process.send_signal(second)
-        assert process.wait(20) == 129
+        assert process.wait(60) == 129
     assert file.read_bytes() == OLD
     assert names(file.parent) == {file.name}
 
@@ -100,7 +100,7 @@ def test_a_process_that_is_to_outlive_its_terminal_does(file: Path) -> None:
     with writing(file, "nohup") as process:
         process.send_signal(signal.SIGHUP)
         assert said(process) == b"undisturbed\n"
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     assert file.read_bytes() == OLD[:1000]
 
 

@@ -104,14 +104,14 @@ def test_a_lock_of_another_process_counts_until_that_process_is_killed(tmp_path:
         "with LocalSource(str(path), path) as source:\n"
         "    with replacing(path, source=source, overwrite=True, verify=lambda _: None) as out:\n"
         "        print('ready', flush=True)\n"
-        "        time.sleep(60)\n"
+        "        time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", program, path], cwd=ROOT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         assert not sweep(tmp_path).removed
         process.send_signal(signal.SIGKILL)
-        process.wait(20)
+        process.wait(60)
     assert len(names(tmp_path)) == 2
     assert len(sweep(tmp_path).removed) == 1
     assert names(tmp_path) == {"part.parquet"}
@@ -202,7 +202,7 @@ def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None
                         assert os.path.samestat(os.fstat(made.open()), made.path.stat())
         finally:
             (tmp_path / "stop").touch()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     assert names(tmp_path) == {"stop", *(f"{i}.json" for i in range(0, 50, 10))}
 
 

@@ -40,7 +40,8 @@ CODES = {
     "PermanentRedirect": (301, "another region", "AWS_REGION"),
     "AuthorizationHeaderMalformed": (400, "another region", "AWS_REGION"),
     "SlowDown": (503, "busy", "--jobs"),
-    "InvalidObjectState": (403, "archived", "restore-object"),
+    "InvalidObjectState": (403, "archived", "restore-object --bucket lake --key orders/a.parquet"),
+    "ObjectNotInActiveTierError": (403, "archived", "restore-object --bucket lake --key orders/a.parquet"),
     "AccessDenied": (403, "access denied: s3:GetObject", "s3:ListBucket"),
 }
 

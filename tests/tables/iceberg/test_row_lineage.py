@@ -9,7 +9,8 @@ import pytest
 from support import iceberg_swap as swaps
 from support.iceberg_runs import make, opened, retrofitted
 
-from bloomcli.commands.options import AddOptions, TableOptions
+from bloomcli.commands.options import AddOptions
+from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.tables.change import change_table

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import need
 from support import rest_catalog
 from support.iceberg_runs import rows
-from support.servers import clients, running
+from support.servers import running
 
 import bloomcli
 from bloomcli import spark as bloom_spark
@@ -23,16 +21,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.servers]
 
 
 @pytest.fixture
-def bucket(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    """A bucket of MinIO, with the session's catalog ``lake`` above it. Drivers and executors have its credentials."""
-    need(running.installed("minio"), "MinIO: python tests/support/servers/install.py minio")
-    server, name = running.minio(), f"lake-{secrets.token_hex(6)}"
-    variables = clients.s3_environment(server, server.url)
-    clients.s3(server).create_bucket(Bucket=name)
-    for variable, value in variables.items():
-        monkeypatch.setenv(variable, value)
-        monkeypatch.setitem(spark.sparkContext.environment, variable, value)  # of the executors' Python
-    with rest_catalog.served(tmp_path, f"s3://{name}/warehouse") as (_, uri):
+def lake(spark: SparkSession, bucket: str, tmp_path: Path) -> Iterator[str]:
+    """The name of a bucket of MinIO, with the session's catalog ``lake`` above it."""
+    server = running.minio()
+    with rest_catalog.served(tmp_path, f"s3://{bucket}/warehouse") as (_, uri):
         options = {
             "": "org.apache.iceberg.spark.SparkCatalog",
             ".type": "rest",
@@ -40,17 +32,17 @@ def bucket(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
             ".io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
             ".s3.endpoint": server.url,
             ".s3.path-style-access": "true",
-            ".s3.access-key-id": variables["AWS_ACCESS_KEY_ID"],
-            ".s3.secret-access-key": variables["AWS_SECRET_ACCESS_KEY"],
-            ".client.region": variables.get("AWS_REGION", "us-east-1"),
+            ".s3.access-key-id": server.user,
+            ".s3.secret-access-key": server.secret,
+            ".client.region": "us-east-1",
         }
         for option, value in options.items():
             spark.conf.set(f"spark.sql.catalog.lake{option}", value)
-        yield name
+        yield bucket
 
 
 def test_files_of_a_table_in_a_bucket_are_replaced_and_deleted_rows_stay_deleted(
-    spark: SparkSession, bucket: str
+    spark: SparkSession, lake: str
 ) -> None:
     table = "lake.db.orders"
     spark.sql(
@@ -63,7 +55,7 @@ def test_files_of_a_table_in_a_bucket_are_replaced_and_deleted_rows_stay_deleted
     before = rows(spark, table)
     added = bloom_spark.add_to_table(spark, table, ["id", "name"]).collect()
     assert [row.status for row in added] == ["done", "done"]
-    assert all(row.path.startswith(f"s3://{bucket}/") and row.requests for row in added)
+    assert all(row.path.startswith(f"s3://{lake}/") and row.requests for row in added)
     assert rows(spark, table) == before
     files = [row[0] for row in spark.sql(f"select file_path from {table}.files where content = 0").collect()]
     assert all(len(bloomcli.inspect(file).filters) == 2 for file in files)

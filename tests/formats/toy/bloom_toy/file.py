@@ -12,9 +12,10 @@ from bloomcli import kernels
 from bloomcli.errors import UsageError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Spread, Tick
+from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Tick
 from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
 from bloomcli.formats.size_rule import SizeRule
+from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
@@ -112,13 +113,17 @@ class ToyFile(FilterFile):
             bitset=bytes(bits.bitset),
         )
 
-    def unit_facts(self, column: Column, literals: Sequence[Literal]) -> Iterator[UnitFacts]:
+    def unit_facts(
+        self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
+    ) -> Iterator[UnitFacts]:
         """What is known of each row group."""
         lookups = [
             Lookup(lit.impossible, lit.unknowable, lit.encodings, tuple(map(kernels.xxh64, lit.encodings)))
             for lit in literals
         ]
         for group, rows in enumerate(self.footer.rows):
+            if units is not None and group not in units:
+                continue
             key = (group, column.index)
             bits = self.load(key) if key in self.footer.filters else None
             yield UnitFacts(

@@ -1,4 +1,4 @@
-"""The packages of the stores, which are extras of bloom."""
+"""Packages that only some commands need: bloom's extras install them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,46 @@
+"""Keeps Arrow batches in a temporary file without a name. Only what works on very many values imports this."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from threading import Lock
+
+import pyarrow as pa
+
+
+class StoredBatches:
+    """Batches of any schemas, by the order in which they were added. Threads may add and read at once.
+
+    The file is in TMPDIR. It is removed when the object is.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed with the object
+        weakref.finalize(self, self._file.close)
+        self._lock = Lock()
+        self._extents: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._extents)
+
+    def add(self, batch: pa.RecordBatch) -> int:
+        """Write a batch; gives its position. Raises OSError where there is no room in the temporary directory."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        data = sink.getvalue()
+        with self._lock:
+            offset = self._file.seek(0, 2)
+            self._file.write(data)
+            self._extents.append((offset, data.size))
+            return len(self._extents) - 1
+
+    def __getitem__(self, position: int) -> pa.RecordBatch:
+        """Read a batch. Raises OSError."""
+        offset, size = self._extents[position]
+        with self._lock:
+            self._file.seek(offset)
+            data = self._file.read(size)
+        with pa.ipc.open_stream(data) as reader:
+            return reader.read_next_batch()

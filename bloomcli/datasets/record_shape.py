@@ -1,0 +1,263 @@
+"""The shape of the records that a search on Spark gives: the same columns and types for every file.
+
+A file's columns are found by field ids or names, as the table says, or by names. What a file lacks is null, or a
+partition's value; columns of narrower types are widened, as Spark's own readers do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.errors import UnsupportedError
+
+_FIELD_IDS: Final = (b"PARQUET:field_id", b"iceberg.id")
+"""What pyarrow calls the field ids of Parquet files, and those that Iceberg has in ORC files."""
+_WIDER: Final = {8: (16, 32, 64), 16: (32, 64), 32: (64,), 64: ()}
+"""The widths of integers that hold all values of a width."""
+_INT96: Final = pa.timestamp("ns")
+"""What pyarrow makes of an INT96, which is an instant. Spark reads microseconds of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordField:
+    """A field of the records: a column, or a part of one.
+
+    Attributes:
+        name: as records name it.
+        type: what Spark has for its type in Arrow.
+        field_id: by which files name it, where it is found so.
+        names: by which it is found in files without field ids; empty: by no name.
+        parts: of a struct its fields, of a list its element, of a map its key and its value.
+        constant: the partition's text is the value of all rows of a file that lacks it, by this name of the table's.
+        unless_lacking: why a file without it can't be read; None where its rows are null there.
+    """
+
+    name: str
+    type: Any
+    field_id: int | None = None
+    names: tuple[str, ...] = ()
+    parts: tuple[RecordField, ...] = ()
+    constant: str | None = None
+    unless_lacking: str | None = None
+
+
+Shape = tuple[RecordField, ...]
+"""The columns of a record, in order."""
+
+
+def by_names(schema: pa.Schema) -> Shape:
+    """The shape of a schema whose types are Spark's, and whose columns all files have by these names."""
+    return tuple(_named(field) for field in schema)
+
+
+def _named(field: pa.Field, name: str | None = None) -> RecordField:
+    return RecordField(name=name or field.name, type=field.type, names=(field.name,), parts=_parts(field.type))
+
+
+def _parts(kind: Any) -> Shape:
+    if pa.types.is_struct(kind):
+        return tuple(_named(kind.field(at)) for at in range(kind.num_fields))
+    if pa.types.is_map(kind):
+        return _named(kind.key_field, "key"), _named(kind.item_field, "value")
+    if pa.types.is_list(kind):
+        return (_named(kind.value_field, "element"),)
+    return ()
+
+
+def leaves(shape: Shape, above: str = "") -> list[str]:
+    """The paths of the leaf columns: ``user.email``, ``tags.element``, ``props.value``."""
+    found: list[str] = []
+    for field in shape:
+        path = above + field.name
+        found += leaves(field.parts, f"{path}.") if field.parts else [path]
+    return found
+
+
+def pruned(shape: Shape, chosen: Collection[str], above: str = "") -> Shape:
+    """The shape with no other leaves than these."""
+    return tuple(found for field in shape if (found := _pruned(field, chosen, above + field.name)) is not None)
+
+
+def _pruned(field: RecordField, chosen: Collection[str], path: str) -> RecordField | None:
+    if not field.parts:
+        return field if path in chosen else None
+    parts = pruned(field.parts, chosen, f"{path}.")
+    if len(parts) < len(field.parts) and pa.types.is_map(field.type):  # a map has both
+        parts = field.parts if parts else ()
+    return replace(field, parts=parts, type=_with_parts(field.type, parts)) if parts else None
+
+
+def _with_parts(kind: Any, parts: Shape) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(part.name, part.type, kind.field(part.name).nullable) for part in parts])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(parts[0].type))
+    return kind
+
+
+def struct_of(shape: Shape) -> pa.DataType:
+    """The type of a record."""
+    return pa.struct([pa.field(field.name, field.type) for field in shape])
+
+
+def shaped(
+    record: pa.StructArray, shape: Shape, path: str, constants: Mapping[str, str | None] | None = None
+) -> pa.StructArray:
+    """A file's records in a shape.
+
+    Args:
+        record: the records, with the file's own columns.
+        shape: the columns to give.
+        path: the file, for errors.
+        constants: the texts of the file's partition, by `RecordField.constant`.
+
+    Raises:
+        UnsupportedError: a column has a type that the shape's isn't wider than, or the file must not lack a column.
+    """
+    columns = [_column(record, field, path, constants or {}) for field in shape]
+    return pa.StructArray.from_arrays(columns, fields=list(struct_of(shape)))
+
+
+def _column(record: pa.StructArray, field: RecordField, path: str, constants: Mapping[str, str | None]) -> pa.Array:
+    at = _position(record.type, field, _has_ids(record.type))
+    if at is not None:
+        return _fitted(record.field(at), field, path)
+    if field.constant is not None and field.constant in constants:
+        return _repeated(constants[field.constant], field, len(record), path)
+    if field.unless_lacking is not None:
+        raise UnsupportedError(field.unless_lacking, path=path, hint="--select names other columns")
+    return pa.nulls(len(record), field.type)
+
+
+def _repeated(text: str | None, field: RecordField, count: int, path: str) -> pa.Array:
+    if text is None:
+        return pa.nulls(count, field.type)
+    try:
+        return pa.repeat(pc.cast(pa.scalar(text), field.type), count)
+    except pa.ArrowException:
+        reason = f"the partition's value {text!r} of {field.name} can't be read as {field.type}"
+        raise UnsupportedError(reason, path=path, hint="--select names other columns") from None
+
+
+def _has_ids(kind: Any) -> bool:
+    """Whether any field of a struct has a field id, at any depth."""
+    fields = [kind.field(at) for at in range(kind.num_fields)]
+    return any(_id_of(field) is not None or (field.type.num_fields and _has_ids(field.type)) for field in fields)
+
+
+def _id_of(field: pa.Field) -> int | None:
+    metadata = field.metadata or {}
+    text = next((metadata[name] for name in _FIELD_IDS if name in metadata), None)
+    return None if text is None else int(text)
+
+
+def _position(kind: Any, field: RecordField, with_ids: bool) -> int | None:
+    """Where a struct of a file has a field; None where it lacks it."""
+    fields = [kind.field(at) for at in range(kind.num_fields)]
+    if field.field_id is not None and with_ids:
+        return next((at for at, one in enumerate(fields) if _id_of(one) == field.field_id), None)
+    return next((at for at, one in enumerate(fields) if one.name in field.names), None)
+
+
+def _fitted(array: pa.Array, field: RecordField, path: str) -> pa.Array:
+    """An array of a file as one of the field's type."""
+    kind = field.type
+    if array.type == kind and not field.parts:
+        return array
+    types = pa.types
+    if types.is_struct(kind) and types.is_struct(array.type):
+        columns = [_column(array, part, path, {}) for part in field.parts]
+        return pa.StructArray.from_arrays(columns, fields=list(kind), mask=array.is_null())
+    if types.is_map(kind) and types.is_map(array.type):
+        key, value = field.parts
+        entries = pa.StructArray.from_arrays(
+            [_fitted(array.keys, key, path), _fitted(array.items, value, path)],
+            fields=[kind.key_field, kind.item_field],
+        )
+        return _nested(array, kind, entries)
+    if types.is_list(kind) and _is_list(array.type):
+        if not types.is_list(array.type):
+            array = array.cast(pa.list_(array.type.value_field))
+        return _nested(array, kind, _fitted(array.values, field.parts[0], path))
+    if not widens(array.type, kind):
+        raise UnsupportedError(
+            f"its column {field.name} is {array.type}, which isn't read as {kind}",
+            path=path,
+            hint="--select names other columns; or search the files apart",
+        )
+    try:
+        return pc.cast(array, kind, safe=array.type != _INT96)
+    except pa.ArrowException as error:
+        reason = f"its column {field.name} can't be read as {kind}: {' '.join(str(error).split())[:200]}"
+        raise UnsupportedError(reason, path=path, hint="--select names other columns") from None
+
+
+def _nested(array: pa.Array, kind: Any, values: pa.Array) -> pa.Array:
+    """A list or a map with other values."""
+    return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], -1, array.offset, [values])
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def widens(narrow: Any, wide: Any) -> bool:
+    """Whether a column is read as another type without a change of its values: as Spark's Parquet reader widens."""
+    types = pa.types
+    if narrow == wide or types.is_null(narrow):
+        return True
+    if types.is_dictionary(narrow):
+        return widens(narrow.value_type, wide)
+    if types.is_integer(narrow):
+        if types.is_integer(wide):
+            signed = types.is_signed_integer(wide)
+            same = types.is_signed_integer(narrow) == signed
+            return (same and narrow.bit_width == wide.bit_width) or (
+                (same or signed) and wide.bit_width in _WIDER[narrow.bit_width]
+            )
+        if types.is_decimal(wide):
+            return bool(wide.precision - wide.scale >= {8: 3, 16: 5, 32: 10, 64: 20}[narrow.bit_width])
+        return bool(types.is_float64(wide)) and narrow.bit_width <= 32
+    if types.is_floating(narrow):
+        return bool(types.is_floating(wide)) and narrow.bit_width <= wide.bit_width
+    if types.is_decimal(narrow) and types.is_decimal(wide):
+        return bool(wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale)
+    if types.is_timestamp(narrow) and types.is_timestamp(wide):
+        return (narrow.tz is None) == (wide.tz is None) or narrow == _INT96
+    if types.is_time(narrow) and types.is_time(wide):
+        return True
+    if types.is_date(narrow) and types.is_timestamp(wide):
+        return wide.tz is None
+    texts, binary = (_is_text(narrow), _is_text(wide)), (_is_binary(narrow), _is_binary(wide))
+    return all(texts) or all(binary) or (types.is_date(narrow) and bool(types.is_date(wide)))
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_binary(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
+
+
+def chosen_leaves(known: Sequence[str], select: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The leaves that names, groups and globs select (all, if there are none), and the names that select none."""
+    from fnmatch import fnmatchcase
+
+    if not select:
+        return list(known), []
+    chosen: set[str] = set()
+    missing = []
+    for name in select:
+        found = {p for p in known if p == name or p.startswith(f"{name}.")}
+        found = found or {p for p in known if fnmatchcase(p, name)}
+        chosen |= found
+        if not found:
+            missing.append(name)
+    return [path for path in known if path in chosen], missing

@@ -1,0 +1,86 @@
+"""What is looked up for a value: the bytes that chunks may have stored for it, and their hashes for an index.
+
+Imports little: a lookup in an index takes less time than the code that reads pages takes to import.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from bloomcli import kernels
+from bloomcli.errors import UnsupportedError
+from bloomcli.formats.indexed import HashedValues
+from bloomcli.model.file import Column
+from bloomcli.values.column_types import kind_of
+from bloomcli.values.literals import Literal, parse
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PHYSICAL: Final = frozenset(
+    ("BOOLEAN", "INT32", "INT64", "INT96", "INT128", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+)
+_LOGICAL: Final = frozenset(
+    ("STRING", "CHAR", "ENUM", "JSON", "BSON", "UUID", "INTEGER", "DECIMAL", "DATE", "TIME", "TIMESTAMP", "INTERVAL")
+) | {"FLOAT16", "UNKNOWN", "GEOMETRY", "GEOGRAPHY"}
+"""Types whose hashes are known."""
+_DECIMAL_BYTES: Final = 17
+"""Bytes of the longest decimal: 128 bits, and one byte for the sign."""
+
+
+def stored_forms(literal: Literal, column: Column) -> tuple[bytes, ...]:
+    """The PLAIN bytes that a chunk may have stored for a literal.
+
+    A DECIMAL in a BYTE_ARRAY should be as short as can be, and the specification says no more than that: writers
+    that repeat the sign in front give other bytes, and so another hash, for an equal number.
+    """
+    if column.physical != "BYTE_ARRAY" or kind_of(column) != "DECIMAL":
+        return literal.encodings
+    return tuple(
+        (b"\xff" if shortest[0] & 0x80 else b"\0") * more + shortest
+        for shortest in literal.encodings
+        for more in range(max(_DECIMAL_BYTES - len(shortest), 0) + 1)
+    )
+
+
+def hashed(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:
+    """Values of a column as an index looks them up: few as text, without Arrow, millions as an array.
+
+    Besides Parquet's types there are INT128, for nanoseconds beyond 64 bits, and CHAR, texts whose blanks at the end
+    have no meaning.
+
+    Raises:
+        LiteralError: a text isn't a value of the column's type.
+        UnsupportedError: how values of the type are hashed isn't known: a later version has it.
+    """
+    if column.physical not in _PHYSICAL or (column.logical is not None and kind_of(column) not in _LOGICAL):
+        raise UnsupportedError(f"values of {column.physical} {column.logical or ''} can't be looked up in an index")
+    padded = kind_of(column) == "CHAR"
+    if padded:
+        column = replace(column, logical="STRING")
+    if isinstance(texts, tuple):
+        return _hashed_one_by_one(tuple(text.rstrip(" ") for text in texts) if padded else texts, column)
+    from bloomcli.formats import finding
+
+    if padded:
+        texts = finding.without_blanks(texts)
+
+    found = finding.wanted(texts, column, lambda literal: stored_forms(literal, column), "")
+    booleans = len(found.forms) > 0 and not found.hashes
+    return HashedValues(found.hashes, unhashed=booleans or found.nan is not None)
+
+
+def _hashed_one_by_one(texts: tuple[str, ...], column: Column) -> HashedValues:
+    found = array("Q")
+    unhashed = False
+    for text in texts:
+        literal = parse(text, column)
+        if literal.impossible is not None:
+            continue
+        if literal.unknowable is not None:  # NaN, and every BOOLEAN
+            unhashed = True
+        else:
+            found.extend(map(kernels.xxh64, stored_forms(literal, column)))
+    return HashedValues(found.tobytes(), unhashed)

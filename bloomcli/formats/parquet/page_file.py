@@ -1,0 +1,137 @@
+"""Makes a Parquet file of some pages of a column chunk.
+
+    PAR1 | dictionary page | some data pages | footer of one column and one row group | length | PAR1
+
+Pages keep their bytes. The footer's column has the chunk's levels and physical type, and no logical type: its values
+are the stored ones. INT96 becomes 12 bytes. For a record's values the footer has the file's schema instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from bloomcli.formats.parquet import idl, spec
+from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.spec import BINARY, I32, I64, LIST, STRUCT, varint, zigzag
+from bloomcli.model.file import Column, ColumnChunk
+
+_WIDE: Final = 12
+"""Bytes of an INT96."""
+_REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2  # Parquet's enum
+_NAME: Final = b"c"
+
+
+class RawPage(NamedTuple):
+    """A page as the file has it."""
+
+    data: bytes
+    """With its header."""
+    values: int
+    """Number of values, nulls included; 0 for a dictionary."""
+    size: int
+    """Decompressed bytes."""
+    is_dictionary: bool
+    offset: int
+    """In the file."""
+    longest: int | None
+    """Bytes of the longest value, if values may share bytes; None where it isn't known yet."""
+    wanted: bool = True
+    """It may have a value that is sought."""
+
+
+def file_of(
+    chunk: ColumnChunk, typed: Footer | None, dictionary: RawPage | None, pages: Sequence[RawPage], rows: int
+) -> bytes:
+    """A Parquet file of some pages.
+
+    Args:
+        chunk: the pages' chunk.
+        typed: the file's footer, for values of their logical types; None: for those of the physical type.
+        dictionary: the chunk's dictionary page.
+        pages: data pages, which begin and end with rows.
+        rows: of these pages.
+    """
+    every = [*([] if dictionary is None else [dictionary]), *pages]
+    parts = [spec.MAGIC, *(page.data for page in every)]
+    begin = len(spec.MAGIC)
+    packed = sum(len(page.data) for page in every)
+    column = chunk.column
+    names = [_NAME] * len(_repetitions(column)) if typed is None else [column.path.encode()]
+    metadata = _struct(
+        (1, I32, _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]),
+        (2, LIST, _list(I32, [zigzag(0)])),
+        (3, LIST, _list(BINARY, [_binary(name) for name in names])),
+        (4, I32, idl.ENUMS["CompressionCodec"][chunk.codec]),
+        (5, I64, sum(page.values for page in pages)),
+        (6, I64, max(sum(page.size for page in every), 1)),
+        (7, I64, packed),
+        (9, I64, begin + (0 if dictionary is None else len(dictionary.data))),
+        *(() if dictionary is None else ((11, I64, begin),)),
+    )
+    chunks = [_struct((2, I64, 0), (3, STRUCT, metadata))]
+    if typed is not None:
+        other = _struct((2, I64, 0))  # is never read
+        chunks = [other] * column.index + chunks + [other] * (typed.column_count - column.index - 1)
+    group = _struct((1, LIST, _list(STRUCT, chunks)), (2, I64, packed), (3, I64, rows))
+    footer = _struct(*_file_fields(column, typed, rows, _list(STRUCT, [group])))
+    return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), spec.MAGIC])
+
+
+def _file_fields(column: Column, typed: Footer | None, rows: int, groups: bytes) -> Iterator[tuple[int, int, Any]]:
+    """The fields of FileMetaData, for a column alone or as the file's footer has them."""
+    yield 1, I32, 2
+    if typed is None:
+        yield 2, LIST, _list(STRUCT, _schema(column))
+    else:
+        yield 2, LIST, typed.top.raw("schema")
+    yield 3, I64, rows
+    yield 4, LIST, groups
+    for field, kind in (("key_value_metadata", LIST), ("created_by", BINARY), ("column_orders", LIST)):
+        raw = None if typed is None else typed.top.raw(field)
+        if raw is not None:
+            yield spec.field_ids("FileMetaData")[field], kind, raw
+
+
+def _repetitions(column: Column) -> list[int]:
+    """The repetition types from the schema's root to a leaf with the column's levels. Repeated ones come first: which
+    values there are and of which row they are doesn't depend on the order."""
+    repeated, defined = column.max_repetition_level, column.max_definition_level
+    return [_REPEATED] * repeated + [_OPTIONAL] * (defined - repeated) or [_REQUIRED]
+
+
+def _schema(column: Column) -> list[bytes]:
+    *groups, leaf = _repetitions(column)
+    number, length = _type(column)
+    elements = [_struct((4, BINARY, _binary(b"schema")), (5, I32, 1))]
+    elements += [_struct((3, I32, group), (4, BINARY, _binary(_NAME)), (5, I32, 1)) for group in groups]
+    width = () if length is None else ((2, I32, length),)
+    return [*elements, _struct((1, I32, number), *width, (3, I32, leaf), (4, BINARY, _binary(_NAME)))]
+
+
+def _type(column: Column) -> tuple[int, int | None]:
+    """The number of the physical type, and its length."""
+    physical, length = column.physical, column.type_length
+    if physical == "INT96":
+        physical, length = "FIXED_LEN_BYTE_ARRAY", _WIDE
+    return idl.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
+
+
+def _struct(*fields: tuple[int, int, Any]) -> bytes:
+    """A structure of the compact protocol: ids, wire types, and numbers or encoded values."""
+    out, last = bytearray(), 0
+    for number, kind, value in fields:
+        out.append((number - last) << 4 | kind)
+        out += zigzag(value) if isinstance(value, int) else value
+        last = number
+    return bytes(out) + b"\0"
+
+
+def _list(kind: int, elements: Sequence[bytes]) -> bytes:
+    count = len(elements)
+    head = bytes([count << 4 | kind]) if count < 15 else bytes([0xF0 | kind]) + varint(count)
+    return head + b"".join(elements)
+
+
+def _binary(data: bytes) -> bytes:
+    return varint(len(data)) + data

@@ -1,0 +1,67 @@
+"""Tells of single pages of a column chunk whether they have one of a few values, before Arrow decodes them.
+
+Compiled code hashes the values of a page as it does for filters, in every encoding. A page that has none of the
+hashes has none of the values, however its levels nest them. A page that can't be read here is decoded, so that errors
+are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bloomcli import kernels
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet.encodings import slices
+from bloomcli.formats.parquet.pages import ChunkReader, Page, read_page
+
+MOST: Final = 256
+"""Values that pages are looked through for; of more, some are in most pages."""
+_DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
+
+
+class Sought:
+    """A few values that are looked for in a chunk.
+
+    Args:
+        hashes: the XXH64 of each of their forms, uint64s in native order.
+
+    Attributes:
+        left_out: data pages that have none of them.
+    """
+
+    def __init__(self, hashes: bytes) -> None:
+        self._hashes = hashes
+        self._in_dictionary = True
+        self.left_out = 0
+
+    def in_dictionary(self, reader: ChunkReader, at: int) -> bool:
+        """Whether the dictionary page at a position of the file may have a value. The reader's position stays."""
+        self._in_dictionary = self._may_have(reader, at)
+        return self._in_dictionary
+
+    def in_page(self, reader: ChunkReader, at: int) -> bool:
+        """Whether the data page at a position of the file may have a value. The reader's position stays."""
+        found = self._may_have(reader, at)
+        self.left_out += not found
+        return found
+
+    def _may_have(self, reader: ChunkReader, at: int) -> bool:
+        back, reader.position = reader.position, at
+        try:
+            page = read_page(reader, self._passed)
+            return page is None or self._has(page, reader)
+        except (CorruptFile, UnsupportedError):
+            return True
+        finally:
+            reader.position = back
+
+    def _passed(self, encoding: str) -> bool:
+        """Whether a data page's encoding tells without its values."""
+        return encoding in _DICTIONARY
+
+    def _has(self, page: Page, reader: ChunkReader) -> bool:
+        if not page.dictionary and page.encoding in _DICTIONARY:
+            return self._in_dictionary
+        return any(
+            kernels.has_any(part.hashes, part.hashed, self._hashes) for part in slices(page, reader.chunk.column)
+        )

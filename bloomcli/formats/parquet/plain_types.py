@@ -1,0 +1,46 @@
+"""Arrow's types without views, which most of PyArrow's functions and many readers don't take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+
+def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch whose columns of view types, at any depth, are of the types without views.
+
+    A Parquet file can ask for views in the schema that Arrow's writers leave in its metadata (arrow-rs, Polars).
+    """
+    schema = plain_schema(batch.schema)
+    if all(field.type == old.type for field, old in zip(schema, batch.schema, strict=True)):
+        return batch
+    return batch.cast(schema)
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """A schema without view types."""
+    return pa.schema([_field(field) for field in schema])
+
+
+def _field(field: pa.Field) -> pa.Field:
+    return field.with_type(_type(field.type))
+
+
+def _type(kind: Any) -> pa.DataType:
+    types = pa.types
+    if types.is_string_view(kind):
+        return pa.string()
+    if types.is_binary_view(kind):
+        return pa.binary()
+    if types.is_struct(kind):
+        return pa.struct([_field(field) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(_field(kind.key_field), _field(kind.item_field), keys_sorted=kind.keys_sorted)
+    if types.is_fixed_size_list(kind):
+        return pa.list_(_field(kind.value_field), kind.list_size)
+    if types.is_list(kind) or types.is_list_view(kind):
+        return pa.list_(_field(kind.value_field))
+    if types.is_large_list(kind) or types.is_large_list_view(kind):
+        return pa.large_list(_field(kind.value_field))
+    return kind

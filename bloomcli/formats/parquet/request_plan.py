@@ -1,0 +1,139 @@
+"""Decides what is read of a row group together, where each read is a request to a store.
+
+A request takes as long as the transfer of `Source.request_bytes`. Chunks that have no more bytes than that together
+are read whole, in one request, without their page indexes. Of larger ones the page indexes say which pages are read:
+those of the searched column, and with them the pages of the selected columns that have the same rows, unless these
+have more bytes than a request costs. They are then read when the rows are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from bloomcli.formats.finding import Candidates
+from bloomcli.formats.parquet import page_list, page_selection
+from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.footer import ChunkKey
+from bloomcli.formats.parquet.page_selection import PagePlace, Selection
+from bloomcli.model.file import ColumnChunk
+
+Range = tuple[int, int]
+
+
+class RequestPlan:
+    """The reads of an open file's row groups. For files that aren't read by requests it announces nothing.
+
+    Args:
+        filters: of the file.
+    """
+
+    def __init__(self, filters: Filters) -> None:
+        self._filters = filters
+        self._source = filters.source
+        self._whole: set[int] = set()
+        self._selected: dict[ChunkKey, Selection | None] = {}
+
+    def whole(self, row_group: int) -> bool:
+        """Whether the row group's chunks are read whole, and their page indexes aren't."""
+        return row_group in self._whole
+
+    def select(self, key: ChunkKey, chunk: ColumnChunk, rows: int, keys: Sequence[Any] | None) -> Selection | None:
+        """The pages of the searched column that may have a value: `page_selection.select`, once for each chunk."""
+        if self.whole(key.row_group):
+            return None
+        if key not in self._selected:
+            self._selected = {key: page_selection.select(self._filters, key, chunk, rows, keys)}
+        return self._selected[key]
+
+    def prepare(
+        self,
+        column: int,
+        candidates: Candidates,
+        keys: Sequence[Any] | None,
+        chosen: set[int],
+        paged: Collection[int],
+    ) -> None:
+        """Announce what is read of a row group.
+
+        Args:
+            column: the searched column.
+            candidates: of the row group.
+            keys: as for `page_selection.select`.
+            chosen: the columns of the records.
+            paged: those of which single pages are read.
+        """
+        if not self._source.request_bytes:
+            return
+        found = {
+            key.column: (key, self._filters.footer.chunk(key))
+            for key in self._filters.footer.chunk_keys(chosen | {column})
+            if key.row_group == candidates.row_group
+        }
+        every = [_extent(chunk) for _, chunk in found.values()]
+        indexes = [
+            extent for key, _ in found.values() for extent in page_list.index_extents(self._filters, key) if extent
+        ]
+        there = not self._source.estimate(indexes).requests
+        if not indexes or (not there and self._bytes(every) <= self._source.request_bytes):
+            self._whole.add(candidates.row_group)
+            own = [_extent(found[column][1])]
+            self._source.will_read(every if self._bytes(every) - self._bytes(own) <= self._most else own)
+            return
+        self._source.will_read(indexes)
+        own, rows = self._own(*found[column], candidates, keys)
+        others = [
+            extent
+            for ordinal, (key, chunk) in found.items()
+            if ordinal in chosen
+            for extent in self._with_rows(key, chunk, rows if ordinal in paged else None)
+        ]
+        together = [*own, *others]
+        self._source.will_read(together if self._bytes(together) - self._bytes(own) <= self._most else own)
+
+    def will_read(
+        self, whole: Iterable[ColumnChunk], paged: Iterable[tuple[ColumnChunk, Sequence[PagePlace]]]
+    ) -> None:
+        """Announce the chunks, and the pages of others, that the records of a row group are read from."""
+        if self._source.request_bytes:
+            ranges = [_extent(chunk) for chunk in whole]
+            self._source.will_read([*ranges, *(extent for chunk, pages in paged for extent in _pages(chunk, pages))])
+
+    @property
+    def _most(self) -> int:
+        """Bytes that are read in vain, at most, to save a request."""
+        return self._source.request_bytes
+
+    def _bytes(self, ranges: Sequence[Range]) -> int:
+        return self._source.estimate(ranges).bytes_downloaded
+
+    def _own(
+        self, key: ChunkKey, chunk: ColumnChunk, candidates: Candidates, keys: Sequence[Any] | None
+    ) -> tuple[list[Range], list[range] | None]:
+        """What is read of the searched column, and the rows that it may find; None for all."""
+        selected = self.select(key, chunk, candidates.rows, keys) if candidates.trusted else None
+        if selected is None:
+            return [_extent(chunk)], None
+        rows = [range(page.first_row, page.first_row + page.rows) for page in selected.pages]
+        return list(_pages(chunk, selected.pages)), rows
+
+    def _with_rows(self, key: ChunkKey, chunk: ColumnChunk, rows: list[range] | None) -> Iterable[Range]:
+        """What is read of a selected column's chunk for rows; for None of the whole chunk."""
+        count = self._filters.footer.row_group(key.row_group).rows
+        pages = None if rows is None else page_selection.pages_of(self._filters, key, chunk, count)
+        if pages is None or rows is None:
+            return [_extent(chunk)]
+        some = page_selection.with_ranges(pages, rows)
+        return _pages(chunk, some) if page_selection.worth(some, chunk) else [_extent(chunk)]
+
+
+def _extent(chunk: ColumnChunk) -> Range:
+    return chunk.data_offset, chunk.compressed_bytes
+
+
+def _pages(chunk: ColumnChunk, pages: Sequence[PagePlace]) -> Iterator[Range]:
+    """The dictionary page and data pages; none without data pages."""
+    if pages and chunk.dictionary_bytes is not None:
+        yield chunk.data_offset, chunk.dictionary_bytes
+    for page in pages:
+        yield page.offset, page.length

@@ -1,0 +1,40 @@
+"""An open file of any store as Python's files are, for libraries that read these."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bloomcli.storage.base import Source
+
+
+class SourceStream(io.RawIOBase):
+    """A source as Python's files are."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._at = source, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        left = max(self._source.size - self._at, 0)
+        data = self._source.read_at(self._at, left if size < 0 else min(size, left)) if left else b""
+        self._at += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to an offset."""
+        self._at = offset + (0, self._at, self._source.size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        """The offset."""
+        return self._at

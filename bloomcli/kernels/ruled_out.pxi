@@ -1,0 +1,421 @@
+# Tells, without Python objects, which row groups of a Parquet file the filters rule out for some hashes: `find` asks
+# this of very many files. It reads a file of this machine: the tail, the footer, and of each filter of one column the
+# header and the blocks of the hashes. Whatever isn't quite usual is left to the code that opens a file.
+# Of many hashes it tells which may be in the file: they ascend, and the filter is read once, in windows.
+#
+# Sources: FileMetaData, RowGroup and ColumnChunk of the Parquet format's parquet.thrift; BloomFilter.md.
+
+cdef extern from *:
+    """
+    #ifdef _WIN32
+    #define bloom_pread(fd, to, size, at) ((void)(fd), (void)(to), (void)(size), (void)(at), (int64_t)-1)
+    #define bloom_open(path, size, mtime_ns) ((void)(path), (void)(size), (void)(mtime_ns), -1)
+    #define bloom_close(fd) ((void)(fd))
+    #define bloom_clock() (0.0)
+    #else
+    #include <fcntl.h>
+    #include <sys/stat.h>
+    #include <time.h>
+    #include <unistd.h>
+    #define bloom_pread(fd, to, size, at) ((int64_t)pread((fd), (to), (size_t)(size), (off_t)(at)))
+    #define bloom_close(fd) ((void)close(fd))
+
+    #ifdef __APPLE__
+    #define bloom_mtime st_mtimespec
+    #else
+    #define bloom_mtime st_mtim
+    #endif
+
+    /* Opens a regular file for reading, and gives its size and modification time; -1 for all else. */
+    static int bloom_open(const char* path, int64_t* size, int64_t* mtime_ns) {
+        struct stat info;
+        int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);  /* opening a FIFO must not wait for a writer */
+        if (fd < 0)
+            return -1;
+        if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+            close(fd);
+            return -1;
+        }
+        *size = (int64_t)info.st_size;
+        *mtime_ns = (int64_t)info.bloom_mtime.tv_sec * 1000000000 + (int64_t)info.bloom_mtime.tv_nsec;
+        return fd;
+    }
+
+    static double bloom_clock(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    }
+    #endif
+    """
+    int64_t bloom_pread(int fd, void* to, int64_t size, int64_t at) noexcept nogil
+    int bloom_open(const char* path, int64_t* size, int64_t* mtime_ns) noexcept nogil
+    void bloom_close(int fd) noexcept nogil
+    double bloom_clock() noexcept nogil
+
+cdef enum:
+    TAIL_BYTES = 8
+    HEADER_READ_BYTES = 64              # of a filter: the header has 16 to 18
+    FOOTER_MOST_BYTES = 64 << 20        # of a footer that is read here
+    WHOLE_MOST_BYTES = 1 << 20          # of a filter that is read whole
+    BLOCK_READ_BYTES = 4096             # bytes of a filter that take as long to read as a block on its own
+    SAME_FIELDS = 8                     # fields of the footer that are compared: ids below this
+    DENSE = 16                          # hashes for each block of a filter, from which on they are many
+    WINDOW_BLOCKS = 8192                # blocks of a filter that are read at once for many hashes: 256 KiB
+    CHUNK_DEPTH = 4                     # how deep in the footer a column chunk is
+
+
+cdef struct Ruling:
+    # what is asked
+    int fd
+    int64_t file_bytes
+    int max_depth
+    const unsigned char* hashes
+    Py_ssize_t hash_count
+    const int* columns                  # of each leaf column COLUMN_ITEMS numbers
+    Py_ssize_t column_count
+    Py_ssize_t searched                 # the ordinal of the column
+    const unsigned char* summed         # of each leaf column whether its bytes are summed up; NULL: whole row groups
+    const unsigned char* same[SAME_FIELDS]   # of the other file's footer the value of a field
+    Py_ssize_t same_bytes[SAME_FIELDS]       # and its length; -1: there is no such field
+    bint compared[SAME_FIELDS]
+    unsigned char* window               # of malloc, for many hashes; else NULL
+    # what is found
+    int64_t data_end
+    int64_t row_groups
+    int64_t chunk_bytes
+    int64_t scan_bytes
+    int64_t bytes_read
+    Positions* left                     # the numbers of the row groups that aren't ruled out are added
+    Positions* hits                     # for many hashes: the positions of those that may be there are added
+
+
+cdef bint _read_exactly(Ruling* r, void* to, int64_t size, int64_t at) noexcept nogil:
+    if bloom_pread(r.fd, to, size, at) != size:
+        return False
+    r.bytes_read += size
+    return True
+
+
+cdef bint _recorded_span(Walk* w, Recorded* found, int field_id, const unsigned char** start,
+                         Py_ssize_t* size) noexcept nogil:
+    """Locate a binary field; False if it is missing."""
+    cdef uint64_t length = 0
+    cdef Py_ssize_t pos
+    if found.kind[field_id] != CT_BINARY:
+        return False
+    pos = _varint(w, found.start[field_id], &length)
+    if pos < 0:
+        return False
+    start[0] = w.data + pos
+    size[0] = <Py_ssize_t>length
+    return True
+
+
+cdef Py_ssize_t _add_bounds(Walk* w, UsualChunk* found, const int* column, uint64_t* hashes) noexcept nogil:
+    """Add the hashes of the bounds that are certainly values of the chunk; as `_bounds` and `_certain`. Returns how
+    many there are."""
+    cdef const unsigned char* low = NULL
+    cdef const unsigned char* high = NULL
+    cdef Py_ssize_t low_bytes = 0, high_bytes = 0, count = 0
+    cdef bint has_low = False, has_high = False
+    if column[1] & ORDERED:
+        has_low = _recorded_span(w, &found.stats, 6, &low, &low_bytes)
+        has_high = _recorded_span(w, &found.stats, 5, &high, &high_bytes)
+    if column[1] & DEPRECATED and not has_low and not has_high:
+        has_low = _recorded_span(w, &found.stats, 2, &low, &low_bytes)
+        has_high = _recorded_span(w, &found.stats, 1, &high, &high_bytes)
+    if has_low and _is_certain(low, low_bytes, _truth(found, 8), column[2], column[3]):
+        hashes[count] = _xxh64(low, low_bytes)
+        count += 1
+    if has_high and _is_certain(high, high_bytes, _truth(found, 7), column[2], column[3]):
+        hashes[count] = _xxh64(high, high_bytes)
+        count += 1
+    return count
+
+
+cdef bint _filter_rules_out(Ruling* r, int64_t offset, int64_t claimed, const uint64_t* bounds,
+                            Py_ssize_t bound_count) noexcept nogil:
+    """Whether the filter at `offset` is usable, has all bounds, and has none of the hashes. `claimed`: its bytes by the
+    metadata, or -1."""
+    cdef unsigned char[HEADER_READ_BYTES] head
+    cdef unsigned char* start = head
+    cdef unsigned char* whole = NULL
+    cdef const unsigned char* bits = NULL
+    cdef int64_t room = r.data_end - offset, first, nbytes = 0, total
+    cdef Py_ssize_t header = 0
+    cdef bint out
+    if claimed > room:
+        return False
+    if r.hits != NULL:
+        return _gathered_of_filter(r, offset, claimed, room, bounds, bound_count)
+    first = min(<int64_t>HEADER_READ_BYTES, room if claimed < 0 else claimed)
+    if claimed > 0 and claimed <= WHOLE_MOST_BYTES and (r.hash_count + bound_count) * BLOCK_READ_BYTES >= claimed:
+        first = claimed
+        whole = <unsigned char*>malloc(<size_t>claimed)
+        if whole == NULL:
+            return False
+        start = whole
+    out = _read_exactly(r, start, first, offset) and _usual_header(start, first, &header, &nbytes)
+    total = header + nbytes
+    out = out and total <= room and (claimed < 0 or claimed == total)
+    if whole != NULL:
+        bits = whole + header
+    out = out and _blocks_rule_out(r, bits, offset + header, nbytes // 32, bounds, bound_count)
+    free(whole)
+    return out
+
+
+cdef bint _blocks_rule_out(Ruling* r, const unsigned char* bits, int64_t at, uint64_t z, const uint64_t* bounds,
+                           Py_ssize_t bound_count) noexcept nogil:
+    """Whether a filter has all bounds and none of the hashes. `bits`: NULL if its blocks are read one by one."""
+    cdef unsigned char[32] read
+    cdef const unsigned char* block
+    cdef Py_ssize_t i
+    cdef uint64_t h
+    for i in range(r.hash_count + bound_count):
+        h = bounds[i] if i < bound_count else _load64(r.hashes + (i - bound_count) * 8)
+        block = read
+        if bits != NULL:
+            block = bits + 32 * _block(h, z)
+        elif not _read_exactly(r, read, 32, at + 32 * _block(h, z)):
+            return False
+        if bloom_has(block, h) != (i < bound_count):
+            return False
+    return True
+
+
+cdef bint _gathered_of_filter(Ruling* r, int64_t offset, int64_t claimed, int64_t room, const uint64_t* bounds,
+                              Py_ssize_t bound_count) noexcept nogil:
+    """Whether the filter at `offset` is usable and has all bounds; the hashes that it has are gathered."""
+    cdef unsigned char[HEADER_READ_BYTES] head
+    cdef unsigned char[32] block
+    cdef int64_t first = min(<int64_t>HEADER_READ_BYTES, room if claimed < 0 else claimed), nbytes = 0, total
+    cdef Py_ssize_t header = 0, i
+    cdef uint64_t z
+    if not _read_exactly(r, head, first, offset) or not _usual_header(head, first, &header, &nbytes):
+        return False
+    total = header + nbytes
+    if total > room or (claimed >= 0 and claimed != total):
+        return False
+    z = nbytes // 32
+    for i in range(bound_count):
+        if not _read_exactly(r, block, 32, offset + header + 32 * _block(bounds[i], z)):
+            return False
+        if not bloom_has(block, bounds[i]):
+            return False
+    return _gathered(r, offset + header, z)
+
+
+cdef Py_ssize_t _hashes_before(Ruling* r, Py_ssize_t at, int64_t block, uint64_t z) noexcept nogil:
+    """The position of the first hash, from `at` on, whose block is not before `block`. Hashes ascend, and so do their
+    blocks."""
+    cdef Py_ssize_t end = r.hash_count, middle
+    while at < end:
+        middle = at + (end - at) // 2
+        if <int64_t>_block(_load64(r.hashes + middle * 8), z) < block:
+            at = middle + 1
+        else:
+            end = middle
+    return at
+
+
+cdef bint _gathered(Ruling* r, int64_t start, uint64_t z) noexcept nogil:
+    """Gather the positions of the hashes that a filter has; False if it can't be read."""
+    cdef unsigned char[LOOKED_UP_TOGETHER] flags
+    cdef const unsigned char* bits
+    cdef int64_t first, after
+    cdef int64_t most = WINDOW_BLOCKS if r.hash_count * BLOCK_READ_BYTES >= <int64_t>z * 32 else 1
+    cdef Py_ssize_t at = 0, end, some
+    cdef size_t there
+    cdef bint dense = <uint64_t>r.hash_count >= DENSE * z
+    while at < r.hash_count:
+        first = _block(_load64(r.hashes + at * 8), z)
+        end = _hashes_before(r, at, first + most, z)
+        after = _block(_load64(r.hashes + (end - 1) * 8), z) + 1
+        if not _read_exactly(r, r.window, (after - first) * 32, start + first * 32):
+            return False
+        bits = <const unsigned char*>(<uintptr_t>r.window - first * 32)  # where block 0 would be
+        while at < end:
+            some = min(end - at, <Py_ssize_t>LOOKED_UP_TOGETHER)
+            if dense:
+                there = bloom_check_ascending(bits, z, r.hashes + at * 8, some, flags)
+            else:
+                there = bloom_check(bits, z, r.hashes + at * 8, some, flags)
+            if not _append_ones(r.hits, flags, some, there, at):
+                return False
+            at += some
+    return True
+
+
+cdef bint _chunk_ruled_out(Ruling* r, Walk* w, UsualChunk* chunk, const int* column) noexcept nogil:
+    """Whether a chunk has a filter that tells that none of the hashes is there; of many, which may be."""
+    cdef uint64_t[2] bounds
+    cdef Py_ssize_t bound_count = _add_bounds(w, chunk, column, bounds)
+    cdef int64_t offset = 0, claimed = -1
+    if not _number(w, &chunk.meta, 14, CT_I64, &offset) or not FIRST_DATA <= offset < r.data_end:
+        return False
+    if chunk.meta.kind[15] and (not _number(w, &chunk.meta, 15, CT_I32, &claimed) or claimed <= 0):
+        return False
+    return _filter_rules_out(r, offset, claimed, bounds, bound_count)
+
+
+cdef bint _add(int64_t* total, int64_t number, int64_t most) noexcept nogil:
+    """Add a number from 0 on; False if the sum is more than `most`."""
+    if number > most - total[0]:
+        return False
+    total[0] += number
+    return True
+
+
+cdef Py_ssize_t _chunks_of_group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
+    """Walk the column chunks of a row group: the end of the list at `pos`, or -1 if a chunk isn't usual. `out`: whether
+    the row group can't have one of the hashes."""
+    cdef UsualChunk chunk
+    cdef int kind = 0
+    cdef uint64_t count = 0
+    cdef Py_ssize_t i
+    pos = _list_head(w, pos, &kind, &count)
+    if pos < 0 or kind != CT_STRUCT or count != <uint64_t>r.column_count:
+        return -1
+    for i in range(r.column_count):
+        if i != r.searched and (r.summed == NULL or not r.summed[i]):
+            pos = _skip(w, pos, CT_STRUCT, r.max_depth - CHUNK_DEPTH, True)
+            if pos < 0:
+                return -1
+            continue
+        if not _usual(w, pos, r.max_depth - CHUNK_DEPTH, r.columns + i * COLUMN_ITEMS, r.data_end, &chunk):
+            return -1
+        pos = chunk.end
+        if r.summed != NULL and r.summed[i] and not _add(&r.scan_bytes, chunk.packed, r.data_end):
+            return -1
+        if i == r.searched:
+            if not _add(&r.chunk_bytes, chunk.packed, r.data_end):
+                return -1
+            out[0] = not chunk.values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
+    return pos
+
+
+cdef Py_ssize_t _group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
+    """Walk the row group at `pos` of the footer: its end, or -1 if it isn't usual. `out`: whether it can't have one of
+    the hashes. Its fields are in the order of their ids, as writers write them."""
+    cdef int kind, field_id = 0, before = 0
+    cdef uint64_t raw = 0
+    cdef int64_t rows = -1, packed = 0
+    cdef bint has_chunks = False
+    while True:
+        pos = _field_head(w, pos, &kind, &field_id)
+        if pos < 0 or (kind and field_id <= before):
+            return -1
+        if kind == 0:
+            break
+        before = field_id
+        if field_id == 1:
+            has_chunks = True
+            pos = _chunks_of_group(r, w, pos, out) if kind == CT_LIST else -1
+        elif (field_id == 3 or field_id == 6) and kind == CT_I64:
+            pos = _varint(w, pos, &raw)
+            if field_id == 3:
+                rows = <int64_t>(raw >> 1) ^ -<int64_t>(raw & 1)
+            else:
+                packed = <int64_t>(raw >> 1) ^ -<int64_t>(raw & 1)
+        else:
+            pos = _skip(w, pos, kind, r.max_depth - CHUNK_DEPTH + 1, False)
+        if pos < 0:
+            return -1
+    if not has_chunks or rows < 0:
+        return -1
+    if r.summed == NULL and (packed <= 0 or not _add(&r.scan_bytes, packed, r.data_end)):
+        return -1
+    return pos
+
+
+cdef Py_ssize_t _groups(Ruling* r, Walk* w, Py_ssize_t pos) noexcept nogil:
+    """Walk all row groups: the end of the list at `pos` of the footer, or -1 if one isn't usual."""
+    cdef int kind = 0
+    cdef uint64_t count = 0, i
+    cdef Py_ssize_t hits = 0
+    cdef bint out
+    pos = _list_head(w, pos, &kind, &count)
+    if pos < 0 or (count and kind != CT_STRUCT):
+        return -1
+    for i in range(count):
+        out = False
+        if r.hits != NULL:
+            hits = r.hits.count
+        pos = _group(r, w, pos, &out)
+        if r.hits != NULL:
+            if not out:  # any of them may be there
+                return -1
+            out = r.hits.count == hits
+        if pos < 0 or not (out or _append_position(r.left, <int64_t>i)):
+            return -1
+    r.row_groups = <int64_t>count
+    return pos
+
+
+cdef bint _append_position(Positions* found, int64_t position) noexcept nogil:
+    cdef unsigned char one = 1
+    return _append_ones(found, &one, 1, 1, position)
+
+
+cdef bint _usual_footer(Ruling* r, const unsigned char* footer, Py_ssize_t size) noexcept nogil:
+    """Walk a footer: whether it is usual, and like the other file's."""
+    cdef Walk w
+    cdef int kind, field_id = 0, before = 0
+    cdef unsigned int found = 0
+    cdef uint64_t raw = 0
+    cdef Py_ssize_t pos = 0, start
+    w.data, w.end, w.fault, w.at = footer, size, 0, 0
+    while True:
+        pos = _field_head(&w, pos, &kind, &field_id)
+        if pos < 0 or (kind and field_id <= before) or field_id == 8 or field_id == 9:  # encryption
+            return False
+        if kind == 0:
+            break
+        before, start = field_id, pos
+        if field_id < SAME_FIELDS:
+            found |= 1u << field_id
+        if (field_id == 2 or field_id == 4 or field_id == 7) and kind != CT_LIST:
+            return False
+        if (field_id == 3 and kind != CT_I64) or (field_id == 6 and kind != CT_BINARY):
+            return False
+        if field_id == 4:
+            pos = _groups(r, &w, pos)
+        elif field_id == 3:
+            pos = _varint(&w, pos, &raw)
+        else:
+            pos = _skip(&w, pos, kind, r.max_depth - 1, False)
+        if pos < 0:
+            return False
+        if field_id < SAME_FIELDS and r.compared[field_id] and (
+            pos - start != r.same_bytes[field_id] or memcmp(footer + start, r.same[field_id], pos - start) != 0
+        ):
+            return False
+    for field_id in range(SAME_FIELDS):
+        if r.compared[field_id] and r.same_bytes[field_id] >= 0 and not found >> field_id & 1:
+            return False
+    return (found >> 3 & 1) and (found >> 4 & 1) and not raw & 1  # the number of rows isn't negative
+
+
+cdef bint _usual_file(Ruling* r, int fd, int64_t file_bytes) noexcept nogil:
+    """Read a file's footer and filters: whether it is usual, and like the other file. What is found is in `r`."""
+    cdef unsigned char[TAIL_BYTES] tail
+    cdef unsigned char* footer
+    cdef int64_t size
+    cdef bint usual
+    r.fd, r.row_groups, r.chunk_bytes, r.scan_bytes, r.bytes_read = fd, 0, 0, 0, 0
+    if file_bytes < TAIL_BYTES + FIRST_DATA or not _read_exactly(r, tail, TAIL_BYTES, file_bytes - TAIL_BYTES):
+        return False
+    size = _load32(tail)
+    if memcmp(tail + 4, b"PAR1", 4) != 0 or size == 0 or size > FOOTER_MOST_BYTES:
+        return False
+    r.data_end = file_bytes - TAIL_BYTES - size
+    if r.data_end < FIRST_DATA:
+        return False
+    footer = <unsigned char*>malloc(<size_t>size)
+    if footer == NULL:
+        return False
+    usual = _read_exactly(r, footer, size, r.data_end) and _usual_footer(r, footer, size)
+    free(footer)
+    return usual

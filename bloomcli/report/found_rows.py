@@ -1,0 +1,273 @@
+"""Writes what `find` finds, file by file and batch by batch, in one of its formats."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, datetime, time, timedelta
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from bloomcli.commands.find import COLUMNS, distinct
+from bloomcli.errors import UnsupportedError
+from bloomcli.model.find import FileFound
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from bloomcli.finding.lake import Search
+
+    RecordType = Callable[[], pa.StructType | None]
+
+FORMATS: Final = ("text", "jsonl", "csv", "parquet", "json", "paths")
+OF_FILES: Final = ("text", "jsonl", "json", "paths")
+"""The formats for files instead of rows."""
+_QUOTE: Final = '"'
+_QUOTED: Final = re.compile(r'[",\r\n]|^\s|\s$')
+"""What makes a cell of CSV need quotes."""
+
+
+class Writer(ABC):
+    """Writes rows. `close` ends the output."""
+
+    @abstractmethod
+    def rows(self, batch: pa.RecordBatch) -> None:
+        """Write rows, with the columns `bloomcli.commands.find.COLUMNS`."""
+
+    def file(self, found: FileFound) -> None:  # noqa: B027  most formats have nothing to do
+        """Write what is to be said of a file with rows, when all of them are written. Nothing by default."""
+
+    def searched(self, record_type: RecordType) -> None:  # noqa: B027  as above
+        """Called when all files were searched, with what gives the record's columns. Nothing by default."""
+
+    def close(self) -> None:  # noqa: B027  as above
+        """Write the end."""
+
+
+class Lines(Writer):
+    """One line for each row: an object of JSON, or text.
+
+    Args:
+        write: writes lines.
+        as_json: objects, for programs.
+    """
+
+    def __init__(self, write: Callable[[str], object], *, as_json: bool) -> None:
+        self._write, self._as_json = write, as_json
+
+    def rows(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        for row in _objects(batch):
+            record = json.dumps(row["record"], allow_nan=False, ensure_ascii=self._as_json)
+            if self._as_json:
+                self._write(json.dumps(row, allow_nan=False))
+            else:
+                stripe = "" if row["stripe"] is None else f"stripe {row['stripe']}, "
+                self._write(f"{row['path']}: row {row['row']} ({stripe}row group {row['row_group']}): {record}")
+
+
+class Files(Writer):
+    """One line for each file with rows, or that may have some.
+
+    Args:
+        write: writes lines.
+        as_json: objects with the row groups.
+    """
+
+    def __init__(self, write: Callable[[str], object], *, as_json: bool) -> None:
+        self._write, self._as_json = write, as_json
+
+    def rows(self, batch: pa.RecordBatch) -> None:
+        """Nothing: the file's name is enough."""
+
+    def file(self, found: FileFound) -> None:
+        """Write a file."""
+        if not self._as_json:
+            self._write(found.path)
+            return
+        groups, stripes = list(found.row_groups_possible), list(found.stripes_possible)
+        self._write(json.dumps({"path": found.path, "row_groups": groups, "stripes": stripes or None}))
+
+
+class Csv(Writer):
+    """CSV, with the record's columns behind the others. Lists and structs are JSON; a null is nothing, an empty text
+    is a pair of quotes. Columns of the record that are named as one of the others are `record.NAME`."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._names: list[str] | None = None
+
+    def rows(self, batch: pa.RecordBatch) -> None:
+        """Write rows. Raises UnsupportedError for a file with other columns than the first one."""
+        if self._names is None:
+            self._names = self._head(batch.schema.field("record").type)
+        for row in _objects(_like_first(batch, self._names)):
+            record = row.pop("record")
+            self._line([*row.values(), *record.values()])
+
+    def searched(self, record_type: RecordType) -> None:
+        """Write the names of the columns where there were no rows."""
+        if self._names is None:
+            self._names = self._head(record_type() or ())
+
+    def _head(self, fields: Iterable[pa.Field]) -> list[str]:
+        """Write the columns' names; gives those of the record."""
+        names, others = [field.name for field in fields], COLUMNS[:-1]
+        self._line([*others, *(f"record.{name}" if name in others else name for name in names)])
+        return names
+
+    def _line(self, values: Iterable[Any]) -> None:
+        self._stream.write(",".join(map(_cell, values)) + "\n")
+
+
+class Parquet(Writer):
+    """A Parquet file; `record` is a struct in it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._writer: pq.ParquetWriter | None = None
+
+    def rows(self, batch: pa.RecordBatch) -> None:
+        """Write rows. Raises UnsupportedError for a file with other columns than the first one."""
+        import pyarrow as pa
+
+        writer = self._writer or self._begin(batch.schema.field("record").type)
+        schema = writer.schema
+        batch = _like_first(batch, [field.name for field in schema.field("record").type])
+        try:
+            writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+        except pa.ArrowException as error:
+            raise _differs(batch, str(error)) from None
+
+    def searched(self, record_type: RecordType) -> None:
+        """Begin a file without rows where there were none: with the columns that it has with rows."""
+        if self._writer is None:
+            self._begin(record_type())
+
+    def _begin(self, record: pa.StructType | None) -> pq.ParquetWriter:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        kinds = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.large_binary()]
+        if record is not None:
+            kinds.append(record)
+        schema = pa.schema(list(zip(COLUMNS, kinds, strict=False)))
+        self._writer = pq.ParquetWriter(self._stream, schema, compression="zstd")
+        return self._writer
+
+    def close(self) -> None:
+        """Write the footer."""
+        (self._writer or self._begin(None)).close()
+
+
+def _like_first(batch: pa.RecordBatch, first: list[str]) -> pa.RecordBatch:
+    """Rows whose records have their columns in the order of the first file's. Raises UnsupportedError for others."""
+    import pyarrow as pa
+
+    record = batch.column("record")
+    names = [field.name for field in record.type]
+    if names == first:
+        return batch
+    if sorted(names) != sorted(first) or len(set(names)) < len(names):
+        raise _differs(batch, f"{', '.join(names)} instead of {', '.join(first)}")
+    fields = [record.type.field(name) for name in first]
+    moved = pa.StructArray.from_arrays([record.field(name) for name in first], fields=fields)
+    return pa.RecordBatch.from_arrays([*batch.columns[:-1], moved], names=list(COLUMNS))
+
+
+def _differs(batch: pa.RecordBatch, how: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"its columns aren't those of the first file with rows: {' '.join(how.split())}",
+        path=batch.column("path")[0].as_py(),
+        hint="--select names columns that all files have; --format jsonl takes any",
+    )
+
+
+def _objects(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows as objects of JSON."""
+    columns = [_values(batch.column(name)) for name in COLUMNS]
+    for path, stripe, row_group, row, value, record in zip(*columns, strict=True):
+        yield {
+            "path": path,
+            "stripe": stripe,
+            "row_group": row_group,
+            "row": row,
+            "value": value.decode("utf-8", "replace"),
+            "record": _jsonable(record),
+        }
+
+
+def _values(array: pa.Array) -> list[Any]:
+    """Values of Arrow as Python's: text that isn't UTF-8 with replacements, times that Python can't hold as text."""
+    import pyarrow as pa
+
+    try:
+        found: list[Any] = array.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException):
+        pass
+    else:
+        return found
+    kind = array.type
+    if pa.types.is_struct(kind):
+        names = distinct([field.name for field in kind])
+        rows = zip(*map(_values, array.flatten()), strict=True)
+        valid = array.is_valid().to_pylist()
+        return [dict(zip(names, row, strict=True)) if there else None for row, there in zip(rows, valid, strict=True)]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
+        return [_values(item.values) if item.is_valid else None for item in array]
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        raw = array.cast(pa.large_binary()).to_pylist()
+        return [None if text is None else text.decode("utf-8", "replace") for text in raw]
+    texts: list[Any] = array.cast(pa.string()).to_pylist()
+    return texts
+
+
+def _jsonable(value: Any) -> Any:
+    """A value of Arrow as JSON: binary as 0x..., times and decimals as text, NaN and infinities as text."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return "0x" + value.hex()
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+        case dict():
+            return {str(key): _jsonable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_jsonable(item) for item in value]
+    return str(value)
+
+
+def _cell(value: Any) -> str:
+    """A value of JSON as a cell of CSV. The standard library's writer gives null and the empty text the same cell."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f'"{text.replace(_QUOTE, _QUOTE * 2)}"' if not text or _QUOTED.search(text) else text
+
+
+def write_all(search: Search, writer: Writer, *, of_files: bool, maybe: bool) -> None:
+    """Search, and write what is found.
+
+    Args:
+        search: the files.
+        writer: of a format.
+        of_files: each file with rows, and no rows.
+        maybe: with `of_files`, each file that may have rows.
+    """
+    try:
+        for one in search.files():
+            for batch in () if of_files else one.batches:
+                writer.rows(batch)
+            if one.found.rows or (maybe and one.found.row_groups_possible):
+                writer.file(one.found)
+        writer.searched(search.record_type)
+    finally:
+        writer.close()

@@ -1,0 +1,184 @@
+"""The rows of a data file that a table has deleted: what executors read of deletion vectors and delete files.
+
+A search reads them when it has found rows in the data file, and not before. The driver only knows which delete files
+apply to which data file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+from math import prod
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.datasets.record_shape import RecordField, Shape
+from bloomcli.storage.registry import open_source
+from bloomcli.tables.bitmap import Bitmap, from_blob, from_body
+from bloomcli.tables.delete_files import delete_rows
+
+_CODES_MOST: Final = 2**62
+_POSITIONS: Final = tuple(
+    RecordField(name=name, type=kind, names=(name,), unless_lacking=f"the position delete file has no column {name}")
+    for name, kind in (("file_path", pa.string()), ("pos", pa.int64()))
+)
+"""The columns of a position delete file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vector:
+    """A deletion vector.
+
+    Attributes:
+        path: the file that has it; empty where `body` is it.
+        offset, size: of the blob, with its length and its checksum.
+        body: the blob without them, where the table's metadata have it.
+    """
+
+    path: str = ""
+    offset: int = 0
+    size: int = 0
+    body: bytes | None = None
+
+    def read(self) -> Bitmap:
+        """The bitmap. Raises CorruptFile, UnreadableError."""
+        if self.body is not None:
+            return from_body(self.body, self.path)
+        with open_source(self.path) as source:
+            return from_blob(source.read_at(self.offset, self.size), self.path, self.offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionDeletes:
+    """A position delete file of Iceberg's, which names data files and their deleted rows.
+
+    Attributes:
+        size: its bytes, by the table's metadata.
+    """
+
+    path: str
+    format: str
+    size: int | None = None
+
+    def positions(self, data_file: str) -> pa.Array:
+        """The deleted rows of a data file. Raises CorruptFile, UnreadableError, UnsupportedError."""
+        found = [
+            rows.field(1).filter(pc.equal(rows.field(0), data_file))
+            for rows in delete_rows(self.path, self.format, _POSITIONS, self.size)
+        ]
+        return pa.concat_arrays(found) if found else pa.array([], pa.int64())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EqualityDeletes:
+    """An equality delete file of Iceberg's: a row that equals one of its rows in these columns is deleted.
+
+    Attributes:
+        shape: the columns, with the table's types.
+        size: as for position deletes.
+    """
+
+    path: str
+    format: str
+    shape: Shape
+    size: int | None = None
+
+    def matches(self, record: pa.StructArray) -> pa.BooleanArray:
+        """Of each record, which has the columns, whether it equals a row. Nulls are equal to nulls.
+
+        Raises:
+            CorruptFile, UnreadableError, UnsupportedError: as `PositionDeletes.positions`.
+        """
+        parts = list(delete_rows(self.path, self.format, self.shape, self.size))
+        if not parts:
+            return pa.repeat(pa.scalar(False), len(record))
+        deleted = pa.concat_arrays(parts)
+        kinds = record.type
+        mine = [record.field(kinds.get_field_index(one.name)) for one in self.shape]
+        theirs = [deleted.field(at) for at in range(len(self.shape))]
+        return _equal_rows(mine, theirs)
+
+
+def _equal_rows(mine: list[pa.Array], theirs: list[pa.Array]) -> pa.BooleanArray:
+    """Of each of my rows whether it is one of theirs."""
+    if len(mine) == 1:
+        return pc.is_in(mine[0], value_set=theirs[0])
+    known = [pc.unique(column) for column in theirs]
+    codes = [
+        [pc.index_in(column, value_set=values).cast(pa.int64()) for column, values in zip(rows, known, strict=True)]
+        for rows in (mine, theirs)
+    ]
+    if prod(len(values) for values in known) >= _CODES_MOST:
+        rows = set(zip(*(column.to_pylist() for column in codes[1]), strict=True))
+        return pa.array([row in rows for row in zip(*(c.to_pylist() for c in codes[0]), strict=True)], pa.bool_())
+    sizes = [len(values) for values in known]
+    numbers = [reduce(lambda whole, one: pc.add(pc.multiply(whole, one[1]), one[0]),
+                      zip(columns[1:], sizes[1:], strict=True), columns[0]) for columns in codes]  # fmt: skip
+    return pc.and_(numbers[0].is_valid(), pc.is_in(numbers[0], value_set=numbers[1]))
+
+
+@dataclass(slots=True, kw_only=True)
+class DeletedRows:
+    """What a table has deleted of a data file.
+
+    Attributes:
+        data_file: its path, as the table spells it.
+        vectors, positions, equalities: what applies to it.
+    """
+
+    data_file: str
+    vectors: tuple[Vector, ...] = ()
+    positions: tuple[PositionDeletes, ...] = ()
+    equalities: tuple[EqualityDeletes, ...] = ()
+    _read: tuple[list[Bitmap], pa.Array] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def columns(self) -> set[str]:
+        """The columns of the records that `kept` needs."""
+        return {column.name for one in self.equalities for column in one.shape}
+
+    def kept(self, rows: pa.Int64Array, record: pa.StructArray) -> pa.BooleanArray:
+        """Of each row whether the table has it.
+
+        Args:
+            rows: numbers of rows in the data file.
+            record: the same rows, with `columns`.
+
+        Raises:
+            CorruptFile, UnreadableError, UnsupportedError: a delete file can't be read.
+        """
+        if self._read is None:
+            positions = [one.positions(self.data_file) for one in self.positions]
+            found = pa.concat_arrays(positions) if positions else pa.array([], pa.int64())
+            self._read = [one.read() for one in self.vectors], found
+        bitmaps, found = self._read
+        gone = pc.is_in(rows, value_set=found)
+        for bitmap in bitmaps:
+            gone = pc.or_(gone, pa.array([number in bitmap for number in rows.to_pylist()], pa.bool_()))
+        for one in self.equalities:
+            gone = pc.or_(gone, one.matches(record))
+        return pc.invert(gone)
+
+    def __getstate__(self) -> Any:
+        return self.data_file, self.vectors, self.positions, self.equalities
+
+    def __setstate__(self, state: Any) -> None:
+        self.data_file, self.vectors, self.positions, self.equalities = state
+        self._read = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRows:
+    """What a search needs to give a snapshot's rows, and not only those of its files.
+
+    Attributes:
+        shape: the table's columns with Spark's types in Arrow; a type None where Spark or Arrow has none.
+        deleted: of data files, by their paths in the table's metadata, those with deletes.
+        constants: the partitions' texts of data files that lack the partition's columns.
+    """
+
+    shape: Shape
+    deleted: dict[str, DeletedRows]
+    constants: dict[str, dict[str, str | None]]

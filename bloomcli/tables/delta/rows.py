@@ -1,0 +1,118 @@
+"""The rows of a Delta version: its columns for records, its deletion vectors, and its partitions' values."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from bloomcli.datasets.hadoop_paths import portable
+from bloomcli.datasets.record_shape import RecordField, Shape
+from bloomcli.errors import CorruptFile
+from bloomcli.tables.deleted_rows import DeletedRows, Vector
+from bloomcli.tables.delta.actions import full_path
+from bloomcli.tables.delta.schema import ID, PHYSICAL, mapping_mode
+from bloomcli.tables.spark_shape import arrow_type
+
+_Z85: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_DIGITS: Final = {char: at for at, char in enumerate(_Z85)}
+_UUID_CHARS: Final = 20
+_FRAME_BYTES: Final = 8
+"""A vector's length before it, and its checksum behind it."""
+
+
+def shape_of(metadata: Mapping[str, Any]) -> Shape:
+    """The columns of a version, and how its files name them.
+
+    Args:
+        metadata: the log's ``metaData``.
+    """
+    partitions = set(metadata["partitionColumns"])
+    mode = mapping_mode(metadata)
+    fields = json.loads(metadata["schemaString"])["fields"]
+    return tuple(_field(field, mode, constant=field["name"] in partitions) for field in fields)
+
+
+def _field(field: Mapping[str, Any], mode: str, *, constant: bool = False) -> RecordField:
+    facts: Mapping[str, Any] = field.get("metadata") or {}
+    name = field["name"]
+    return RecordField(
+        name=name,
+        type=arrow_type(field["type"]),
+        field_id=facts.get(ID) if mode == "id" else None,
+        names=(name if mode == "none" else facts.get(PHYSICAL, name),),
+        parts=_parts(field["type"], mode),
+        constant=name if constant else None,
+    )
+
+
+def _parts(kind: Any, mode: str) -> Shape:
+    if isinstance(kind, str):
+        return ()
+    if kind["type"] == "struct":
+        return tuple(_field(field, mode) for field in kind["fields"])
+    named = {
+        "array": (("element", "elementType"),),
+        "map": (("key", "keyType"), ("value", "valueType")),
+    }.get(kind["type"], ())
+    return tuple(
+        RecordField(name=name, type=arrow_type(kind[inner]), names=(name,), parts=_parts(kind[inner], mode))
+        for name, inner in named
+    )
+
+
+def deleted_of(entry: Mapping[str, Any], location: str) -> DeletedRows | None:
+    """The deleted rows of an entry's file; None without any.
+
+    Args:
+        entry: of the log.
+        location: the table's directory, as Hadoop spells it.
+
+    Raises:
+        CorruptFile: a deletion vector of a kind that Delta doesn't have.
+    """
+    vector = entry.get("deletionVector")
+    if vector is None:
+        return None
+    path = full_path(location, entry["path"])
+    kind, where, size = vector["storageType"], vector["pathOrInlineDv"], int(vector["sizeInBytes"])
+    if kind == "i":
+        return DeletedRows(data_file=path, vectors=(Vector(path=path, body=z85(where, path)[:size]),))
+    if kind == "u":
+        prefix, name = where[:-_UUID_CHARS], UUID(bytes=z85(where[-_UUID_CHARS:], path))
+        folder = f"{location.rstrip('/')}/{prefix}" if prefix else location.rstrip("/")
+        file = f"{folder}/deletion_vector_{name}.bin"
+    elif kind == "p":
+        file = full_path(location, where)
+    else:
+        raise CorruptFile(f"a deletion vector of the kind {kind!r}, which Delta doesn't have", path=path)
+    blob = Vector(path=portable(file), offset=int(vector.get("offset") or 0), size=size + _FRAME_BYTES)
+    return DeletedRows(data_file=path, vectors=(blob,))
+
+
+def constants_of(entry: Mapping[str, Any], columns: Sequence[tuple[str, str]]) -> dict[str, str | None]:
+    """The partition's values of an entry's file, as texts. An empty text is null, as the protocol says.
+
+    Args:
+        entry: of the log.
+        columns: the partition columns' names and physical names.
+    """
+    values: Mapping[str, str | None] = entry.get("partitionValues") or {}
+    return {name: values.get(physical) or None for name, physical in columns}
+
+
+def z85(text: str, path: str) -> bytes:
+    """The bytes of a text in Z85 (ZeroMQ's RFC 32). Raises CorruptFile."""
+    if len(text) % 5 or not re.fullmatch(f"[{re.escape(_Z85)}]*", text):
+        raise CorruptFile("the text of a deletion vector isn't Z85", path=path)
+    out = bytearray()
+    for at in range(0, len(text), 5):
+        number = 0
+        for char in text[at : at + 5]:
+            number = number * 85 + _DIGITS[char]
+        if number >= 1 << 32:
+            raise CorruptFile("the text of a deletion vector isn't Z85", path=path)
+        out += number.to_bytes(4, "big")
+    return bytes(out)

@@ -1,0 +1,129 @@
+"""The rows of an Iceberg snapshot: its columns for records, and the deletes that apply to its data files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from bloomcli.datasets.hadoop_paths import portable
+from bloomcli.datasets.record_shape import RecordField, Shape
+from bloomcli.errors import UnsupportedError
+from bloomcli.tables.base import DataFile
+from bloomcli.tables.deleted_rows import DeletedRows, EqualityDeletes, PositionDeletes, TableRows, Vector
+from bloomcli.tables.iceberg.java import Java
+from bloomcli.tables.spark_shape import arrow_type
+
+_DEFAULT: Final = "the file was written before the column {} was added, whose rows have a default value there"
+_PARTITION: Final = "the file lacks the partition column {}: its value is only in the table's metadata"
+
+
+def rows_of(java: Java, table: Any, schema: Any, mapping: list[Any] | None, files: Sequence[DataFile]) -> TableRows:
+    """What a search needs of a snapshot.
+
+    Args:
+        java: the session's Java.
+        table: an ``org.apache.iceberg.Table``.
+        schema: of the snapshot, an ``org.apache.iceberg.Schema``.
+        mapping: the name mapping; None without one.
+        files: of the snapshot.
+
+    Raises:
+        UnsupportedError: delete files that can't be read by executors.
+    """
+    spark = json.loads(java.iceberg("spark.SparkSchemaUtil").convert(schema).json())
+    names = dict(_names(mapping or []))
+    partitions = _identity_sources(java, table)
+    own = json.loads(java.iceberg("SchemaParser").toJson(schema))
+    shape = _fields(own["fields"], spark["fields"], names, partitions)
+    deleted = {file.path: found for file in files if (found := _deleted(java, file, shape)) is not None}
+    return TableRows(shape=shape, deleted=deleted, constants={})
+
+
+def _names(mapping: list[Any]) -> list[tuple[int, tuple[str, ...]]]:
+    """The names of each field id of a name mapping."""
+    found = []
+    for one in mapping:
+        if (field_id := one.get("field-id")) is not None:
+            found.append((field_id, tuple(one.get("names", ()))))
+        found += _names(one.get("fields", []))
+    return found
+
+
+def _identity_sources(java: Java, table: Any) -> set[int]:
+    """The field ids of columns by whose values files are partitioned: files of other writers may lack them."""
+    found = set()
+    for spec in java.items(table.specs().values()):
+        fields = json.loads(java.iceberg("PartitionSpecParser").toJson(spec))["fields"]
+        found |= {one["source-id"] for one in fields if one["transform"] == "identity"}
+    return found
+
+
+def _fields(own: list[Any], spark: list[Any], names: Mapping[int, tuple[str, ...]], partitions: set[int]) -> Shape:
+    return tuple(
+        _field(one["name"], one["id"], one["type"], other["type"], names, _why_not(one, partitions))
+        for one, other in zip(own, spark, strict=True)
+    )
+
+
+def _why_not(field: Mapping[str, Any], partitions: set[int]) -> str | None:
+    if field.get("initial-default") is not None:
+        return _DEFAULT.format(field["name"])
+    return _PARTITION.format(field["name"]) if field["id"] in partitions else None
+
+
+def _field(
+    name: str, field_id: int, own: Any, spark: Any, names: Mapping[int, tuple[str, ...]], why_not: str | None = None
+) -> RecordField:
+    """A field, from its type in Iceberg's JSON and in Spark's."""
+    kind = None if isinstance(own, str) else own["type"]
+    parts: Shape = ()
+    if kind == "struct":
+        parts = _fields(own["fields"], spark["fields"], names, set())
+    elif kind == "list":
+        parts = (_field("element", own["element-id"], own["element"], spark["elementType"], names),)
+    elif kind == "map":
+        parts = (
+            _field("key", own["key-id"], own["key"], spark["keyType"], names),
+            _field("value", own["value-id"], own["value"], spark["valueType"], names),
+        )
+    return RecordField(
+        name=name,
+        type=arrow_type(spark),
+        field_id=field_id,
+        names=names.get(field_id, ()),
+        parts=parts,
+        unless_lacking=why_not,
+    )
+
+
+def _deleted(java: Java, file: DataFile, shape: Shape) -> DeletedRows | None:
+    """The deletes of a data file; None without any. One call into Java for a file, and another one with deletes."""
+    task = file.record.task
+    if task.deletes().isEmpty():
+        return None
+    vectors, positions, equalities = [], [], []
+    for one in json.loads(java.iceberg("ScanTaskParser").toJson(task))["delete-files"]:
+        kind, path, size = one["file-format"].lower(), portable(one["file-path"]), one.get("file-size-in-bytes")
+        if one["content"].lower().startswith("equality"):
+            columns = _columns_of(one["equality-ids"], shape, path)
+            equalities.append(EqualityDeletes(path=path, format=kind, shape=columns, size=size))
+        elif kind == "puffin":
+            vectors.append(Vector(path=path, offset=one["content-offset"], size=one["content-size-in-bytes"]))
+        else:
+            positions.append(PositionDeletes(path=path, format=kind, size=size))
+    return DeletedRows(
+        data_file=file.path, vectors=tuple(vectors), positions=tuple(positions), equalities=tuple(equalities)
+    )
+
+
+def _columns_of(ids: Sequence[int], shape: Shape, path: str) -> Shape:
+    found = {field.field_id: field for field in shape if not field.parts}
+    if missing := [number for number in ids if number not in found]:
+        raise UnsupportedError(
+            f"an equality delete file compares the field {missing[0]}, which isn't a column of the table any more, or"
+            " is within another one",
+            path=path,
+            hint="rewrite_data_files applies equality deletes",
+        )
+    return tuple(found[number] for number in ids)

@@ -1,0 +1,35 @@
+"""What a Spark session needs for tables of a format, as options of a command line."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, Final
+
+_SPARK: Final = "4.1"
+"""The version of Spark that these libraries are built for."""
+_SETTINGS: Final = {
+    "iceberg": (
+        "spark.jars.packages=org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        "spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    ),
+    "delta": (
+        "spark.jars.packages=io.delta:delta-spark_4.1_2.13:4.4.0",
+        "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    ),
+}
+
+
+def adding(session: Any, kind: str, name: str) -> str:
+    """The hint for a session that lacks a format's library: a command line that has it.
+
+    Args:
+        session: the session.
+        kind: ``iceberg`` or ``delta``.
+        name: the table's.
+    """
+    options = [part for setting in _SETTINGS[kind] for part in ("--conf", setting)]
+    command = shlex.join(["bloom", "inspect", "--table", name, *options])
+    here = str(session.version)
+    other = "" if here.startswith(f"{_SPARK}.") else f"`pip install 'pyspark=={_SPARK}.*'`, as this is Spark {here}; "
+    return f"{other}`{command}`; in Python, give the settings to SparkSession.builder.config; see docs/tables.md"

@@ -1,0 +1,283 @@
+"""Files that are ruled out without being opened: exactly those of which opening them says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import footers
+from support.tables import write
+
+import bloomcli
+from bloomcli import kernels
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import BloomError
+from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.arrays import binaries
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.finding import FilterAnswer, LikeFiles
+from bloomcli.formats.registry import open_file
+from bloomcli.storage.registry import open_source
+
+FIXTURES = Path(__file__).parents[3] / "fixtures/parquet"
+FILES = sorted(FIXTURES.glob("*.parquet"))
+FILTER_BYTES = 48
+"""Of a filter that are damaged: its header and its first block."""
+TEXTS = (
+    "97",
+    "2031-05-06",
+    "2031-05-06T07:08:09",
+    "07:08:09",
+    "1.25",
+    "00000000-0000-4000-8000-000000000000",
+    "absent",
+)
+
+
+def like_files_of(file: FilterFile, column: str, values: Sequence[str]) -> LikeFiles | None:
+    """What the search of a file tells of others, for records of all columns."""
+    search = file.search(next(c for c in file.columns if c.path == column))
+    return search.like_files(search.wanted(binaries([value.encode() for value in values])), None)
+
+
+def opened(
+    path: Path, column: str, values: Sequence[str], selected: Sequence[str] | None = None
+) -> FilterAnswer | None:
+    """What opening the file says; None where a row group may have a value, or the file can't be read."""
+    try:
+        with open_source(path) as source:
+            file = open_file(source)
+            search = file.search(next(c for c in file.columns if c.path == column))
+            found = list(search.candidates(search.wanted(binaries([value.encode() for value in values]))))
+            if any(one.possible for one in found):
+                return None
+            chunk_bytes = sum(one.chunk_bytes for one in found)
+            return FilterAnswer(1, len(found), chunk_bytes, search.scanned_bytes(selected), 0, ())
+    except (BloomError, StopIteration):
+        return None
+
+
+def asked(like_files: LikeFiles, path: Path) -> FilterAnswer | None:
+    """What the filters tell of a file that they rule out: of an open one, and by its name alike."""
+    with open_source(path) as source:
+        found = like_files.ask(source)
+    assert found is not None
+    if like_files.together:
+        assert [found] == list(like_files.ask_all([bytes(path)], Stop()))
+    known = found.ruled_out or found.texts is not None
+    assert found.stamp == (path.stat().st_size, path.stat().st_mtime_ns)
+    return found._replace(bytes_read=0, stamp=(0, 0)) if known else None
+
+
+def cases() -> Iterator[tuple[Path, str, str, LikeFiles]]:
+    """Each column with filters, and a text that is a value of its type."""
+    for path in FILES:
+        try:
+            with open_source(path) as source:
+                file = open_file(source)
+                for index in sorted(file.filtered_columns()):
+                    for text in TEXTS:
+                        with suppress(BloomError):
+                            like_files = like_files_of(file, file.columns[index].path, [text])
+                            if like_files is not None:
+                                yield path, file.columns[index].path, text, like_files
+        except BloomError:
+            continue  # an encrypted footer
+
+
+def test_a_file_is_ruled_out_only_where_opening_it_says_so() -> None:
+    out, columns = 0, set()
+    for path, column, text, like_files in cases():
+        for other in FILES:
+            found = asked(like_files, other)
+            if found is not None:
+                assert found == opened(other, column, [text]), (path, column, text, other)
+                out += 1
+                columns.add((path, column))
+    assert len(columns) > 20
+    assert out > len(columns)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """100 rows in 2 row groups, with filters and statistics."""
+    table = pa.table({"n": [f"n{i}" if i % 3 else None for i in range(100)], "id": pa.array(range(100), pa.int64())})
+    write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
+    bloomcli.add(tmp_path / "f.parquet", ["n", "id"], in_place=True)
+    return tmp_path / "f.parquet"
+
+
+@pytest.mark.parametrize(("column", "values"), [("n", ["12345"]), ("id", ["12345", "54321"])])
+def test_a_damaged_copy_is_ruled_out_only_where_opening_it_says_so(
+    path: Path, column: str, values: list[str], tmp_path: Path
+) -> None:
+    data = path.read_bytes()
+    with open_source(path) as source:
+        like_files = like_files_of(open_file(source), column, values)
+    assert like_files is not None
+    assert asked(like_files, path) == opened(path, column, values) is not None
+    begin = len(footers.split(data)[0])
+    filters = bloomcli.inspect(path, columns=[column]).filters
+    places = [at for facts in filters for at in range(facts.offset, facts.offset + FILTER_BYTES)]
+    copy, ruled_out = tmp_path / "copy.parquet", 0
+    for at in (*range(begin, len(data)), *places):
+        for bits in (0x01, 0x80, 0xFF):
+            copy.write_bytes(data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :])
+            found = asked(like_files, copy)
+            if found is not None:
+                assert found == opened(copy, column, values), f"byte {at} ^ {bits:#x}"
+                ruled_out += 1
+    assert ruled_out > 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 11, 12, 100])
+def test_a_file_that_was_cut_off_is_left_to_be_opened(path: Path, size: int) -> None:
+    with open_source(path) as source:
+        like_files = like_files_of(open_file(source), "id", ["12345"])
+    path.write_bytes(path.read_bytes()[:size])
+    assert like_files is not None
+    assert asked(like_files, path) is None
+
+
+def test_a_file_that_may_have_a_value_is_left_to_be_opened(path: Path) -> None:
+    with open_source(path) as source:
+        like_files = like_files_of(open_file(source), "id", ["12345", "77"])
+    assert like_files is not None
+    assert asked(like_files, path) is None
+
+
+def test_a_scan_of_selected_columns_reads_their_bytes(path: Path) -> None:
+    with open_source(path) as source:
+        file = open_file(source)
+        search = file.search(file.columns[1])
+        like_files = search.like_files(search.wanted(binaries([b"12345"])), ["n"])
+    assert like_files is not None
+    assert asked(like_files, path) == opened(path, "id", ["12345"], ["n"]) is not None
+
+
+def test_a_filter_without_its_own_minimum_rules_nothing_out(path: Path) -> None:
+    with open_source(path) as source:
+        like_files = like_files_of(open_file(source), "id", ["12345"])
+    data = bytearray(path.read_bytes())
+    for facts in bloomcli.inspect(path, columns=["id"]).filters:
+        start = facts.offset + (facts.header_bytes or 0)
+        data[start : start + (facts.bitset_bytes or 0)] = bytes(facts.bitset_bytes or 0)
+    path.write_bytes(data)
+    assert like_files is not None
+    assert asked(like_files, path) is None
+
+
+def left_of(path: Path, column: str, values: Sequence[str]) -> set[str] | None:
+    """Of many values those that a file may have when it is opened, without its statistics."""
+    try:
+        with open_source(path) as source:
+            file = open_file(source)
+            search = file.search(next(c for c in file.columns if c.path == column))
+            wanted = search.wanted(binaries([value.encode() for value in values]))
+            forms = {form for one in search.candidates(wanted) for form in one.forms.to_pylist()}
+            return {values[wanted.owners[form].as_py()] for form in forms}
+    except (BloomError, StopIteration):
+        return None
+
+
+@pytest.mark.parametrize("column", ["n", "id"])
+@pytest.mark.parametrize("count", [257, 20_000])
+def test_of_many_values_those_are_left_that_filters_have(path: Path, column: str, count: int) -> None:
+    prefix = "n" if column == "n" else ""
+    values = [f"{prefix}{number}" for number in range(-70, count)]
+    with open_source(path) as source:
+        like_files = like_files_of(open_file(source), column, values)
+    assert like_files is not None
+    found = asked(like_files, path)
+    assert found is not None
+    assert found.texts is not None
+    positions = found.texts.to_pylist()
+    assert positions == sorted(set(positions))
+    left, exact = {values[at] for at in positions}, left_of(path, column, values)
+    rows = pq.read_table(path)[column].drop_null().to_pylist()
+    assert exact is not None
+    assert {str(value) for value in rows} <= exact <= left
+    assert len(left) < 67 + 70 + count // 20
+
+
+@pytest.mark.slow
+def test_many_values_of_a_damaged_copy_are_left_only_where_opening_it_leaves_no_other(
+    path: Path, tmp_path: Path
+) -> None:
+    values = [str(number) for number in range(60, 60 + 300)]
+    data = path.read_bytes()
+    with open_source(path) as source:
+        like_files = like_files_of(open_file(source), "id", values)
+    assert like_files is not None
+    begin = len(footers.split(data)[0])
+    filters = bloomcli.inspect(path, columns=["id"]).filters
+    places = [at for facts in filters for at in range(facts.offset, facts.offset + FILTER_BYTES)]
+    copy, told = tmp_path / "copy.parquet", 0
+    for at in (*range(begin, len(data)), *places):
+        for bits in (0x01, 0x80, 0xFF):
+            copy.write_bytes(data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :])
+            found = asked(like_files, copy)
+            if found is None:
+                continue
+            left = set() if found.texts is None else {values[at] for at in found.texts.to_pylist()}
+            exact = left_of(copy, "id", values)
+            assert exact is not None
+            assert exact <= left, f"byte {at} ^ {bits:#x}"
+            told += 1
+    assert told > 0
+
+
+def test_many_values_in_files_alike_are_found_as_in_each_file_alone(tmp_path: Path) -> None:
+    for number in range(4):
+        ids = pa.array(range(number * 1000, number * 1000 + 1000), pa.int64())
+        table = pa.table({"id": ids, "text": [f"t{value}" for value in ids.to_pylist()]})
+        write(tmp_path / f"{number}.parquet", table, rows=250, store_schema=False)
+    bloomcli.add([tmp_path], ["id", "text"], in_place=True, fpp=0.001)
+    for column, prefix in (("id", ""), ("text", "t")):
+        values = [f"{prefix}{number}" for number in range(-400, 6000, 13)]
+        rows = [row for batch in bloomcli.find(tmp_path, values, column=column) for row in batch.to_pylist()]
+        alone = [
+            row
+            for file in sorted(tmp_path.glob("*.parquet"))
+            for batch in bloomcli.find(file, values, column=column)
+            for row in batch.to_pylist()
+        ]
+        assert rows == alone
+        assert [row["value"].decode() for row in rows] == [v for v in values if 0 <= int(v.lstrip("t")) < 4000]
+
+
+def test_hashes_that_do_not_ascend_are_refused() -> None:
+    with pytest.raises(ValueError, match="don't ascend"):
+        kernels.Ascending((2).to_bytes(8, "little") + (1).to_bytes(8, "little"))
+
+
+@pytest.mark.parametrize("ndv", [3, 60, 4000])
+def test_the_positions_of_many_hashes_are_those_that_each_filter_gives(tmp_path: Path, ndv: int) -> None:
+    table = pa.table({"id": pa.array(range(0, 2000, 2), pa.int64())})
+    pq.write_table(table, tmp_path / "f", row_group_size=250, bloom_filter_options={"id": {"ndv": ndv, "fpp": 0.3}})
+    for values in ([str(n) for n in range(300)], [str(n) for n in range(-50_000, 50_000)]):
+        with open_source(tmp_path / "f") as source:
+            file = open_file(source)
+            search = file.search(file.columns[0])
+            wanted = search.wanted(binaries([value.encode() for value in values]))
+            like_files = search.like_files(wanted, None)
+            assert like_files is not None
+            found = like_files.ask(source)
+        exact = looked_up(tmp_path / "f", wanted.hashes)
+        assert found is not None
+        assert found.texts is not None
+        assert found.texts.to_pylist() == sorted(wanted.owners[at].as_py() for at in exact)
+
+
+def looked_up(path: Path, hashes: bytes) -> set[int]:
+    """The positions of the hashes that one of a file's filters has, each looked up alone."""
+    data, found = path.read_bytes(), set()
+    for facts in bloomcli.inspect(path).filters:
+        start = facts.offset + (facts.header_bytes or 0)
+        bits = SplitBlockFilter(bytearray(data[start : start + (facts.bitset_bytes or 0)]))
+        found |= {at for at, value in enumerate(memoryview(hashes).cast("Q")) if bits.check(value)}
+    return found

@@ -1,0 +1,160 @@
+"""Values of a few rows are picked out of pages: they are those that Arrow reads, and Arrow reads all others."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bloomcli
+from bloomcli.formats.parquet import page_rows
+
+ROWS = 5000
+WANTED = (0, 1, 777, 2500, 2501, 4999)
+EPOCH = dt.datetime(2026, 1, 1)
+PICKED = (
+    "id",
+    "i32",
+    "u32",
+    "u64",
+    "f32",
+    "f64",
+    "text",
+    "raw",
+    "day",
+    "ms",
+    "us",
+    "ns",
+    "zoned",
+    "few",
+    "same",
+    "seconds",
+)
+OTHERS = ("i8", "nulls", "flag", "amount", "fixed", "large", "clock", "took", "list", "struct", "coded")
+
+
+def table() -> pa.Table:
+    n = range(ROWS)
+    times = [EPOCH + dt.timedelta(seconds=k) for k in n]
+    return pa.table(
+        {
+            "id": pa.array(n, pa.int64()),
+            "i32": pa.array([-k for k in n], pa.int32()),
+            "u32": pa.array([2**32 - 1 - k for k in n], pa.uint32()),
+            "u64": pa.array([2**64 - 1 - k for k in n], pa.uint64()),
+            "f32": pa.array([k / 4 for k in n], pa.float32()),
+            "f64": pa.array([-k / 8 for k in n], pa.float64()),
+            "text": [f"naïve {k}" if k % 5 else "" for k in n],
+            "raw": pa.array([bytes([255, k % 256]) for k in n], pa.binary()),
+            "day": pa.array(n, pa.int32()).cast(pa.date32()),
+            "ms": pa.array(times, pa.timestamp("ms")),
+            "us": pa.array(times, pa.timestamp("us")),
+            "ns": pa.array(times, pa.timestamp("ns")),
+            "zoned": pa.array(times, pa.timestamp("us", "Europe/Berlin")),
+            "few": [f"kind {k % 7}" for k in n],
+            "same": pa.array([12] * ROWS, pa.int64()),
+            "i8": pa.array([k % 100 for k in n], pa.int8()),
+            "nulls": pa.array([None if k % 3 == 1 else k for k in n], pa.int64()),
+            "flag": [k % 2 == 0 for k in n],
+            "amount": pa.array([decimal.Decimal(k) / 4 for k in n], pa.decimal128(12, 2)),
+            "fixed": pa.array([k.to_bytes(4, "big") for k in n], pa.binary(4)),
+            "large": pa.array([f"large {k}" for k in n], pa.large_string()),
+            "seconds": pa.array(times, pa.timestamp("s")),
+            "clock": pa.array(n, pa.int64()).cast(pa.time64("us")),
+            "took": pa.array(n, pa.int64()).cast(pa.duration("us")),
+            "list": [[k, None] if k % 4 else [] for k in n],
+            "struct": [{"a": k, "b": {"c": str(k)}} if k % 4 else None for k in n],
+            "coded": pa.array([f"code {k % 5}" for k in n]).dictionary_encode(),
+        }
+    )
+
+
+def records(found: Any) -> pa.Table:
+    return pa.concat_tables(pa.Table.from_struct_array(batch.column("record")) for batch in found)
+
+
+def write(path: Path, **options: Any) -> pa.Table:
+    made = table()
+    pq.write_table(made, path, data_page_size=3000, write_batch_size=100, write_page_index=True, **options)
+    return pq.read_table(path)
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip", "brotli", "lz4"])
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_records_are_those_that_arrow_reads(
+    codec: str, version: str, dictionary: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kinds.parquet"
+    options: dict[str, Any] = {"use_dictionary": dictionary, "dictionary_pagesize_limit": 8000}
+    whole = write(path, compression=codec, data_page_version=version, row_group_size=2500, **options)
+    picked: set[str] = set()
+    original = page_rows.picked
+
+    def watched(source: Any, chunk: Any, *rest: Any) -> Any:
+        found = original(source, chunk, *rest)
+        if found is not None:
+            picked.add(chunk.column.path)
+        return found
+
+    monkeypatch.setattr(page_rows, "picked", watched)
+    for wanted in (WANTED, WANTED[2:3]):
+        found = records(bloomcli.find(path, list(wanted), column="id"))
+        expected = whole.take(list(wanted))
+        assert found.schema.names == expected.schema.names
+        for name in expected.column_names:
+            assert found[name].to_pylist() == expected[name].to_pylist(), name
+            assert found[name].type == expected[name].type, name
+    assert picked == set(PICKED)
+    assert set(whole.column_names) == {*PICKED, *OTHERS}
+
+
+def test_bytes_that_are_not_utf8_are_given_as_arrow_gives_them(tmp_path: Path) -> None:
+    path = tmp_path / "latin.parquet"
+    text = pa.array([b"caf\xe9 %d" % n for n in range(ROWS)], pa.binary())
+    buffers = text.buffers()
+    wrong = pa.Array.from_buffers(pa.string(), ROWS, buffers)
+    pq.write_table(pa.table({"id": range(ROWS), "text": wrong}), path, data_page_size=3000, write_page_index=True)
+    found = records(bloomcli.find(path, 4000, column="id"))
+    assert found["text"].cast(pa.binary()).to_pylist() == [b"caf\xe9 4000"]
+
+
+def test_pages_that_are_damaged_are_left_to_arrow_which_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.parquet"
+    options: dict[str, Any] = {"use_dictionary": False, "compression": "none", "write_page_checksum": True}
+    write(path, **options)
+    data = bytearray(path.read_bytes())
+    at = data.index("naïve 2501".encode())
+    data[at] ^= 1
+    path.write_bytes(data)
+    found = bloomcli.find(path, 2501, column="id", select=["text"])
+    assert list(found) == []
+    assert [error.exit_code for error in found.report.errors] == [3]
+    again = records(bloomcli.find(path, 4999, column="id", select=["text"]))
+    assert again["text"].to_pylist() == ["naïve 4999"]
+
+
+@pytest.mark.parametrize("width", [0, 1, 3, 8, 11, 20, 32])
+def test_dictionary_indices_are_picked_out_of_runs(width: int) -> None:
+    most = (1 << width) - 1
+    packed = [k * 7919 & most for k in range(24)]
+    bits = sum(value << (at * width) for at, value in enumerate(packed))
+    repeated = 5 & most
+    runs = bytes([3 << 1 | 1]) + bits.to_bytes(3 * width, "little")
+    runs += b"\xd8\x04" + repeated.to_bytes((width + 7) // 8, "little")  # 300 times
+    data = memoryview(bytes([width]) + runs)
+    every = packed + [repeated] * 300
+    for positions in ([0], [7, 8, 23], [24, 323], list(range(324))):
+        assert page_rows._indices(data, 0, positions) == [every[at] for at in positions]
+    if width:
+        assert page_rows._indices(data, 0, [324]) is None
+        assert page_rows._indices(data[: width + 1], 0, [0]) is None
+    assert page_rows._indices(memoryview(b""), 0, [0]) is None
+    assert page_rows._indices(memoryview(b"\x21"), 0, [0]) is None
+    assert page_rows._indices(memoryview(b"\x08" + b"\xff" * 9), 0, [0]) is None
+    assert page_rows._indices(memoryview(b"\x08" + b"\x00\x07" * 5000), 0, [0]) is None

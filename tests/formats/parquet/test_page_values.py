@@ -1,0 +1,193 @@
+"""Pages without a value that is sought are left out before Arrow decodes them, in every encoding and nesting."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bloomcli
+from bloomcli import kernels
+from bloomcli.formats.parquet import limits, page_file, page_values
+from bloomcli.formats.parquet.schema import leaf_columns
+from bloomcli.formats.parquet.spec import Location, Struct
+from bloomcli.formats.registry import open_file
+from bloomcli.storage.registry import open_source
+
+ROWS = 6000
+SOUGHT = (16, 3002, 5999)
+CODECS = ("none", "snappy", "zstd", "gzip", "brotli", "lz4")
+FIXED = ("PLAIN", "BYTE_STREAM_SPLIT")
+TYPES: dict[str, tuple[pa.DataType, Any, tuple[str, ...]]] = {
+    "int32": (pa.int32(), int, (*FIXED, "DELTA_BINARY_PACKED")),
+    "int64": (pa.int64(), int, (*FIXED, "DELTA_BINARY_PACKED")),
+    "float": (pa.float32(), float, FIXED),
+    "double": (pa.float64(), float, FIXED),
+    "string": (pa.string(), lambda n: f"name {n:07}", ("PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY")),
+    "fixed": (pa.binary(8), lambda n: n.to_bytes(8, "big"), ("PLAIN", "DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT")),
+}
+CASES = [(name, encoding) for name, (_, _, encodings) in TYPES.items() for encoding in (*encodings, "DICTIONARY")]
+
+
+def text_of(value: object) -> str:
+    return f"0x{value.hex()}" if isinstance(value, bytes) else str(value)
+
+
+def rows_of(found: Iterable[pa.RecordBatch]) -> list[tuple[int, Any]]:
+    return [(row["row"], row["record"]["v"]) for batch in found for row in batch.to_pylist()]
+
+
+def shapes(values: list[Any]) -> dict[str, list[Any]]:
+    """The values alone, with nulls, in lists, and in structs of lists; a row for each."""
+    nulls = [None if n % 3 == 1 and n not in SOUGHT else value for n, value in enumerate(values)]
+    lists = [None if n % 7 == 3 else [] if n % 7 == 5 else [value, None, value] for n, value in enumerate(values)]
+    return {
+        "flat": values,
+        "nulls": nulls,
+        "lists": lists,
+        "structs": [None if v is None else {"x": v} for v in lists],
+    }
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize(("name", "encoding"), CASES)
+def test_every_row_is_found_in_every_encoding_page_version_and_nesting(
+    name: str, encoding: str, version: str, tmp_path: Path
+) -> None:
+    kind, made, _ = TYPES[name]
+    values = [made(n) for n in range(ROWS)]
+    leaves = {"flat": "v", "nulls": "v", "lists": "v.list.element", "structs": "v.x.list.element"}
+    for number, (shape, rows) in enumerate(shapes(values).items()):
+        path = tmp_path / f"{shape}.parquet"
+        nested = {"lists": pa.list_(kind), "structs": pa.struct([("x", pa.list_(kind))])}
+        options: dict[str, Any] = {"column_encoding": {leaves[shape]: encoding}, "use_dictionary": False}
+        if encoding == "DICTIONARY":  # goes over to PLAIN when it is full
+            options = {"use_dictionary": True, "dictionary_pagesize_limit": 9000}
+        pq.write_table(
+            pa.table({"v": pa.array(rows, nested.get(shape, kind))}),
+            path,
+            compression=CODECS[(number + CASES.index((name, encoding))) % len(CODECS)],
+            data_page_version=version,
+            data_page_size=2000,
+            write_page_index=number % 2 == 1,
+            row_group_size=ROWS // 2,
+            **options,
+        )
+        found = bloomcli.find(path, [text_of(values[n]) for n in SOUGHT], column=leaves[shape], jobs=1)
+        assert rows_of(found) == [(n, rows[n]) for n in SOUGHT], shape
+        assert not found.report.errors
+        absent = bloomcli.find(path, text_of(made(ROWS * 2)), column=leaves[shape])
+        assert rows_of(absent) == []
+
+
+def test_pages_without_the_value_are_not_decoded_and_counted_as_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "pages.parquet"
+    ids = [n * 7919 % ROWS for n in range(ROWS)]  # no page's bounds exclude a value
+    pq.write_table(pa.table({"v": ids}), path, use_dictionary=False, data_page_size=2000, write_batch_size=100)
+    decoded: list[int] = []
+    original = page_file.file_of
+
+    def watched(chunk: Any, typed: Any, dictionary: Any, pages: Any, rows: int) -> bytes:
+        if typed is None:  # not for a record
+            decoded.append(len(pages))
+        return original(chunk, typed, dictionary, pages, rows)
+
+    monkeypatch.setattr(page_file, "file_of", watched)
+    found = bloomcli.find(path, ids[4321], column="v", select=["v"])
+    assert rows_of(found) == [(4321, ids[4321])]
+    assert decoded == [1]
+    assert found.report.pages_read > 10
+
+
+def test_many_values_are_compared_as_before(tmp_path: Path) -> None:
+    path = tmp_path / "many.parquet"
+    pq.write_table(pa.table({"v": range(ROWS)}), path)
+    wanted = list(range(0, ROWS, 3))
+    assert len(wanted) > page_values.MOST
+    assert [row for row, _ in rows_of(bloomcli.find(path, wanted, column="v"))] == wanted
+
+
+def test_a_page_that_is_left_out_is_compared_with_its_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "checked.parquet"
+    options: dict[str, Any] = {"use_dictionary": False, "compression": "none", "write_statistics": False}
+    pq.write_table(pa.table({"v": pa.array(range(ROWS), pa.int64())}), path, write_page_checksum=True, **options)
+    assert rows_of(bloomcli.find(path, -5, column="v")) == []
+    data = bytearray(path.read_bytes())
+    at = data.index((4000).to_bytes(8, "little"))
+    data[at] ^= 1
+    path.write_bytes(data)
+    found = bloomcli.find(path, -5, column="v")
+    assert rows_of(found) == []
+    assert [error.exit_code for error in found.report.errors] == [3]
+
+
+def test_compiled_code_tells_whether_a_hash_is_among_some() -> None:
+    hashes = b"".join((n * 4096).to_bytes(8, "little") for n in range(100))  # all have the same lowest bits
+    assert kernels.has_any(hashes, 100, (99 * 4096).to_bytes(8, "little"))
+    assert not kernels.has_any(hashes, 99, (99 * 4096).to_bytes(8, "little"))
+    assert not kernels.has_any(hashes, 100, (100 * 4096).to_bytes(8, "little"))
+    assert not kernels.has_any(hashes, 100, b"")
+    assert not kernels.has_any(b"", 0, hashes)
+    for count in (-1, 101):
+        with pytest.raises(ValueError, match="fewer hashes"):
+            kernels.has_any(hashes, count, hashes)
+
+
+def test_files_with_other_schemas_have_their_own_columns(tmp_path: Path) -> None:
+    tables = {"a": pa.table({"v": [1]}), "b": pa.table({"v": ["1"], "w": [2]}), "c": pa.table({"v": [1]})}
+    for name, table in tables.items():
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    for name in (*tables, *tables):
+        with open_source(tmp_path / f"{name}.parquet") as source:
+            assert [c.path for c in open_file(source).columns] == tables[name].column_names
+    with open_source(tmp_path / "a.parquet") as source:
+        top = open_file(source).footer.top  # type: ignore[attr-defined]
+        again = Struct("FileMetaData", top.data, 0, Location("again", 0, ""))
+        assert leaf_columns(again) is leaf_columns(top)
+
+
+def test_compiled_code_reads_offset_indexes_as_they_are_written() -> None:
+    page = b"\x16\x08\x15\x0a\x16\x00\x00"  # offset 4, 5 bytes, from row 0 on
+    depth = limits.THRIFT_MAX_DEPTH
+    assert kernels.page_locations(b"\x19\x2c" + page + page + b"\x00", depth) == [(4, 5, 0), (4, 5, 0)]
+    assert kernels.page_locations(b"\x19\x0c\x00", depth) == []
+    for unusual in (
+        b"",
+        b"\x00",
+        b"\x19\x2c" + page,  # cut off
+        b"\x19\xfc\xff\xff\xff\xff\x0f" + page + b"\x00",  # more pages than bytes
+        b"\x19\x15\x02\x00",  # numbers, and no structures
+        b"\x19\x1c\x16\x08\x15\x0a\x00\x00",  # no first row
+        b"\x19\x1c\x15\x08\x15\x0a\x16\x00\x00\x00",  # an offset of 32 bits
+    ):
+        assert kernels.page_locations(unusual, depth) is None
+
+
+def test_a_search_without_rows_imports_neither_arrows_reader_nor_other_formats(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"v": [1, 3]}), tmp_path / "a.parquet")
+    program = (
+        "import sys; from bloomcli.__main__ import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert end.code == 1, end.code\n"
+        "print(*sys.modules)"
+    )
+    argv = [sys.executable, "-c", program, "find", "2", str(tmp_path / "a.parquet"), "-c", "v", "-q"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    names = set(done.stdout.split())
+    assert "bloomcli.formats.parquet.page_values" in names
+    for name in (
+        "pyarrow.parquet",
+        "pyarrow.orc",
+        "google.protobuf",
+        "importlib.metadata",
+        "bloomcli.formats.orc.file",
+    ):
+        assert name not in names
