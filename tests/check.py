@@ -4,6 +4,10 @@
 the slow ones, and coverage, and Hypothesis tries a fifth of the examples. The tests run in parts, three processes at
 a time even on two cores: many tests wait for a server, a time limit or a Java process. A part that ends makes room
 for the next. What still runs at the time limit is ended, and its output shows where every thread of it was.
+
+In the whole run a test that fails is run once more, because among servers, time limits and Java processes a test can
+fail for want of time; what failed the first time and why is named at the part's end. Tests that prove what happens at
+whatever instant (``NO_SECOND_RUN`` in ``conftest.py``) have no second run: there, once is a fault.
 """
 
 from __future__ import annotations
@@ -96,12 +100,13 @@ def tests(*, quick: bool) -> Iterator[Step]:
         chosen = [name for name in names if not (quick and name in ALREADY_QUICK)]
         folders = [str(path.relative_to(ROOT)) for path in paths(chosen)]
         pytest = ["pytest", "-q", "--durations=10", "-p", "no:cacheprovider"]
+        twice = ["--reruns=1", "-rR"]
         if quick:
             command, env = [*pytest, "-m", QUICK, "--hypothesis-profile=quick"], {}
         elif names in UNMEASURED:
-            command, env = pytest, {}
+            command, env = [*pytest, *twice], {}
         else:
-            command = [*pytest, "--cov=bloomcli", "--cov-report="]
+            command = [*pytest, *twice, "--cov=bloomcli", "--cov-report="]
             env = {"COVERAGE_FILE": str(ROOT / f".coverage.part{number}")}
             if sys.version_info >= (3, 12):
                 env["COVERAGE_CORE"] = "sysmon"  # it costs a tenth of what tracing every line does

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent
+NO_SECOND_RUN = ("faults", "property", "concurrency", "storage/local")
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
@@ -32,6 +33,13 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
     settings.register_profile("quick", settings.get_profile("patient"), max_examples=20)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Take the second run, which ``tests/check.py`` gives, from the tests in which chance chooses the instant."""
+    for item in items:
+        if any(item.path.is_relative_to(ROOT / "tests" / place) for place in NO_SECOND_RUN):
+            item.add_marker(pytest.mark.flaky(reruns=0))
 
 
 def need(there: bool, what: str) -> None:
