@@ -153,4 +153,4 @@ def test_opening_leaves_no_descriptor_behind_when_it_fails(tmp_path: Path) -> No
         with pytest.raises(UnreadableError):
             open_source(tmp_path)
     # Their number says nothing: what earlier tests held is closed at whatever instant Python collects it.
-    assert str(tmp_path.resolve()) not in [os.path.realpath(f"/dev/fd/{fd}") for fd in os.listdir("/dev/fd")]
+    assert str(tmp_path.resolve()) not in [str(fd.resolve()) for fd in Path("/dev/fd").iterdir()]
