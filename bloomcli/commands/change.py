@@ -87,11 +87,15 @@ class ChangeRequest(NamedTuple):
     only_where_needed: bool = False
     """A file that needs no change isn't written, not even where it is the only one."""
     idle: str | None = None
-    """Why a plan that keeps every filter isn't executed; None if it is executed."""
+    """Why a plan that keeps every filter isn't executed, except to write another file; None if it is executed."""
     names: ColumnNames | None = None
     """How the files' table names their columns."""
     lineage: RowLineage | None = None
     """What the rows' numbers are, which the new file has to keep."""
+
+    def keeps_all(self, plan: Plan) -> bool:
+        """Whether a plan keeps every filter, and need not be executed."""
+        return self.idle is not None and all(one.action == "keep" for one in plan.estimate)
 
 
 @of_file
@@ -119,7 +123,11 @@ def change(
             return _unchanged(source, file, request, target, reason)
         file.appends_only = _appends_only(source, target, output)
         try:
-            report = _change(source, file, request.plan(file), output, request, target, threads, progress)
+            plan = request.plan(file)
+            if target.in_place and request.idle is not None and request.keeps_all(plan):
+                reason = request.idle if plan.estimate else "there are no filters"
+                return _unchanged(source, file, request, target, reason, plan)
+            report = _change(source, file, plan, output, request, target, threads, progress)
         except BloomError as error:
             error.hint = "; ".join([*filter(None, [error.hint]), *_left_by(output)]) or None
             raise
@@ -163,7 +171,7 @@ def change_where_needed(
         reason, plan = request.done(file), None
         if reason is None and request.idle is not None:
             plan = request.plan(file)
-            reason = request.idle if all(c.action == "keep" for c in plan.estimate) else None
+            reason = request.idle if request.keeps_all(plan) else None
         if reason is not None:
             if target.output is None or target.only_changed:
                 return reason
@@ -277,7 +285,9 @@ def _estimated_traffic(source: Source, plan: Plan, target: Target) -> Traffic:
     return current().total + source.estimate(plan.reads()) + writing
 
 
-def _unchanged(source: Source, file: FilterFile, request: ChangeRequest, target: Target, reason: str) -> ChangeReport:
+def _unchanged(
+    source: Source, file: FilterFile, request: ChangeRequest, target: Target, reason: str, plan: Plan | None = None
+) -> ChangeReport:
     """The report of a file that needs no change and was not written."""
     return ChangeReport(
         path=source.path,
@@ -290,8 +300,8 @@ def _unchanged(source: Source, file: FilterFile, request: ChangeRequest, target:
         bytes_decoded=0,
         bytes_copied=0,
         seconds=0.0,
-        changes=(),
-        remarks=(reason,),
+        changes=() if plan is None else tuple(plan.estimate),
+        remarks=(reason, *(() if plan is None else plan.remarks)),
     )
 
 

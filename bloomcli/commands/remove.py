@@ -33,6 +33,7 @@ def request(options: RemoveOptions) -> ChangeRequest:
         plan=lambda file: file.plan_remove(chosen(file)),
         done=done,
         made=made,
+        only_where_needed=True,
         names=options.names,
     )
 

@@ -1,0 +1,69 @@
+"""remove and fold in place leave a file alone that they would write as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bloomcli
+from bloomcli.model.change import ChangeReport
+
+
+def state(path: Path) -> tuple[int, int, bytes]:
+    """What tells a file from a copy that has replaced it."""
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, path.read_bytes()
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """A file without filters."""
+    path = tmp_path / "plain.parquet"
+    pq.write_table(pa.table({"id": list(range(1000))}), path)
+    return path
+
+
+@pytest.fixture
+def filtered(plain: Path, tmp_path: Path) -> Path:
+    """A file with a filter that can't be smaller."""
+    path = tmp_path / "filtered.parquet"
+    bloomcli.add(plain, ["id"], output=path)
+    return path
+
+
+def nothing_was_written(report: ChangeReport, remark: str) -> bool:
+    """Whether the report says so."""
+    said = (report.output, report.bytes_before - report.bytes_after, report.bytes_copied, report.remarks)
+    return said == (None, 0, 0, (remark,))
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_file_without_filters_stays_the_same_file(plain: Path, dry_run: bool) -> None:
+    before = state(plain)
+    for change in (bloomcli.remove, bloomcli.fold):
+        assert nothing_was_written(change(plain, in_place=True, dry_run=dry_run), "there are no filters")
+    assert state(plain) == before
+
+
+def test_a_file_whose_filters_are_the_smallest_stays_the_same_file(filtered: Path) -> None:
+    before = state(filtered)
+    report = bloomcli.fold(filtered, in_place=True)
+    assert nothing_was_written(report, "no filter can be smaller")
+    assert [change.action for change in report.changes] == ["keep"]
+    assert state(filtered) == before
+
+
+def test_an_output_is_written_all_the_same(plain: Path, filtered: Path, tmp_path: Path) -> None:
+    for number, (change, path) in enumerate([(bloomcli.remove, plain), (bloomcli.fold, filtered)]):
+        output = tmp_path / f"{number}.parquet"
+        assert change(path, output=output).output == str(output)
+        assert output.read_bytes() == path.read_bytes()
+
+
+def test_what_there_is_to_change_is_changed_in_place(filtered: Path) -> None:
+    before = state(filtered)
+    assert bloomcli.remove(filtered, in_place=True).output == str(filtered)
+    assert state(filtered) != before
