@@ -1,49 +1,74 @@
-"""Picks the values of a few rows out of pages, without the other values being made.
+"""Picks the values of some rows out of pages, without the other values being made.
 
-These are pages without nulls of a column at the top level, PLAIN or dictionary-encoded, of types whose bytes are the
-same in Arrow. Whatever else there is, and whatever is damaged, is left to Arrow.
+These are PLAIN or dictionary-encoded pages of a column at the top level, of types whose values are easily made of their
+bytes. Whatever else there is, and whatever is damaged, is left to Arrow. One page is in memory at a time.
 """
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, Page, read_page
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
-MOST: Final = 64
-"""Rows of a chunk; of more, Arrow takes less time."""
-_BYTES_MOST: Final = 1 << 30
-"""Bytes of values that are picked: Arrow's strings have offsets of 32 bits."""
-_RUNS_MOST: Final = 4096
-"""Runs of dictionary indices of a page that are walked through."""
-_WIDTH_MOST: Final = 32
-"""Bits of a dictionary index."""
+BYTES_MOST: Final = 64 << 20
+"""Bytes of a column's values that are made together, unless it is one value."""
+_VALUE_MOST: Final = 1 << 30
+"""Bytes of one value: Arrow's strings have offsets of 32 bits."""
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
+_INT32: Final = (pa.int32(), pa.uint32(), pa.date32())
+_NARROW: Final = (pa.int8(), pa.uint8(), pa.int16(), pa.uint16())
 _NUMBERS: Final = {
-    "INT32": (pa.int32(), pa.uint32(), pa.date32()),
+    "INT32": (*_INT32, *_NARROW),
     "INT64": (pa.int64(), pa.uint64()),
     "FLOAT": (pa.float32(),),
     "DOUBLE": (pa.float64(),),
+    "BOOLEAN": (pa.bool_(),),
+    "BYTE_ARRAY": (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()),
 }
+_DECIMAL_BYTES: Final = 16
 
 
 def alike(chunk: ColumnChunk, kind: pa.DataType) -> bool:
-    """Whether the stored values of a chunk are those of an Arrow type."""
-    physical = chunk.column.physical
-    if physical == "BYTE_ARRAY":
-        return kind in (pa.string(), pa.binary())
-    return kind in _NUMBERS.get(physical, ()) or (physical == "INT64" and pa.types.is_timestamp(kind))
+    """Whether values of an Arrow type are made here of the stored values of a chunk."""
+    column, types = chunk.column, pa.types
+    if types.is_decimal128(kind):
+        fixed = column.physical == "FIXED_LEN_BYTE_ARRAY" and 0 < (column.type_length or 0) <= _DECIMAL_BYTES
+        return fixed or column.physical in {"INT32", "INT64"}
+    if column.physical == "FIXED_LEN_BYTE_ARRAY":
+        return bool(types.is_fixed_size_binary(kind)) and kind.byte_width == column.type_length
+    if column.physical == "INT64" and (
+        types.is_timestamp(kind) or types.is_time64(kind) or types.is_duration(kind)
+    ):
+        return True
+    return kind in _NUMBERS.get(column.physical, ())
+
+
+class TooManyBytes(Exception):
+    """The values of some rows have more than `BYTES_MOST` bytes: fewer rows at a time have less."""
+
+
+class _Part(NamedTuple):
+    """The values of some rows of a page."""
+
+    values: bytearray
+    """As they are stored: those of fixed widths, with zeros for nulls; booleans, a byte for each; or the bytes of byte
+    arrays."""
+    sizes: bytearray
+    """Of each byte array its size, an int64; empty for others."""
+    positions: bytearray
+    """Of each row an int64, which is negative for nulls; empty where there are none."""
 
 
 def picked(
@@ -51,7 +76,7 @@ def picked(
     chunk: ColumnChunk,
     data_end: int,
     places: Sequence[PagePlace],
-    rows: Sequence[int],
+    rows: memoryview,
     kind: pa.DataType,
 ) -> pa.Array | None:
     """The values in some rows; None where Arrow has to decode them.
@@ -61,113 +86,142 @@ def picked(
         chunk: the column chunk, of which `alike` is true.
         data_end: where the file's data end.
         places: the pages that have the rows, in order.
-        rows: ascending positions in the row group.
+        rows: ascending positions in the row group, int64s.
         kind: the type of the values.
+
+    Raises:
+        TooManyBytes: of several rows.
     """
     try:
-        found = _picked(source, chunk, data_end, places, rows)
+        parts = _picked(source, chunk, data_end, places, rows)
+        return None if parts is None else _array(parts, len(rows), chunk, kind)
     except (CorruptFile, UnsupportedError, kernels.PageError):
         return None
-    if found is None or len(found) != len(rows):
+    except TooManyBytes:
+        if len(rows) > 1:
+            raise
         return None
-    if chunk.column.physical == "BYTE_ARRAY":
-        offsets = array("q", accumulate(map(len, found), initial=0))
-        if offsets[-1] > _BYTES_MOST:
-            return None
-        buffers = [None, pa.py_buffer(array("i", offsets)), pa.py_buffer(b"".join(found))]
-        return pa.Array.from_buffers(kind, len(found), buffers)
-    return pa.Array.from_buffers(kind, len(found), [None, pa.py_buffer(b"".join(found))])
 
 
 def _picked(
-    source: Source, chunk: ColumnChunk, data_end: int, places: Sequence[PagePlace], rows: Sequence[int]
-) -> list[bytes] | None:
+    source: Source, chunk: ColumnChunk, data_end: int, places: Sequence[PagePlace], rows: memoryview
+) -> list[_Part] | None:
     reader = ChunkReader(source, chunk, data_end, checked=True)
-    dictionary: Page | None = None
+    dictionary: _Dictionary | None = None
     if chunk.dictionary_bytes is not None:
         reader.window = chunk.dictionary_bytes
-        dictionary = read_page(reader, lambda _: False)
-        if dictionary is None or not dictionary.dictionary:
+        page = read_page(reader, lambda _: False)
+        if page is None or not page.dictionary:
             return None
-    found: list[bytes] = []
+        dictionary = _Dictionary(page, width_of(chunk.column))
+    found: list[_Part] = []
+    most = BYTES_MOST if len(rows) > 1 else _VALUE_MOST
+    at = 0
     for place in places:
-        inside = [row - place.first_row for row in rows if place.first_row <= row < place.first_row + place.rows]
+        at = bisect_left(rows, place.first_row, at)
+        end = bisect_left(rows, place.first_row + place.rows, at)
+        if at == end:
+            continue
         reader.position, reader.window = place.offset, place.length
         page = read_page(reader, lambda _: False)
         if page is None or page.dictionary or page.end != place.offset + place.length:
             return None
-        if not page.num_values == page.non_null == place.rows:
+        if page.num_values != place.rows:
             return None
-        values = _of_page(page, dictionary, inside, width_of(chunk.column))
-        if values is None:
+        part = _of_page(page, dictionary, kernels.positions_within(rows, at, end, place.first_row), chunk, most)
+        if part is None:
             return None
-        found += values
+        most -= len(part.values)
+        found.append(part)
+        at = end
     return found
 
 
-def _of_page(page: Page, dictionary: Page | None, positions: Sequence[int], width: int | None) -> list[bytes] | None:
-    """The values at ascending positions of a page."""
+class _Dictionary:
+    """The values of a chunk's dictionary page. Raises PageError where they aren't all there."""
+
+    def __init__(self, page: Page, width: int | None) -> None:
+        assert page.body is not None  # noqa: S101  none was skipped
+        self.data, self.start, self.count = page.body.whole(), page.start, page.num_values
+        self._places = b"" if width else kernels.binary_places(self.data, page.start, page.num_values)
+
+    def starts(self, indices: memoryview) -> memoryview:
+        """Where byte arrays begin."""
+        places = memoryview(self._places).cast("q")
+        return memoryview(array("q", [places[index] if index >= 0 else -1 for index in indices]))
+
+
+def _of_page(
+    page: Page, dictionary: _Dictionary | None, positions: bytearray, chunk: ColumnChunk, most: int
+) -> _Part | None:
+    """The values at ascending positions of a page, of at most so many bytes."""
     assert page.body is not None  # noqa: S101  none was skipped
-    data = memoryview(page.body.whole())
-    if page.encoding == "PLAIN":
-        return _plain(data, page.start, positions, width)
-    if page.encoding not in _DICTIONARY or dictionary is None or dictionary.body is None:
-        return None
-    indices = _indices(data, page.start, positions)
-    if indices is None or any(index >= dictionary.num_values for index in indices):
-        return None
-    return _plain(memoryview(dictionary.body.whole()), dictionary.start, indices, width)
-
-
-def _plain(data: memoryview, start: int, positions: Sequence[int], width: int | None) -> list[bytes] | None:
-    found = []
-    for position in positions:
-        at, size = (start + position * width, width) if width else kernels.plain_at(data, start, 0, position, True)
-        value = bytes(data[at : at + size])
-        if len(value) != size:
+    data, start = page.body.whole(), page.start
+    at = memoryview(positions).cast("q")
+    nulls = page.non_null != page.num_values
+    if nulls:
+        if page.levels is None or chunk.column.max_definition_level != 1:
             return None
-        found.append(value)
-    return found
-
-
-def _indices(data: memoryview, at: int, positions: Sequence[int]) -> list[int] | None:
-    """The dictionary indices at ascending positions: a byte with their width, then runs. None where they aren't all
-    there."""
-    width = data[at] if at < len(data) else _WIDTH_MOST + 1
-    at += 1
-    if width > _WIDTH_MOST:
+        kernels.pick_levels(page.levels.body.whole(), page.levels.start, page.levels.end, at)
+    there = positions if nulls else bytearray()
+    width = width_of(chunk.column)
+    if page.encoding in _DICTIONARY:
+        if dictionary is None:
+            return None
+        at = memoryview(bytearray(positions)).cast("q")
+        kernels.pick_indices(data, start, dictionary.count, at)
+        if width:
+            return _Part(kernels.pick_fixed(dictionary.data, dictionary.start, width, at), bytearray(), there)
+        return _binary(dictionary.data, dictionary.starts(at), there, most)
+    if page.encoding != "PLAIN":
         return None
-    if width == 0:
-        return [0] * len(positions)
-    found: list[int] = []
-    first = runs = 0
-    while len(found) < len(positions):
-        head, at = _varint(data, at)
-        runs += 1
-        if head < 0 or runs > _RUNS_MOST:
-            return None
-        packed = head & 1
-        count, size = ((head >> 1) * 8, (head >> 1) * width) if packed else (head >> 1, (width + 7) // 8)
-        if at + size > len(data):  # the last run may be cut off: left to Arrow
-            return None
-        while len(found) < len(positions) and positions[len(found)] < first + count:
-            bit = (positions[len(found)] - first) * width if packed else 0
-            start = at + bit // 8
-            end = at + (bit + width + 7) // 8 if packed else at + size
-            found.append(int.from_bytes(data[start:end], "little") >> bit % 8 & (1 << width) - 1)
-        first, at = first + count, at + size
-    return found
+    if chunk.column.physical == "BOOLEAN":
+        return _Part(kernels.pick_bits(data, start, at), bytearray(), there)
+    if width:
+        return _Part(kernels.pick_fixed(data, start, width, at), bytearray(), there)
+    at = memoryview(bytearray(positions)).cast("q")
+    kernels.binary_starts(data, start, at)
+    return _binary(data, at, there, most)
 
 
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    """A number of 32 bits and the position behind it; a negative one where there is none."""
-    value = 0
-    for shift in range(0, 35, 7):
-        if at >= len(data):
-            break
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    return -1, at
+def _binary(data: Buffer, starts: memoryview, there: bytearray, most: int) -> _Part:
+    sizes = bytearray(8 * len(starts))
+    values = kernels.pick_binary(data, starts, most, memoryview(sizes).cast("q"))
+    if values is None:
+        raise TooManyBytes
+    return _Part(values, sizes, there)
+
+
+def _array(parts: Sequence[_Part], rows: int, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array | None:
+    """The values of all pages."""
+    column, values = chunk.column, b"".join(part.values for part in parts)
+    validity, nulls = _validity(parts, chunk)
+    if column.physical == "BYTE_ARRAY":
+        wide = kind in (pa.large_string(), pa.large_binary())
+        sizes = b"".join(part.sizes for part in parts)
+        if len(sizes) != 8 * rows:
+            return None
+        offsets = kernels.offsets_of(memoryview(sizes).cast("q"), 8 if wide else 4)
+        buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(values)]
+        return pa.Array.from_buffers(kind, rows, buffers, nulls)
+    width = width_of(column) or 1
+    if len(values) != rows * width:
+        return None
+    if pa.types.is_decimal128(kind):
+        values = kernels.decimals_of(values, width, column.physical == "FIXED_LEN_BYTE_ARRAY")
+    stored = pa.int32() if kind in _NARROW else pa.uint8() if pa.types.is_boolean(kind) else kind
+    found = pa.Array.from_buffers(stored, rows, [validity, pa.py_buffer(values)], nulls)
+    return found if stored == kind else found.cast(kind, safe=False)
+
+
+def _validity(parts: Sequence[_Part], chunk: ColumnChunk) -> tuple[pa.Buffer | None, int]:
+    """The bitmap of the values that aren't null, if any is, and the number of nulls."""
+    if not any(part.positions for part in parts):
+        return None, 0
+    width = width_of(chunk.column) or 1
+    every = bytearray()
+    for part in parts:
+        count = len(part.sizes) // 8 if chunk.column.physical == "BYTE_ARRAY" else len(part.values) // width
+        every += part.positions or bytearray(8 * count)
+    bitmap, nulls = kernels.validity_of(memoryview(every).cast("q"))
+    return pa.py_buffer(bitmap), nulls

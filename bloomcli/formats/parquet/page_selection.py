@@ -14,7 +14,9 @@ from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import page_list
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
 from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.base import Source
 from bloomcli.values.literals import decode_bound
 
 
@@ -72,6 +74,32 @@ def pages_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int) -> 
         return _places(page_list.page_locations(filters, key), chunk, rows)
     except BloomError:
         return None
+
+
+def walked(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
+    """All pages of a chunk by their headers, without an offset index; None where these contradict the row group.
+
+    Of a column that isn't repeated: each value is a row.
+    """
+    try:
+        reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
+        end, first, found = chunk.data_offset + chunk.compressed_bytes, 0, []
+        while reader.position < end:
+            at, header = reader.position, reader.header()
+            length = header.size + header.required("compressed_page_size")
+            if length < header.size or length > end - at:
+                return None
+            reader.position = at + length
+            if header.kind == "DICTIONARY_PAGE" or header.head_field is None:
+                continue
+            count = header.required_of_head("num_values")
+            if count < 0:
+                return None
+            found.append(PagePlace(at, length, first, count))
+            first += count
+    except BloomError:
+        return None
+    return found if first == rows == chunk.num_values else None
 
 
 def with_rows(pages: Sequence[PagePlace], rows: Sequence[int]) -> list[PagePlace]:

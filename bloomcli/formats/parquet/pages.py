@@ -39,6 +39,14 @@ class BadChecksum(CorruptFile):
     """A page doesn't match the checksum in its header. The offset is that of the header."""
 
 
+class Levels(NamedTuple):
+    """Definition levels of a page: RLE/bit-packed hybrid runs."""
+
+    body: AnyBody
+    start: int
+    end: int
+
+
 class Page(NamedTuple):
     """A data or dictionary page, ready for its values to be hashed."""
 
@@ -55,6 +63,8 @@ class Page(NamedTuple):
     """The page, for errors; its base is the file offset of the page's header."""
     end: int
     """File offset behind the page."""
+    levels: Levels | None = None
+    """The definition levels of a data page of a column that may have nulls."""
 
 
 def chunk_range(chunk: ColumnChunk) -> tuple[int, int]:
@@ -291,24 +301,25 @@ def read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | None
     data = None if large else reader.take(packed)
     reader.position = offset + packed
     reader.check(header, at, data, packed)
-    body, start, non_null = None, 0, 0
+    body, start, non_null, levels = None, 0, 0, None
     if not skipped:
         raw = _Raw(reader, header.location, offset, packed, size, data)
         if dictionary:
             body, non_null = raw.body(), count
         elif kind == "DATA_PAGE":
-            body, start, non_null = _data_page_v1(count, header, raw)
+            body, start, non_null, levels = _data_page_v1(count, header, raw)
         else:
-            body, non_null = _data_page_v2(count, header, raw)
-    return Page(dictionary, encoding, count, non_null, body, start, header.location, reader.position)
+            body, non_null, levels = _data_page_v2(count, header, raw)
+    return Page(dictionary, encoding, count, non_null, body, start, header.location, reader.position, levels)
 
 
-def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int, int]:
-    """Repetition levels, definition levels (each with its length in front), values: (body, their start, how many)."""
+def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int, int, Levels | None]:
+    """Repetition levels, definition levels (each with its length in front), values: (body, their start, how many, the
+    definition levels)."""
     column, location = raw.reader.chunk.column, raw.location
     body = raw.body()
     position = 0
-    non_null = count
+    non_null, levels = count, None
     for highest, field in (
         (column.max_repetition_level, "repetition_level_encoding"),
         (column.max_definition_level, "definition_level_encoding"),
@@ -339,24 +350,27 @@ def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, i
         if counted:
             feed.position += 4
             non_null = _count(feed, length, count, highest, location)
+            levels = Levels(body, position, position + length)
         position += length
     if position > body.size:
         raise location.fault("the page's levels run past its end", 0)
-    return body, position, non_null
+    return body, position, non_null, levels
 
 
-def _data_page_v2(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int]:
-    """Return (body, number of values). Uncompressed levels precede the values; the header has their lengths."""
+def _data_page_v2(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int, Levels | None]:
+    """Return (body, number of values, definition levels). Uncompressed levels precede the values; the header has their
+    lengths."""
     repetition = header.required_of_head("repetition_levels_byte_length")
     definition = header.required_of_head("definition_levels_byte_length")
     levels = repetition + definition
     if levels > raw.packed or levels > raw.size:
         raise raw.location.fault("the page's levels run past its end", 0)
     highest = raw.reader.chunk.column.max_definition_level
-    non_null = count
+    non_null, found = count, None
     if highest and definition:
-        non_null = _count(raw.head(levels).open(repetition), definition, count, highest, raw.location)
-    return raw.body(levels, compressed=header.is_compressed), non_null
+        found = Levels(raw.head(levels), repetition, levels)
+        non_null = _count(found.body.open(repetition), definition, count, highest, raw.location)
+    return raw.body(levels, compressed=header.is_compressed), non_null, found
 
 
 def _count(feed: Feed, size: int, count: int, highest: int, location: Location) -> int:

@@ -1,7 +1,9 @@
 """Reads rows of a row group by their positions.
 
-Of a column at the top level with an offset index, only the pages with these rows are read, where the rows are few or
-the pages have less than half of the chunk. All other columns are read as whole chunks, by pyarrow.
+Of a column at the top level only the pages with these rows are read, by its offset index or by the pages' headers, and
+of these only the values of the rows are made. Where many of the row group's rows are read, and of all other columns,
+pyarrow reads whole chunks. At most `_AT_ONCE` rows are made together, or as many as have `page_rows.BYTES_MOST` bytes
+in each column.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
+from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s
 from bloomcli.formats.parquet import excerpt, page_rows, page_selection
@@ -31,6 +34,29 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 8192
 """Rows of a batch."""
+_OF_ROWS: Final = 16
+"""Where more than one in so many rows is read, Arrow decodes whole chunks in less time."""
+
+
+def numbers_of(rows: pa.Int64Array) -> memoryview:
+    """An array's integers. It has no nulls."""
+    if not len(rows):
+        return memoryview(b"").cast("q")
+    return memoryview(rows.buffers()[1]).cast("q")[rows.offset : rows.offset + len(rows)]
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches together, up to `_AT_ONCE` rows or `page_rows.BYTES_MOST` bytes: of each few rows may be left."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if waiting and (rows + batch.num_rows > _AT_ONCE or size + batch.nbytes > page_rows.BYTES_MOST):
+            yield pa.concat_batches(waiting)
+            waiting, rows, size = [], 0, 0
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+    if waiting:
+        yield pa.concat_batches(waiting)
 
 
 def _positions(rows: Iterable[int], places: pa.Int64Array) -> Iterator[int]:
@@ -69,7 +95,7 @@ class Records:
 
     def read(self, row_group: int, rows: pa.Int64Array, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Rows by their ascending positions: these columns (None: all). Raises CorruptFile, UnsupportedError."""
-        wanted = rows.to_pylist()
+        wanted = numbers_of(rows)
         chosen = self.chosen(columns)
         try:
             paged = self._paged(row_group, chosen, wanted)
@@ -77,12 +103,12 @@ class Records:
             self._plan.will_read(whole, paged.values())
             if whole or not paged:
                 at = 0
-                for batch in self._whole(row_group, wanted, whole):
-                    yield self._joined(row_group, wanted[at : at + batch.num_rows], paged, batch)
+                for batch in _gathered(self._whole(row_group, wanted, whole)):
+                    yield from self._joined(row_group, wanted[at : at + batch.num_rows], paged, batch)
                     at += batch.num_rows
             else:
                 for at in range(0, len(wanted), _AT_ONCE):
-                    yield self._joined(row_group, wanted[at : at + _AT_ONCE], paged, None)
+                    yield from self._joined(row_group, wanted[at : at + _AT_ONCE], paged, None)
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if isinstance(error, BloomError):
                 raise
@@ -111,20 +137,23 @@ class Records:
         footer = self._filters.footer
         return [footer.chunk(key) for key in footer.chunk_keys(columns) if key.row_group == row_group]
 
-    def _paged(self, row_group: int, chosen: set[int], rows: Sequence[int]) -> Mapping[int, Paged]:
+    def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, Paged]:
         """The chunks of which single pages are read, by their columns' ordinals."""
         footer = self._filters.footer
         found: dict[int, Paged] = {}
-        few = len(rows) <= page_rows.MOST and not self._file.source.request_bytes
+        count, local = footer.row_group(row_group).rows, not self._file.source.request_bytes
+        some_rows = local and len(rows) * _OF_ROWS <= count
         if self._plan.whole(row_group):
             return found
         for key in footer.chunk_keys(chosen & self.flat):
             chunk = footer.chunk(key) if key.row_group == row_group else None
             if chunk is None or chunk.encrypted:
                 continue
-            pages = page_selection.pages_of(self._filters, key, chunk, footer.row_group(row_group).rows)
+            pages = page_selection.pages_of(self._filters, key, chunk, count)
+            if pages is None and some_rows:
+                pages = page_selection.walked(self._file.source, chunk, footer.start, count)
             some = page_selection.with_rows(pages or (), rows)
-            if pages is not None and (few or page_selection.worth(some, chunk)):
+            if pages is not None and (some_rows or page_selection.worth(some, chunk)):
                 found[key.column] = Paged(chunk, some)
         return found
 
@@ -149,12 +178,26 @@ class Records:
         return [self._reader.schema.column(column.index).path for column in self._file.columns]
 
     def _joined(
-        self, row_group: int, rows: list[int], paged: Mapping[int, Paged], others: pa.RecordBatch | None
-    ) -> pa.RecordBatch:
+        self, row_group: int, rows: memoryview, paged: Mapping[int, Paged], others: pa.RecordBatch | None
+    ) -> Iterator[pa.RecordBatch]:
         """Rows of columns that are read by pages, and of others."""
         if not paged and others is not None:
-            return others
-        columns = {self._paths[index]: [self._values(row_group, one, rows)] for index, one in paged.items()}
+            yield others
+            return
+        at, step = 0, len(rows)
+        while at < len(rows):
+            some = rows[at : at + step]
+            try:
+                found = {index: self._values(row_group, one, some) for index, one in paged.items()}
+            except page_rows.TooManyBytes:
+                step = max(step // 8, 1)
+                continue
+            yield self._batch(found, None if others is None else others.slice(at, len(some)))
+            at += len(some)
+
+    def _batch(self, paged: Mapping[int, pa.Array], others: pa.RecordBatch | None) -> pa.RecordBatch:
+        """Columns in the file's order."""
+        columns = {self._paths[index]: [array] for index, array in paged.items()}
         if others is not None:
             for name, column in zip(others.schema.names, others.columns, strict=True):  # several may have one name
                 columns.setdefault(name, []).append(column)
@@ -163,13 +206,13 @@ class Records:
         kinds = [field.with_type(array.type) for field, array in zip(fields, found, strict=True)]
         return pa.RecordBatch.from_arrays(found, schema=pa.schema(kinds))
 
-    def _values(self, row_group: int, one: Paged, rows: list[int]) -> pa.Array:
-        """The values of a column in some rows, some pages at a time."""
+    def _values(self, row_group: int, one: Paged, rows: memoryview) -> pa.Array:
+        """The values of a column in some rows, some pages at a time. Raises TooManyBytes of several rows."""
         footer = self._filters.footer
-        count, parts, at = footer.row_group(row_group).rows, [], 0
+        count, parts, at, size = footer.row_group(row_group).rows, [], 0, 0
         pages = page_selection.with_rows(one.pages, rows)
         kind = self.schema.field(self._paths[one.chunk.column.index]).type
-        if len(rows) <= page_rows.MOST and page_rows.alike(one.chunk, kind):
+        if page_rows.alike(one.chunk, kind):
             found = page_rows.picked(self._file.source, one.chunk, footer.start, pages, rows, kind)
             if found is not None:
                 return found
@@ -178,17 +221,23 @@ class Records:
             if end > at:
                 (values,) = plain(pa.record_batch([part.values], ["v"])).columns
                 parts.append(values.take(int64s(_positions(rows[at:end], part.rows))))
+                size += parts[-1].nbytes
+            if size > page_rows.BYTES_MOST and len(rows) > 1:
+                raise page_rows.TooManyBytes
             at = end
         return pa.concat_arrays(parts)
 
-    def _whole(self, row_group: int, rows: list[int], chunks: Sequence[ColumnChunk]) -> Iterator[pa.RecordBatch]:
+    def _whole(
+        self, row_group: int, rows: memoryview, chunks: Sequence[ColumnChunk]
+    ) -> Iterator[pa.RecordBatch]:
         """Rows of whole chunks."""
         first = at = 0
         names = [self._paths[chunk.column.index] for chunk in chunks]
         for batch in self._reader.iter_batches(_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
             end = bisect_left(rows, first + batch.num_rows, at)
             if end > at:
-                yield plain(batch).take(int64s(row - first for row in rows[at:end]))
+                places = kernels.positions_within(rows, at, end, first)
+                yield plain(batch).take(pa.Array.from_buffers(pa.int64(), end - at, [None, pa.py_buffer(places)]))
             first, at = first + batch.num_rows, end
             if at == len(rows):
                 return
