@@ -8,6 +8,7 @@ let other threads run meanwhile. pyarrow does what they can't do exactly, such a
 from __future__ import annotations
 
 import io
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -17,6 +18,8 @@ from bloomcli.formats.parquet import limits as parquet_limits
 
 _GZIP_WINDOW: Final = 31
 """zlib's 15 bits, plus 16 for the gzip format."""
+
+_OF_THREAD: Final = threading.local()
 
 Buffer = bytes | bytearray | memoryview
 
@@ -171,7 +174,10 @@ def _zstd(packed: memoryview, size: int) -> Buffer:
     content = zstandard.frame_content_size(packed)
     if content > size:  # -1 where the frame doesn't say
         raise CodecError(f"{content} bytes are in the frame, {size} were announced")
-    found = zstandard.ZstdDecompressor().decompress(packed, max_output_size=size)
+    decompressor = getattr(_OF_THREAD, "zstd", None)
+    if decompressor is None:  # its memory is taken once
+        decompressor = _OF_THREAD.zstd = zstandard.ZstdDecompressor()
+    found: bytes = decompressor.decompress(packed, max_output_size=size)
     return found if len(found) == size else _arrow("zstd", packed, size)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -103,6 +104,21 @@ def picked(
         return None
 
 
+def of_forms(forms: pa.Array, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
+    """Stored values, as `finding.Wanted.forms` has them, as an Arrow type of which `alike` is true. They were taken: the
+    array has no offset."""
+    if not pa.types.is_large_binary(forms.type):
+        part = _Part(_bytes(forms.buffers()[1], len(forms) * forms.type.bit_width // 8), bytearray(), bytearray())
+    else:
+        sizes = _bytes(pc.binary_length(forms).buffers()[1], 8 * len(forms))
+        part = _Part(_bytes(forms.buffers()[2], sum(memoryview(sizes).cast("q"))), sizes, bytearray())
+    return _array([part], len(forms), chunk, kind)
+
+
+def _bytes(buffer: pa.Buffer | None, size: int) -> bytearray:
+    return bytearray(memoryview(buffer or b"").cast("B")[:size])
+
+
 def _picked(
     source: Source, chunk: ColumnChunk, data_end: int, places: Sequence[PagePlace], rows: memoryview
 ) -> list[_Part] | None:
@@ -192,21 +208,21 @@ def _binary(data: Buffer, starts: memoryview, there: bytearray, most: int) -> _P
     return _Part(values, sizes, there)
 
 
-def _array(parts: Sequence[_Part], rows: int, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array | None:
-    """The values of all pages."""
+def _array(parts: Sequence[_Part], rows: int, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
+    """The values of all pages. Raises PageError where they aren't those of so many rows."""
     column, values = chunk.column, b"".join(part.values for part in parts)
     validity, nulls = _validity(parts, chunk)
     if column.physical == "BYTE_ARRAY":
         wide = kind in (pa.large_string(), pa.large_binary())
         sizes = b"".join(part.sizes for part in parts)
         if len(sizes) != 8 * rows:
-            return None
+            raise kernels.PageError("there are values of other rows")
         offsets = kernels.offsets_of(memoryview(sizes).cast("q"), 8 if wide else 4)
         buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(values)]
         return pa.Array.from_buffers(kind, rows, buffers, nulls)
     width = width_of(column) or 1
     if len(values) != rows * width:
-        return None
+        raise kernels.PageError("there are values of other rows")
     if pa.types.is_decimal128(kind):
         values = kernels.decimals_of(values, width, column.physical == "FIXED_LEN_BYTE_ARRAY")
     stored = pa.int32() if kind in _NARROW else pa.uint8() if pa.types.is_boolean(kind) else kind

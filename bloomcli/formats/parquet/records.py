@@ -19,8 +19,9 @@ import pyarrow as pa
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s
-from bloomcli.formats.parquet import excerpt, page_rows, page_selection
+from bloomcli.formats.parquet import excerpt, page_matches, page_rows, page_selection
 from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.page_matches import Known
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.plain_types import plain, plain_schema
 from bloomcli.formats.parquet.request_plan import RequestPlan
@@ -82,12 +83,16 @@ class Records:
         file: the open file.
         filters: its filters, with the footer.
         plan: what is announced of it to a store.
+
+    Attributes:
+        known: values of the searched column that were found.
     """
 
     def __init__(self, file: LocatedFile, filters: Filters, plan: RequestPlan) -> None:
         self._file = file
         self._filters = filters
         self._plan = plan
+        self.known: list[Known] = []
 
     def chosen(self, columns: Sequence[str] | None) -> set[int]:
         """The ordinals of leaf columns; of all for None."""
@@ -98,17 +103,14 @@ class Records:
         wanted = numbers_of(rows)
         chosen = self.chosen(columns)
         try:
-            paged = self._paged(row_group, chosen, wanted)
-            whole = self._chunks(row_group, chosen - paged.keys())
+            known = self._known(row_group, chosen)
+            paged = self._paged(row_group, chosen - known.keys(), wanted)
+            whole = self._chunks(row_group, chosen - known.keys() - paged.keys())
             self._plan.will_read(whole, paged.values())
-            if whole or not paged:
-                at = 0
-                for batch in _gathered(self._whole(row_group, wanted, whole)):
-                    yield from self._joined(row_group, wanted[at : at + batch.num_rows], paged, batch)
-                    at += batch.num_rows
-            else:
-                for at in range(0, len(wanted), _AT_ONCE):
-                    yield from self._joined(row_group, wanted[at : at + _AT_ONCE], paged, None)
+            at = 0
+            for count, others in self._others(row_group, wanted, whole, needed=not (known or paged)):
+                yield from self._joined(row_group, wanted[at : at + count], known, paged, others)
+                at += count
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if isinstance(error, BloomError):
                 raise
@@ -136,6 +138,27 @@ class Records:
         """A row group's chunks of columns, in order."""
         footer = self._filters.footer
         return [footer.chunk(key) for key in footer.chunk_keys(columns) if key.row_group == row_group]
+
+    def _known(self, row_group: int, chosen: set[int]) -> Mapping[int, Known]:
+        """What is known of the searched column, by its ordinal, since it was searched."""
+        found = [known for known in self.known if known.row_group == row_group]
+        self.known = []
+        if not found or found[0].column not in chosen & self.flat:
+            return {}
+        (chunk,) = self._chunks(row_group, {found[0].column})
+        kind = self.schema.field(self._paths[found[0].column]).type
+        return {found[0].column: page_matches.together(found)} if page_rows.alike(chunk, kind) else {}
+
+    def _others(
+        self, row_group: int, rows: memoryview, whole: Sequence[ColumnChunk], *, needed: bool
+    ) -> Iterator[tuple[int, pa.RecordBatch | None]]:
+        """Yield how many rows are made together, and these rows of whole chunks, if there are any."""
+        if whole or needed:
+            for batch in _gathered(self._whole(row_group, rows, whole)):
+                yield batch.num_rows, batch
+            return
+        for at in range(0, len(rows), _AT_ONCE):
+            yield min(_AT_ONCE, len(rows) - at), None
 
     def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, Paged]:
         """The chunks of which single pages are read, by their columns' ordinals."""
@@ -178,22 +201,35 @@ class Records:
         return [self._reader.schema.column(column.index).path for column in self._file.columns]
 
     def _joined(
-        self, row_group: int, rows: memoryview, paged: Mapping[int, Paged], others: pa.RecordBatch | None
+        self,
+        row_group: int,
+        rows: memoryview,
+        known: Mapping[int, Known],
+        paged: Mapping[int, Paged],
+        others: pa.RecordBatch | None,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of columns that are read by pages, and of others."""
-        if not paged and others is not None:
+        """Rows of columns whose values are known, of those that are read by pages, and of others."""
+        if not paged and not known and others is not None:
             yield others
             return
         at, step = 0, len(rows)
         while at < len(rows):
             some = rows[at : at + step]
             try:
-                found = {index: self._values(row_group, one, some) for index, one in paged.items()}
+                found = {index: self._told(row_group, one, some) for index, one in known.items()}
+                found |= {index: self._values(row_group, one, some) for index, one in paged.items()}
             except page_rows.TooManyBytes:
                 step = max(step // 8, 1)
                 continue
             yield self._batch(found, None if others is None else others.slice(at, len(some)))
             at += len(some)
+
+    def _told(self, row_group: int, known: Known, rows: memoryview) -> pa.Array:
+        """The values of the searched column in some rows. Raises TooManyBytes of several rows."""
+        (chunk,) = self._chunks(row_group, {known.column})
+        kind = self.schema.field(self._paths[known.column]).type
+        stored = known.stored(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)]))
+        return page_rows.of_forms(stored, chunk, kind)
 
     def _batch(self, paged: Mapping[int, pa.Array], others: pa.RecordBatch | None) -> pa.RecordBatch:
         """Columns in the file's order."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -11,12 +12,14 @@ import pyarrow.compute as pc
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting
 from bloomcli.formats.finding import Candidates, LikeFiles, Matches, Wanted
-from bloomcli.formats.parquet import excerpt, page_values
+from bloomcli.formats.parquet import excerpt, page_matches, page_values
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.like_files import like_files
 from bloomcli.formats.parquet.looked_up import stored_forms
+from bloomcli.formats.parquet.page_matches import Known, Unread
+from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.page_values import Sought
-from bloomcli.formats.parquet.records import Records
+from bloomcli.formats.parquet.records import Records, numbers_of
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, each_row, is_nan
 from bloomcli.model.file import Column, ColumnChunk
@@ -77,6 +80,12 @@ class ParquetSearch(UnitSearch):
             if selected is not None:
                 places = selected.pages
                 self.pages_left_out += selected.left_out
+        done = 0
+        if page_matches.readable(wanted, candidates, chunk):
+            unread = yield from self._by_bytes(wanted, candidates, chunk, places)
+            if unread is None:
+                return
+            done = unread.row
         sought = _sought(wanted, candidates)
         parts = excerpt.decoded(
             file.source, chunk, self._filters.footer.start, candidates.rows, places, sought=sought
@@ -84,9 +93,28 @@ class ParquetSearch(UnitSearch):
         try:
             for part in excerpt.joined(parts, len(candidates.forms)):
                 self.pages_read += part.pages
-                yield from self._equal(wanted, candidates, part)
+                for equal in self._equal(wanted, candidates, part):
+                    yield from _behind(equal, done)
         finally:
             self.pages_read += 0 if sought is None else sought.left_out
+
+    def _by_bytes(
+        self, wanted: Wanted, candidates: Candidates, chunk: ColumnChunk, places: Sequence[PagePlace] | None
+    ) -> Generator[Matches, None, Unread | None]:
+        """The rows that have one of the candidates, by the values' bytes; returns where Arrow goes on."""
+        before, start = self.pages_read, self._filters.footer.start
+        texts, forms = (array.take(candidates.forms) for array in (wanted.owners, wanted.forms))
+        for found in page_matches.matched(self._file.source, chunk, start, places, wanted, candidates):
+            if isinstance(found, Unread):
+                self.pages_read = before  # all pages are read again
+                self._records.known.clear()
+                return found
+            self.pages_read += found.pages
+            if len(found.rows):
+                known = Known(candidates.row_group, self._column.index, found.rows, found.numbers, forms)
+                self._records.known.append(known)
+                yield Matches(found.rows, texts.take(found.numbers))
+        return None
 
     def _equal(self, wanted: Wanted, candidates: Candidates, part: excerpt.Decoded) -> Iterator[Matches]:
         """The rows of some pages that have one of the candidates."""
@@ -176,6 +204,13 @@ class ParquetSearch(UnitSearch):
         if columns is None:
             return None
         return {c.index for c in self._file.columns if c.path in columns} | {self._column.index}
+
+
+def _behind(matches: Matches, row: int) -> Iterator[Matches]:
+    """The rows from one on."""
+    at = bisect_left(numbers_of(matches.rows), row)
+    if at < len(matches.rows):
+        yield Matches(matches.rows[at:], matches.texts[at:])
 
 
 def _sought(wanted: Wanted, candidates: Candidates) -> Sought | None:

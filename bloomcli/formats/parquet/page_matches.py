@@ -1,0 +1,236 @@
+"""Finds the rows of a column chunk that have sought values, page by page in compiled code, without values being made.
+
+It reads PLAIN and dictionary-encoded pages of columns that aren't nested. A page of another encoding, or one that
+can't be read, is left to Arrow, with all pages behind it, so that errors are the same.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli import kernels
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.finding import Candidates, Wanted
+from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.page_rows import BYTES_MOST, TooManyBytes
+from bloomcli.formats.parquet.page_selection import PagePlace
+from bloomcli.formats.parquet.pages import ChunkReader, Page, read_page
+from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.base import Source
+
+_DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
+_MORE: Final = 4
+"""Each time so many times as many rows are gathered: whoever wants one row gets it from the first page that has it."""
+
+
+class Found(NamedTuple):
+    """Rows of some pages."""
+
+    rows: pa.Int64Array
+    """Positions in the row group, ascending."""
+    numbers: pa.Int64Array
+    """Of each the position of its value in the candidates' forms."""
+    pages: int
+    """Data pages that were read for them."""
+
+
+class Known(NamedTuple):
+    """Values of a column in rows that were found: they are the forms that they equal, byte by byte."""
+
+    row_group: int
+    column: int
+    rows: pa.Int64Array
+    """Positions in the row group, each once."""
+    numbers: pa.Int64Array
+    """Of each the position of its value in the forms."""
+    forms: pa.Array
+
+    def stored(self, rows: pa.Int64Array) -> pa.Array:
+        """The values in these rows, which are among the known ones, as `Wanted.forms`. Raises TooManyBytes."""
+        numbers = self.numbers.take(pc.index_in(rows, value_set=self.rows))
+        if len(rows) > 1 and pa.types.is_large_binary(self.forms.type):
+            sizes = pc.binary_length(self.forms).take(numbers)
+            if sum(memoryview(sizes.buffers()[1]).cast("q")[: len(sizes)]) > BYTES_MOST:
+                raise TooManyBytes
+        return self.forms.take(numbers)
+
+
+def together(parts: Sequence[Known]) -> Known:
+    """Values of the same column in other rows, as one."""
+    forms: list[pa.Array] = []
+    numbers: list[pa.Int64Array] = []
+    before = 0
+    for part in parts:
+        if not forms or forms[-1] is not part.forms:
+            before = sum(map(len, forms))
+            forms.append(part.forms)
+        numbers.append(_shifted(part.numbers, before))
+    rows = pa.concat_arrays([part.rows for part in parts])
+    return parts[0]._replace(rows=rows, numbers=pa.concat_arrays(numbers), forms=pa.concat_arrays(forms))
+
+
+def _shifted(numbers: pa.Int64Array, by: int) -> pa.Int64Array:
+    if not by:
+        return numbers
+    found = kernels.shifted_hashes(memoryview(numbers.buffers()[1]).cast("B")[: 8 * len(numbers)], by)
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(found)])
+
+
+class Unread(NamedTuple):
+    """Where Arrow goes on."""
+
+    row: int
+    """The first row of the page that couldn't be read."""
+
+
+def readable(wanted: Wanted, candidates: Candidates, chunk: ColumnChunk) -> bool:
+    """Whether the values of a chunk are compared here: by their bytes, in a column that isn't nested."""
+    column = chunk.column
+    flat = not column.max_repetition_level and column.max_definition_level < 2
+    return flat and bool(wanted.hashes) and not candidates.nan and not chunk.encrypted
+
+
+def matched(
+    source: Source,
+    chunk: ColumnChunk,
+    data_end: int,
+    places: Sequence[PagePlace] | None,
+    wanted: Wanted,
+    candidates: Candidates,
+) -> Iterator[Found | Unread]:
+    """Yield the rows that have one of the candidates, some pages at a time; at last an `Unread` where Arrow goes on.
+
+    Args:
+        source: the file.
+        chunk: the chunk, of which `readable` is true.
+        data_end: where the file's data end.
+        places: the pages to read; None for all.
+        wanted, candidates: the values.
+    """
+    table = _table(wanted, candidates)
+    reader = ChunkReader(source, chunk, data_end, checked=True)
+    rows, numbers = array("q"), array("q")
+    pages, due, first = 0, 1, 0
+    entries: array[int] | None = None
+    try:
+        for page, first in _from_places(reader, places) if places is not None else _all(reader):
+            if page.dictionary:
+                entries = _entries(page, table, chunk)
+                continue
+            pages += 1
+            here, found = _of_page(page, table, entries, chunk)
+            if here and max(here) >= page.num_values:
+                raise kernels.PageError("a value beyond the page's last one")
+            rows.extend(row + first for row in here)
+            numbers.extend(found)
+            if len(rows) >= due:
+                yield Found(_int64s(rows), _int64s(numbers), pages)
+                rows, numbers, pages, due = array("q"), array("q"), 0, due * _MORE
+    except (CorruptFile, UnsupportedError, kernels.PageError):
+        yield Found(_int64s(rows), _int64s(numbers), pages)
+        yield Unread(first)
+        return
+    yield Found(_int64s(rows), _int64s(numbers), pages)
+
+
+def _int64s(numbers: array[int]) -> pa.Int64Array:
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
+
+
+def _table(wanted: Wanted, candidates: Candidates) -> kernels.ValueTable:
+    """The candidates' forms."""
+    hashes = pa.Array.from_buffers(pa.uint64(), len(wanted.forms), [None, pa.py_buffer(wanted.hashes)])
+    forms = wanted.forms.take(candidates.forms)
+    own = _bytes(hashes.take(candidates.forms).buffers()[1], 8 * len(forms))
+    if not pa.types.is_large_binary(forms.type):
+        width = forms.type.bit_width // 8
+        return kernels.ValueTable(own, _bytes(forms.buffers()[1], width * len(forms)), None, width)
+    _, offsets, values = forms.buffers()
+    starts = _bytes(offsets, 8 * (len(forms) + 1)) if len(forms) else memoryview(bytes(8))
+    return kernels.ValueTable(own, memoryview(values or b"").cast("B"), starts.cast("q"), 0)
+
+
+def _bytes(buffer: pa.Buffer | None, size: int) -> memoryview:
+    return memoryview(buffer or b"").cast("B")[:size]
+
+
+def _all(reader: ChunkReader) -> Iterator[tuple[Page, int]]:
+    """All pages of the chunk, and the first row of each. Raises CorruptFile, UnsupportedError."""
+    first, most = 0, reader.chunk.num_values
+    while first < most:
+        page = read_page(reader, lambda _: False)
+        if page is None:
+            continue
+        if page.num_values < 0 or (not page.dictionary and page.num_values > most - first):
+            raise reader.fault("the pages have more values than the metadata")
+        yield page, first
+        first += 0 if page.dictionary else page.num_values
+
+
+def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[tuple[Page, int]]:
+    """The dictionary page and some data pages. Raises CorruptFile, UnsupportedError."""
+    chunk = reader.chunk
+    if places and chunk.dictionary_bytes is not None:
+        reader.window = chunk.dictionary_bytes
+        page = read_page(reader, lambda _: False)
+        if page is not None and page.dictionary:
+            yield page, places[0].first_row
+    reader.source.will_read([(place.offset, place.length) for place in places])
+    for place in places:
+        reader.position, reader.window = place.offset, place.length
+        page = read_page(reader, lambda _: False)
+        if page is None or page.dictionary or page.end != place.offset + place.length:
+            raise reader.fault("the offset index and the page's header contradict each other", place.offset)
+        if page.num_values != place.rows:
+            raise reader.fault("the offset index and the page's header contradict each other", place.offset)
+        yield page, place.first_row
+
+
+def _entries(page: Page, table: kernels.ValueTable, chunk: ColumnChunk) -> array[int]:
+    """Of each entry of a dictionary the number of its value; -1 where it isn't sought."""
+    assert page.body is not None  # noqa: S101  none was skipped
+    positions, numbers = _plain(page, table, chunk, page.num_values)
+    entries = array("q", [-1]) * page.num_values
+    for position, number in zip(positions, numbers, strict=True):
+        entries[position] = number
+    return entries
+
+
+def _of_page(
+    page: Page, table: kernels.ValueTable, entries: array[int] | None, chunk: ColumnChunk
+) -> tuple[memoryview, memoryview]:
+    """The positions of sought values in a data page, and their numbers. Raises PageError."""
+    assert page.body is not None  # noqa: S101  none was skipped
+    if page.encoding in _DICTIONARY:
+        if entries is None:
+            raise kernels.PageError("there is no dictionary page")
+        if page.num_values and not any(entry >= 0 for entry in entries):
+            return _numbers(b""), _numbers(b"")
+        found = kernels.match_indices(page.body.whole(), page.start, page.non_null, entries)
+        positions, numbers = map(_numbers, found)
+    elif page.encoding == "PLAIN":
+        positions, numbers = _plain(page, table, chunk, page.non_null)
+    else:
+        raise kernels.PageError(f"the encoding {page.encoding}")
+    if page.non_null != page.num_values:
+        if page.levels is None:
+            raise kernels.PageError("nulls without levels")
+        kernels.place_values(page.levels.body.whole(), page.levels.start, page.levels.end, positions)
+    return positions, numbers
+
+
+def _plain(page: Page, table: kernels.ValueTable, chunk: ColumnChunk, count: int) -> tuple[memoryview, memoryview]:
+    assert page.body is not None  # noqa: S101  none was skipped
+    data, width = page.body.whole(), width_of(chunk.column)
+    found = table.fixed(data, page.start, width, count) if width else table.binary(data, page.start, count)
+    positions, numbers = map(_numbers, found)
+    return positions, numbers
+
+
+def _numbers(found: bytes) -> memoryview:
+    return memoryview(bytearray(found)).cast("q")
