@@ -144,6 +144,7 @@ def run(
         search = file.search(column)
         search.pages_follow = not options.maybe
         search.row_groups = row_groups
+        search.values_told = answer is not None and answer.texts is not None
         work = _work(values, file, column, search, options, emit)
         told = by_index or (answer is not None and answer.possible is not None)
         if isinstance(values, Values) and work.wanted is not None and not told:
@@ -327,27 +328,26 @@ class _Work:
         """Read rows of a row group, and give them to `emit`."""
         import pyarrow as pa
 
-        from bloomcli.formats.arrays import binaries, int64s
+        from bloomcli.formats.arrays import binaries, repeated, shifted
 
         path, stripe = shown(self.file.source.path).encode("utf-8", "backslashreplace"), place.candidates.stripe
         at = 0
         for batch in self.search.records(place.candidates, rows, self.columns):
-            some = slice(at, at + batch.num_rows)
             count = batch.num_rows
-            at += count
             self._emit(
                 pa.RecordBatch.from_arrays(
                     [
                         binaries([path] * count).cast(pa.string()),
-                        pa.nulls(count, pa.int64()) if stripe is None else int64s([stripe] * count),
-                        int64s([place.candidates.row_group] * count),
-                        int64s(row + place.first_row for row in rows[some].to_pylist()),
-                        texts[some],
+                        pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count),
+                        repeated(place.candidates.row_group, count),
+                        shifted(rows[at : at + count], place.first_row),
+                        texts[at : at + count],
                         pa.StructArray.from_arrays(batch.columns, fields=_distinct(batch.schema)),
                     ],
                     names=list(COLUMNS),
                 )
             )
+            at += count
 
 
 class _PartedWork(_Work):

@@ -25,11 +25,12 @@ _MOST_FILES: Final = 256
 """The most files of a part, so that little has to be repeated when a machine is lost."""
 
 
-def parts_for(items: Sequence[T], size: Callable[[T], int], cores: int) -> int:
-    """The number of parts that keeps so many cores busy to the end."""
+def parts_for(items: Sequence[T], size: Callable[[T], int], cores: int, part_bytes: int = _PART_BYTES) -> int:
+    """The number of parts that keeps so many cores busy to the end, each of `part_bytes` or more where there are as
+    many as cores."""
     weights = _weights(items, size)
     least, most = _WAVES
-    waves = min(max(sum(weights) // _PART_BYTES // cores, least), most)
+    waves = min(max(sum(weights) // part_bytes // cores, least), most)
     return min(len(items), max(cores * waves, -(-len(items) // _MOST_FILES)))
 
 

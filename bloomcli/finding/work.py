@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +32,10 @@ from bloomcli.storage.remembered import RememberedSource
 
 if TYPE_CHECKING:
     from bloomcli.formats.finding import Candidates, Wanted
+
+
+_PART_BYTES: Final = 1 << 30
+"""The least size of a part: of most files little is read."""
 
 
 class DeletedRows(Protocol):
@@ -95,7 +99,7 @@ def parts_of(files: Sequence[FileWork], sizes: Sequence[int], job: Job, cores: i
     if not files:
         return []
     items = list(zip(files, sizes, strict=True))
-    count = parts_for(items, itemgetter(1), cores)
+    count = parts_for(items, itemgetter(1), cores, _PART_BYTES)
     whole = sum(max(size, 0) + 1 for size in sizes)
     parts: list[list[FileWork]] = [[] for _ in range(count)]
     done = 0

@@ -26,6 +26,24 @@ def counting(first: int, count: int) -> pa.Int64Array:
     return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(kernels.counting(first, count))])
 
 
+def repeated(number: int, count: int) -> pa.Int64Array:
+    """An array of equal integers."""
+    return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(array("q", [number]) * count)])
+
+
+def numbers_of(integers: pa.Int64Array) -> memoryview:
+    """An array's integers of 64 bits. It has no nulls."""
+    if not len(integers):
+        return memoryview(b"").cast("q")
+    return memoryview(integers.buffers()[1]).cast("q")[integers.offset : integers.offset + len(integers)]
+
+
+def shifted(integers: pa.Int64Array, by: int) -> pa.Int64Array:
+    """An array's integers with another one, from 0 on, added to each."""
+    found = kernels.shifted_hashes(numbers_of(integers).cast("B"), by)
+    return pa.Array.from_buffers(pa.int64(), len(integers), [None, pa.py_buffer(found)])
+
+
 def binaries(values: Sequence[bytes]) -> pa.LargeBinaryArray:
     """An array of bytes."""
     offsets = array("q", chain((0,), accumulate(map(len, values))))

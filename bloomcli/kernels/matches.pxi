@@ -117,12 +117,19 @@ cdef class ValueTable:
         cdef int64_t found
         cdef Positions rows, numbers
         cdef bint enough = True
+        cdef uint64_t slot
+        cdef const unsigned char* bitmap = self.bitmap
+        cdef int shift = self.bitmap_shift
         if width < 1 or count < 0 or count > (data.shape[0] - pos) // width:
             raise PageError("the page's values end before the last one")
         memset(&rows, 0, sizeof(Positions))
         memset(&numbers, 0, sizeof(Positions))
         with nogil:
             for i in range(count):
+                if width == 8:
+                    slot = (_load64(p + i * 8) * 0x9E3779B185EBCA87ULL) >> shift  # as `_mixed`
+                    if not (bitmap[slot >> 3] >> (slot & 7)) & 1:
+                        continue
                 found = self._find(p + i * width, width)
                 if found >= 0:
                     enough = _append(&rows, i) and _append(&numbers, found)

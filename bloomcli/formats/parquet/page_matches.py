@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.arrays import shifted
 from bloomcli.formats.finding import Candidates, Wanted
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.page_rows import BYTES_MOST, TooManyBytes
@@ -69,16 +70,9 @@ def together(parts: Sequence[Known]) -> Known:
         if not forms or forms[-1] is not part.forms:
             before = sum(map(len, forms))
             forms.append(part.forms)
-        numbers.append(_shifted(part.numbers, before))
+        numbers.append(shifted(part.numbers, before) if before else part.numbers)
     rows = pa.concat_arrays([part.rows for part in parts])
     return parts[0]._replace(rows=rows, numbers=pa.concat_arrays(numbers), forms=pa.concat_arrays(forms))
-
-
-def _shifted(numbers: pa.Int64Array, by: int) -> pa.Int64Array:
-    if not by:
-        return numbers
-    found = kernels.shifted_hashes(memoryview(numbers.buffers()[1]).cast("B")[: 8 * len(numbers)], by)
-    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(found)])
 
 
 class Unread(NamedTuple):
@@ -192,9 +186,11 @@ def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[t
 
 
 def _entries(page: Page, table: kernels.ValueTable, chunk: ColumnChunk) -> array[int]:
-    """Of each entry of a dictionary the number of its value; -1 where it isn't sought."""
+    """Of each entry of a dictionary the number of its value; -1 where it isn't sought. Empty where none is."""
     assert page.body is not None  # noqa: S101  none was skipped
     positions, numbers = _plain(page, table, chunk, page.num_values)
+    if not positions:
+        return array("q")
     entries = array("q", [-1]) * page.num_values
     for position, number in zip(positions, numbers, strict=True):
         entries[position] = number
@@ -209,7 +205,7 @@ def _of_page(
     if page.encoding in _DICTIONARY:
         if entries is None:
             raise kernels.PageError("there is no dictionary page")
-        if page.num_values and not any(entry >= 0 for entry in entries):
+        if not entries:
             return _numbers(b""), _numbers(b"")
         found = kernels.match_indices(page.body.whole(), page.start, page.non_null, entries)
         positions, numbers = map(_numbers, found)

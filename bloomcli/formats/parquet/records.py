@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
-from bloomcli.formats.arrays import int64s
+from bloomcli.formats.arrays import int64s, numbers_of
 from bloomcli.formats.parquet import excerpt, page_matches, page_rows, page_selection
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.page_matches import Known
@@ -37,13 +37,6 @@ _AT_ONCE: Final = 8192
 """Rows of a batch."""
 _OF_ROWS: Final = 16
 """Where more than one in so many rows is read, Arrow decodes whole chunks in less time."""
-
-
-def numbers_of(rows: pa.Int64Array) -> memoryview:
-    """An array's integers. It has no nulls."""
-    if not len(rows):
-        return memoryview(b"").cast("q")
-    return memoryview(rows.buffers()[1]).cast("q")[rows.offset : rows.offset + len(rows)]
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

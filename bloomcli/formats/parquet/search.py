@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.formats import answer, finding
-from bloomcli.formats.arrays import counting
+from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.finding import Candidates, LikeFiles, Matches, Wanted
 from bloomcli.formats.parquet import excerpt, page_matches, page_values
 from bloomcli.formats.parquet.filters import Filters
@@ -19,7 +19,7 @@ from bloomcli.formats.parquet.looked_up import stored_forms
 from bloomcli.formats.parquet.page_matches import Known, Unread
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.page_values import Sought
-from bloomcli.formats.parquet.records import Records, numbers_of
+from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, each_row, is_nan
 from bloomcli.model.file import Column, ColumnChunk
@@ -132,6 +132,9 @@ class ParquetSearch(UnitSearch):
         """Of each row group the values that it may have."""
         if self.pages_follow:
             self._located.chunks_read_whole = self._file.source.request_bytes
+        units = self.row_groups
+        if self.values_told and isinstance(units, tuple) and len(units) == 1:
+            return self._told(wanted, *units)
         if self.row_groups is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, self.row_groups)
         if wanted.literals is None and self._file.source.request_bytes:
@@ -140,6 +143,16 @@ class ParquetSearch(UnitSearch):
                 lambda: ((chunk, hashes) for chunk in self._filters.chunks_of(self._column.index))
             )
         return super().candidates(wanted)
+
+    def _told(self, wanted: Wanted, unit: int) -> Iterator[Candidates]:
+        """All values in one row group: its filter has been asked for them. What is left to know of the filter is
+        whether it has the row group's minimum and maximum."""
+        for chunk in self._filters.chunks_of(self._column.index):
+            rows = self._filters.footer.row_group(chunk.row_group).rows
+            forms, trusted = counting(0, 0), True
+            if chunk.row_group == unit:
+                forms, trusted = counting(0, len(wanted.forms)), self._facts_of(chunk, 0).problem != answer.WRONG
+            yield Candidates(chunk.row_group, rows, chunk.compressed_bytes, forms, trusted=trusted)
 
     def _indexed(self, wanted: Wanted, literals: Sequence[Literal], units: Container[int]) -> Iterator[Candidates]:
         """Of each row group the values that it may have, where an index has told which row groups may have some.
