@@ -112,8 +112,8 @@ def measured(work: Callable[[], int]) -> tuple[Took, int]:
 def counted(frame: DataFrame) -> int:
     """The rows of a frame, of which every column is made.
 
-    The hashes are summed up: of `count(hash(...))`, which is never null, Spark makes `count(1)`, and then a join reads
-    no column but the one that it joins on.
+    The hashes are summed up: of `count(hash(...))`, which is never null, Spark makes `count(1)`, and then a join
+    reads no column but the one that it joins on.
     """
     from pyspark.sql.functions import count, hash, lit, sum  # noqa: A004
 

@@ -7,6 +7,7 @@ can't be read, is left to Arrow, with all pages behind it, so that errors are th
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -15,9 +16,10 @@ import pyarrow.compute as pc
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.arrays import shifted
+from bloomcli.formats.arrays import int64s, numbers_of, shifted
 from bloomcli.formats.finding import Candidates, Wanted
 from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.excerpt import PAGE_VALUES_MOST
 from bloomcli.formats.parquet.page_rows import BYTES_MOST, TooManyBytes
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, Page, read_page
@@ -26,7 +28,7 @@ from bloomcli.storage.base import Source
 
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 _MORE: Final = 4
-"""Each time so many times as many rows are gathered: whoever wants one row gets it from the first page that has it."""
+"""Each time so many times as many rows are gathered: who wants one row gets it from the first page that has one."""
 
 
 class Found(NamedTuple):
@@ -46,14 +48,18 @@ class Known(NamedTuple):
     row_group: int
     column: int
     rows: pa.Int64Array
-    """Positions in the row group, each once."""
+    """Positions in the row group, ascending, each once."""
     numbers: pa.Int64Array
     """Of each the position of its value in the forms."""
     forms: pa.Array
 
-    def stored(self, rows: pa.Int64Array) -> pa.Array:
-        """The values in these rows, which are among the known ones, as `Wanted.forms`. Raises TooManyBytes."""
-        numbers = self.numbers.take(pc.index_in(rows, value_set=self.rows))
+    def stored(self, rows: memoryview) -> pa.Array:
+        """The values in these rows, int64s that are among the known ones, as `Wanted.forms`. Raises TooManyBytes."""
+        known = numbers_of(self.rows)
+        at = bisect_left(known, rows[0])
+        numbers = self.numbers[at : at + len(rows)]
+        if known[at : at + len(rows)].cast("B") != rows.cast("B"):
+            numbers = self.numbers.take(int64s(bisect_left(known, row, at) for row in rows))
         if len(rows) > 1 and pa.types.is_large_binary(self.forms.type):
             sizes = pc.binary_length(self.forms).take(numbers)
             if sum(memoryview(sizes.buffers()[1]).cast("q")[: len(sizes)]) > BYTES_MOST:
@@ -71,8 +77,11 @@ def together(parts: Sequence[Known]) -> Known:
             before = sum(map(len, forms))
             forms.append(part.forms)
         numbers.append(shifted(part.numbers, before) if before else part.numbers)
-    rows = pa.concat_arrays([part.rows for part in parts])
-    return parts[0]._replace(rows=rows, numbers=pa.concat_arrays(numbers), forms=pa.concat_arrays(forms))
+    rows, every = pa.concat_arrays([part.rows for part in parts]), pa.concat_arrays(numbers)
+    if len(forms) > 1:  # each may be anywhere
+        order = pc.array_sort_indices(rows)
+        rows, every = rows.take(order), every.take(order)
+    return parts[0]._replace(rows=rows, numbers=every, forms=pa.concat_arrays(forms))
 
 
 class Unread(NamedTuple):
@@ -118,10 +127,10 @@ def matched(
                 continue
             pages += 1
             here, found = _of_page(page, table, entries, chunk)
-            if here and max(here) >= page.num_values:
+            if here and here[-1] >= page.num_values:
                 raise kernels.PageError("a value beyond the page's last one")
-            rows.extend(row + first for row in here)
-            numbers.extend(found)
+            rows.frombytes(kernels.shifted_hashes(here.cast("B"), first))
+            numbers.frombytes(found.cast("B"))
             if len(rows) >= due:
                 yield Found(_int64s(rows), _int64s(numbers), pages)
                 rows, numbers, pages, due = array("q"), array("q"), 0, due * _MORE
@@ -202,6 +211,8 @@ def _of_page(
 ) -> tuple[memoryview, memoryview]:
     """The positions of sought values in a data page, and their numbers. Raises PageError."""
     assert page.body is not None  # noqa: S101  none was skipped
+    if page.num_values > PAGE_VALUES_MOST:
+        raise kernels.PageError("more values than are found in a page")
     if page.encoding in _DICTIONARY:
         if entries is None:
             raise kernels.PageError("there is no dictionary page")

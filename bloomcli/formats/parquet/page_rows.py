@@ -1,7 +1,7 @@
 """Picks the values of some rows out of pages, without the other values being made.
 
-These are PLAIN or dictionary-encoded pages of a column at the top level, of types whose values are easily made of their
-bytes. Whatever else there is, and whatever is damaged, is left to Arrow. One page is in memory at a time.
+These are PLAIN or dictionary-encoded pages of a column at the top level, of types whose values are easily made of
+their bytes. Whatever else there is, and whatever is damaged, is left to Arrow. One page is in memory at a time.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ def alike(chunk: ColumnChunk, kind: pa.DataType) -> bool:
         return fixed or column.physical in {"INT32", "INT64"}
     if column.physical == "FIXED_LEN_BYTE_ARRAY":
         return bool(types.is_fixed_size_binary(kind)) and kind.byte_width == column.type_length
-    if column.physical == "INT64" and (
-        types.is_timestamp(kind) or types.is_time64(kind) or types.is_duration(kind)
-    ):
+    if column.physical == "INT64" and (types.is_timestamp(kind) or types.is_time64(kind) or types.is_duration(kind)):
         return True
     return kind in _NUMBERS.get(column.physical, ())
 
@@ -64,8 +62,8 @@ class _Part(NamedTuple):
     """The values of some rows of a page."""
 
     values: bytearray
-    """As they are stored: those of fixed widths, with zeros for nulls; booleans, a byte for each; or the bytes of byte
-    arrays."""
+    """As they are stored: those of fixed widths, with zeros for nulls; booleans, a byte for each; or the bytes of
+    byte arrays."""
     sizes: bytearray
     """Of each byte array its size, an int64; empty for others."""
     positions: bytearray
@@ -105,8 +103,8 @@ def picked(
 
 
 def of_forms(forms: pa.Array, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
-    """Stored values, as `finding.Wanted.forms` has them, as an Arrow type of which `alike` is true. They were taken: the
-    array has no offset."""
+    """Stored values, as `finding.Wanted.forms` has them, as an Arrow type of which `alike` is true. They were taken:
+    the array has no offset."""
     if not pa.types.is_large_binary(forms.type):
         part = _Part(_bytes(forms.buffers()[1], len(forms) * forms.type.bit_width // 8), bytearray(), bytearray())
     else:
@@ -210,7 +208,7 @@ def _binary(data: Buffer, starts: memoryview, there: bytearray, most: int) -> _P
 
 def _array(parts: Sequence[_Part], rows: int, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
     """The values of all pages. Raises PageError where they aren't those of so many rows."""
-    column, values = chunk.column, b"".join(part.values for part in parts)
+    column, values = chunk.column, bytearray().join(part.values for part in parts)
     validity, nulls = _validity(parts, chunk)
     if column.physical == "BYTE_ARRAY":
         wide = kind in (pa.large_string(), pa.large_binary())

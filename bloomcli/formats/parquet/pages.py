@@ -358,8 +358,8 @@ def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, i
 
 
 def _data_page_v2(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int, Levels | None]:
-    """Return (body, number of values, definition levels). Uncompressed levels precede the values; the header has their
-    lengths."""
+    """Return (body, number of values, definition levels). Uncompressed levels precede the values; the header has
+    their lengths."""
     repetition = header.required_of_head("repetition_levels_byte_length")
     definition = header.required_of_head("definition_levels_byte_length")
     levels = repetition + definition

@@ -1,9 +1,9 @@
 """Reads rows of a row group by their positions.
 
-Of a column at the top level only the pages with these rows are read, by its offset index or by the pages' headers, and
-of these only the values of the rows are made. Where many of the row group's rows are read, and of all other columns,
-pyarrow reads whole chunks. At most `_AT_ONCE` rows are made together, or as many as have `page_rows.BYTES_MOST` bytes
-in each column.
+Of a column at the top level only the pages with these rows are read, by its offset index or by the pages' headers,
+and of these only the values of the rows are made. Where many of the row group's rows are read, and of all other
+columns, pyarrow reads whole chunks. At most `_AT_ONCE` rows are made together, or as many as have
+`page_rows.BYTES_MOST` bytes in each column.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 8192
 """Rows of a batch."""
-_OF_ROWS: Final = 16
+_OF_ROWS: Final = 8
 """Where more than one in so many rows is read, Arrow decodes whole chunks in less time."""
 
 
@@ -221,8 +221,7 @@ class Records:
         """The values of the searched column in some rows. Raises TooManyBytes of several rows."""
         (chunk,) = self._chunks(row_group, {known.column})
         kind = self.schema.field(self._paths[known.column]).type
-        stored = known.stored(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)]))
-        return page_rows.of_forms(stored, chunk, kind)
+        return page_rows.of_forms(known.stored(rows), chunk, kind)
 
     def _batch(self, paged: Mapping[int, pa.Array], others: pa.RecordBatch | None) -> pa.RecordBatch:
         """Columns in the file's order."""
@@ -256,9 +255,7 @@ class Records:
             at = end
         return pa.concat_arrays(parts)
 
-    def _whole(
-        self, row_group: int, rows: memoryview, chunks: Sequence[ColumnChunk]
-    ) -> Iterator[pa.RecordBatch]:
+    def _whole(self, row_group: int, rows: memoryview, chunks: Sequence[ColumnChunk]) -> Iterator[pa.RecordBatch]:
         """Rows of whole chunks."""
         first = at = 0
         names = [self._paths[chunk.column.index] for chunk in chunks]
