@@ -27,6 +27,7 @@ from bloomcli.storage.traffic import counted, current, with_traffic
 preload_writing()  # a dataset's worker processes are forked once this is imported: they need not import it again
 
 
+NO_FILTERS: Final = "there are no filters"
 WOULD_BE_COPIED: Final = "; would be copied"
 """Ends what a dry run says of a file that needs no change and has an output."""
 
@@ -125,7 +126,7 @@ def change(
         try:
             plan = request.plan(file)
             if target.in_place and request.idle is not None and request.keeps_all(plan):
-                reason = request.idle if plan.estimate else "there are no filters"
+                reason = request.done(file) or (request.idle if plan.estimate else NO_FILTERS)
                 return _unchanged(source, file, request, target, reason, plan)
             report = _change(source, file, plan, output, request, target, threads, progress)
         except BloomError as error:

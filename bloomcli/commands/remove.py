@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bloomcli.commands.change import ChangeRequest, change
+from bloomcli.commands.change import NO_FILTERS, ChangeRequest, change
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import RemoveOptions
 from bloomcli.commands.progress import Progress
@@ -23,7 +23,7 @@ def request(options: RemoveOptions) -> ChangeRequest:
     def done(file: FilterFile) -> str | None:
         if next(file.facts(chosen(file)), None) is not None:
             return None
-        return why_none(file, options.columns, exclude=options.exclude) or "there are no filters"
+        return why_none(file, options.columns, exclude=options.exclude) or NO_FILTERS
 
     def made(file: FilterFile, output: FilterFile) -> bool:
         return file.alike(output, chosen(file)) and done(output) is not None
@@ -33,7 +33,7 @@ def request(options: RemoveOptions) -> ChangeRequest:
         plan=lambda file: file.plan_remove(chosen(file)),
         done=done,
         made=made,
-        only_where_needed=True,
+        idle=NO_FILTERS,
         names=options.names,
     )
 
