@@ -133,9 +133,7 @@ def run(
             return _without_rows(path, filters, options)
         answer = None if filters is None else filters.answer
         if answer is not None:
-            row_groups = answer.possible
-        if answer is not None and answer.texts is not None:  # of many values
-            values = Values(values.texts.take(answer.texts))
+            row_groups, values = answer.possible, _left(values, answer)
         source = _counted(original, values)
         file = open_file(source, options.names)
         if not file.searched:  # refuses whatever the file's columns are
@@ -201,6 +199,13 @@ def _asked(original: Source, values: Values | ValueParts, asked: Asked | None) -
     if answer is None or asked is None:
         return None if answer is None else Asked(like_files, answer)
     return Asked(like_files, answer._replace(bytes_read=answer.bytes_read + asked.answer.bytes_read))
+
+
+def _left(values: Values | ValueParts, answer: FilterAnswer) -> Values | ValueParts:
+    """The values that filters leave, where many are looked for."""
+    if answer.texts is None or not isinstance(values, Values):
+        return values
+    return Values(values.texts.take(answer.texts))
 
 
 def _without_rows(path: str, filters: Asked, options: FindOptions) -> FileFound:
