@@ -217,10 +217,21 @@ def _copying(target: str) -> str:
 
 def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: bool) -> None:
     from bloomcli.report.found_rows import write_all
+    from bloomcli.words import plural
 
     of_files = not rows or form in {"paths", "json"}
-    with _target(target, binary=form == "parquet") as stream:
-        write_all(search, _writer(form, stream, rows=rows), of_files=of_files, maybe=maybe)
+    with _target(target, binary=form == "parquet") as stream, output.Counting(output.PATIENCE) as counting:
+        before = counting.clear if target is None and sys.stdout.isatty() else None  # rows and the line in turn
+
+        def tell(done: int, files: int, found: int) -> None:
+            """Say how far the search is."""
+            counting.say(
+                f"{done:,} of {plural(files, 'file')} searched, {plural(found, 'row' if rows else 'file')} found"
+            )
+
+        search.on_files = tell
+        writer = _writer(form, stream, rows=rows)
+        write_all(search, writer, of_files=of_files, maybe=maybe, before=before)
 
 
 @contextlib.contextmanager

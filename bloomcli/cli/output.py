@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bloomcli.report.layout import Block
 
-_PATIENCE: Final = 0.5
+PATIENCE: Final = 0.5
 """Seconds before the first progress bar: most commands finish earlier."""
 
 _ERRORS: Final = "bloom"
@@ -126,7 +126,7 @@ class Bars:
 
     def __call__(self, phase: str, done: int, total: int) -> None:
         """Show that `done` of `total` bytes of a phase are done. Can be called from several threads."""
-        if not self.shown or time.monotonic() - self._started < _PATIENCE:
+        if not self.shown or time.monotonic() - self._started < PATIENCE:
             return
         with self._lock:
             bars = self._bars
@@ -139,10 +139,16 @@ class Bars:
 
 
 class Counting:
-    """One line on standard error that says how far a command is: only on a terminal, and not with --quiet."""
+    """One line on standard error that says how far a command is: only on a terminal, and not with --quiet.
 
-    def __init__(self) -> None:
+    Args:
+        patience: seconds before the line is first shown, and shown again after `clear`.
+    """
+
+    def __init__(self, patience: float = 0) -> None:
         self._shown = sys.stderr.isatty() and not is_quiet()
+        self._patience = patience
+        self._since = time.monotonic()
         self._status: Status | None = None
 
     def __enter__(self) -> Self:
@@ -151,18 +157,28 @@ class Counting:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Take the line away, before something else is written to the terminal."""
         if self._status is not None:
             self._status.stop()
+            self._status = None
+        self._since = time.monotonic()
 
     def show(self, what: str, done: int, total: int) -> None:
         """Show that `done` of `total` lookups of `what` are done."""
-        if not self._shown:
+        self.say(f"{what}: {done:,} of {total:,} lookups")
+
+    def say(self, line: str) -> None:
+        """Show a line in place of the one before."""
+        if not self._shown or time.monotonic() - self._since < self._patience:
             return
         from rich.console import Console
         from rich.markup import escape
         from rich.status import Status
 
-        text = f"{escape(what)}: {done:,} of {total:,} lookups"
+        text = escape(line)
         if self._status is None:
             self._status = Status(text, console=Console(stderr=True))
             self._status.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -67,6 +67,10 @@ class Search:
         CorruptFile: the index is damaged.
     """
 
+    on_files: Callable[[int, int, int], None] | None = None
+    """Called as the search goes on with the files that were searched, those in all, and the rows that were found; the
+    files, where rows aren't searched."""
+
     def __init__(
         self,
         paths: Sequence[str],
@@ -114,6 +118,7 @@ class Search:
         for one in self._each():
             if isinstance(one, FilterAnswer):
                 self._count_ruled_out(one)
+                self._tell()
                 continue
             found, batches, lack, unopened = one
             if left is not None and found.rows > left:
@@ -122,6 +127,7 @@ class Search:
             self._add(files_unopened=unopened)  # files behind the one that ends the search aren't counted
             if lack is not None and found.reason is None:
                 self._add(files_not_indexed=lack is Lack.UNKNOWN, files_changed=lack is Lack.CHANGED)
+            self._tell()
             yield OneFile(found, batches)
             if left is not None:
                 left -= found.rows
@@ -133,6 +139,17 @@ class Search:
         self._add(seconds=time.perf_counter() - self._started)
         current().add(self._meter.total)
         self._report = with_traffic(self._report, self._meter.total)
+
+    def _tell(self) -> None:
+        """Say how far the search is."""
+        if self.on_files is not None:
+            sums = self._sums
+            done = sums["files"] + sums["failed"] + sums["skipped"]
+            found = sums["rows" if self._options.rows else "files_found"]
+            self.on_files(int(done), self._files_in_all(), int(found))
+
+    def _files_in_all(self) -> int:
+        return len(self._listed)
 
     def record_type(self) -> pa.StructType | None:
         """The type of the records of the first file that can be searched; None where none can."""

@@ -76,6 +76,9 @@ class SparkSearch(Search):
             self._lacks = ruling.lacks
             self._add(files_unopened=ruling.unopened)
 
+    def _files_in_all(self) -> int:
+        return len(self._found.files)
+
     def record_type(self) -> pa.StructType | None:
         """The type of the table's records, or of those of the first file that the driver can search."""
         for files, job in self._found.parts:

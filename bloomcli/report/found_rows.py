@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from bloomcli.commands.find import COLUMNS, distinct
 from bloomcli.errors import UnsupportedError
@@ -92,32 +92,44 @@ class Files(Writer):
         self._write(json.dumps({"path": found.path, "row_groups": groups, "stripes": stripes or None}))
 
 
+class _First(NamedTuple):
+    """The records of the first file with rows, which those of the others have to be like."""
+
+    path: str
+    type: pa.StructType
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> _First:
+        """The file that rows are of."""
+        return cls(batch.column("path")[0].as_py(), batch.schema.field("record").type)
+
+
 class Csv(Writer):
     """CSV, with the record's columns behind the others. Lists and structs are JSON; a null is nothing, an empty text
     is a pair of quotes. Columns of the record that are named as one of the others are `record.NAME`."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
-        self._names: list[str] | None = None
+        self._first: _First | None = None
 
     def rows(self, batch: pa.RecordBatch) -> None:
         """Write rows. Raises UnsupportedError for a file with other columns than the first one."""
-        if self._names is None:
-            self._names = self._head(batch.schema.field("record").type)
-        for row in _objects(_like_first(batch, self._names)):
+        if self._first is None:
+            self._first = _First.of(batch)
+            self._head(self._first.type)
+        for row in _objects(_like_first(batch, self._first)):
             record = row.pop("record")
             self._line([*row.values(), *record.values()])
 
     def searched(self, record_type: RecordType) -> None:
         """Write the names of the columns where there were no rows."""
-        if self._names is None:
-            self._names = self._head(record_type() or ())
+        if self._first is None:
+            self._head(record_type() or ())
 
-    def _head(self, fields: Iterable[pa.Field]) -> list[str]:
-        """Write the columns' names; gives those of the record."""
+    def _head(self, fields: Iterable[pa.Field]) -> None:
+        """Write the columns' names."""
         names, others = [field.name for field in fields], COLUMNS[:-1]
         self._line([*others, *(f"record.{name}" if name in others else name for name in names)])
-        return names
 
     def _line(self, values: Iterable[Any]) -> None:
         self._stream.write(",".join(map(_cell, values)) + "\n")
@@ -129,18 +141,19 @@ class Parquet(Writer):
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._writer: pq.ParquetWriter | None = None
+        self._first: _First | None = None
 
     def rows(self, batch: pa.RecordBatch) -> None:
         """Write rows. Raises UnsupportedError for a file with other columns than the first one."""
         import pyarrow as pa
 
-        writer = self._writer or self._begin(batch.schema.field("record").type)
-        schema = writer.schema
-        batch = _like_first(batch, [field.name for field in schema.field("record").type])
+        first = self._first = self._first or _First.of(batch)
+        writer = self._writer or self._begin(first.type)
+        batch = _like_first(batch, first)
         try:
-            writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+            writer.write_table(pa.Table.from_batches([batch]).cast(writer.schema))
         except pa.ArrowException as error:
-            raise _differs(batch, str(error)) from None
+            raise _differs(batch, first, _converted(batch, first, error)) from None
 
     def searched(self, record_type: RecordType) -> None:
         """Begin a file without rows where there were none: with the columns that it has with rows."""
@@ -163,24 +176,42 @@ class Parquet(Writer):
         (self._writer or self._begin(None)).close()
 
 
-def _like_first(batch: pa.RecordBatch, first: list[str]) -> pa.RecordBatch:
+def _like_first(batch: pa.RecordBatch, first: _First) -> pa.RecordBatch:
     """Rows whose records have their columns in the order of the first file's. Raises UnsupportedError for others."""
     import pyarrow as pa
 
     record = batch.column("record")
-    names = [field.name for field in record.type]
-    if names == first:
+    names, wanted = [field.name for field in record.type], [field.name for field in first.type]
+    if names == wanted:
         return batch
-    if sorted(names) != sorted(first) or len(set(names)) < len(names):
-        raise _differs(batch, f"{', '.join(names)} instead of {', '.join(first)}")
-    fields = [record.type.field(name) for name in first]
-    moved = pa.StructArray.from_arrays([record.field(name) for name in first], fields=fields)
+    if sorted(names) != sorted(wanted) or len(set(names)) < len(names):
+        lacks = [name for name in wanted if name not in names]
+        has = [name for name in names if name not in wanted]
+        told = [f"it {verb} {', '.join(some)}" for verb, some in (("lacks", lacks), ("also has", has)) if some]
+        raise _differs(batch, first, ", and ".join(told) or f"{', '.join(names)} instead of {', '.join(wanted)}")
+    fields = [record.type.field(name) for name in wanted]
+    moved = pa.StructArray.from_arrays([record.field(name) for name in wanted], fields=fields)
     return pa.RecordBatch.from_arrays([*batch.columns[:-1], moved], names=list(COLUMNS))
 
 
-def _differs(batch: pa.RecordBatch, how: str) -> UnsupportedError:
+def _converted(batch: pa.RecordBatch, first: _First, error: Exception) -> str:
+    """Which columns of rows don't convert to the first file's types."""
+    import pyarrow as pa
+
+    told = []
+    for field, column in zip(first.type, batch.column("record").flatten(), strict=True):
+        try:
+            column.cast(field.type)
+        except pa.ArrowException:
+            values = " with values that don't convert" if pa.types.is_primitive(column.type) else ""
+            told.append(f"{field.name} is {column.type}{values}, and {field.type} there")
+    return ", ".join(told) or " ".join(str(error).split())
+
+
+def _differs(batch: pa.RecordBatch, first: _First, how: str) -> UnsupportedError:
     return UnsupportedError(
-        f"its columns aren't those of the first file with rows: {' '.join(how.split())}",
+        f"its columns aren't those of the first file with rows, {first.path}: {how}; the search ends here, and its"
+        " output isn't complete",
         path=batch.column("path")[0].as_py(),
         hint="--select names columns that all files have; --format jsonl takes any",
     )
@@ -253,7 +284,9 @@ def _cell(value: Any) -> str:
     return f'"{text.replace(_QUOTE, _QUOTE * 2)}"' if not text or _QUOTED.search(text) else text
 
 
-def write_all(search: Search, writer: Writer, *, of_files: bool, maybe: bool) -> None:
+def write_all(
+    search: Search, writer: Writer, *, of_files: bool, maybe: bool, before: Callable[[], object] | None = None
+) -> None:
     """Search, and write what is found.
 
     Args:
@@ -261,12 +294,16 @@ def write_all(search: Search, writer: Writer, *, of_files: bool, maybe: bool) ->
         writer: of a format.
         of_files: each file with rows, and no rows.
         maybe: with `of_files`, each file that may have rows.
+        before: called before something is written.
     """
     try:
         for one in search.files():
+            there = bool(one.found.rows or (maybe and one.found.row_groups_possible))
+            if there and before is not None:
+                before()
             for batch in () if of_files else one.batches:
                 writer.rows(batch)
-            if one.found.rows or (maybe and one.found.row_groups_possible):
+            if there:
                 writer.file(one.found)
         writer.searched(search.record_type)
     finally:

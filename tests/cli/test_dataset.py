@@ -394,7 +394,7 @@ def test_few_files_are_listed_many_are_summed_up(bloom: Bloom, lake: Path) -> No
 def test_a_bar_of_files_is_shown_on_a_terminal(lake: Path) -> None:
     program = (
         "import sys, bloomcli.cli.output as o\n"
-        "o._PATIENCE = -1\n"
+        "o.PATIENCE = -1\n"
         "from bloomcli.cli import run\n"
         f"sys.exit(run(['inspect', {str(lake)!r}, '-f', 'json', '-j', '2']))\n"
     )

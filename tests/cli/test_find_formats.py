@@ -44,7 +44,8 @@ def test_one_command_finds_in_files_of_all_formats(mixed: Path, bloom: Bloom, tm
         assert bloom(*order, "-f", form, "-o", out, "--select", "big,text").code == 0
         other = bloom(*order, "-f", form, "-o", tmp_path / f"other.{form}")
         assert other.code == 4, "the Mosaic file has other columns"
-        assert "its columns aren't those of the first file with rows" in other.err
+        assert f"its columns aren't those of the first file with rows, {mixed}/a.parquet: it also has " in other.err
+        assert "the search ends here, and its output isn't complete" in other.err
         assert "--select" in other.err
     table = pq.read_table(tmp_path / "hits.parquet")
     assert table.column("stripe").to_pylist() == [None, 0, None]
@@ -74,3 +75,23 @@ def test_text_of_a_row_names_its_stripe(bloom: Bloom, tmp_path: Path) -> None:
     done = bloom("find", "1234", path, "-c", "id")
     assert done.out == f'{path}: row 1234 (stripe 0, row group 1): {{"id": 1234}}\n'
     assert "row groups: 1 of 3 may have the values, 1 read\n" in done.err
+
+
+def test_files_of_other_columns_are_an_error_that_names_both_files_and_the_columns(
+    bloom: Bloom, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    first, second = lake / "a.parquet", lake / "b.parquet"
+    pq.write_table(pa.table({"id": [1], "total": [2], "day": ["x"]}), first)
+    pq.write_table(pa.table({"id": [1], "total": [2], "note": ["y"]}), second)
+    for form in ("csv", "parquet"):
+        done = bloom("find", "1", lake, "-c", "id", "-f", form, "-o", tmp_path / "out")
+        assert done.code == 4
+        assert f"{second}: its columns aren't those of the first file with rows, {first}: " in done.err
+        assert ": it lacks day, and it also has note; the search ends here" in done.err
+        assert not (tmp_path / "out").exists()
+    pq.write_table(pa.table({"day": ["y"], "total": ["many"], "id": [1]}), second)
+    done = bloom("find", "1", lake, "-c", "id", "-f", "parquet", "-o", tmp_path / "out")
+    assert done.code == 4
+    assert f"{first}: total is string, and int64 there; the search ends here" in done.err

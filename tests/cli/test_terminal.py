@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -9,6 +10,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
 ESCAPE = "\x1b["
 
@@ -67,7 +71,7 @@ def test_bars_go_to_standard_error_when_work_is_long(plain: Path, tmp_path: Path
     out = tmp_path / "out.parquet"
     program = (
         "import sys, bloomcli.cli.output as o\n"
-        "o._PATIENCE = -1\n"
+        "o.PATIENCE = -1\n"
         "from bloomcli.cli import run\n"
         f"sys.exit(run(['add', {str(plain)!r}, '-c', 'id', '-o', {str(out)!r}, '-f', 'json']))\n"
     )
@@ -79,3 +83,35 @@ def test_bars_go_to_standard_error_when_work_is_long(plain: Path, tmp_path: Path
     assert done.returncode == 0
     assert done.stdout.startswith("{")
     assert "reading columns" in shown
+
+
+@pytest.mark.parametrize("rows_on_terminal", [False, True])
+def test_a_search_says_how_far_it_is_and_rows_stay_whole(tmp_path: Path, rows_on_terminal: bool) -> None:
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    for number in range(4):
+        pq.write_table(pa.table({"id": [number, 7, 100]}), lake / f"{number}.parquet")
+    program = (
+        "import sys, bloomcli.cli.output as o\n"
+        "o.PATIENCE = -1\n"
+        "from bloomcli.cli import run\n"
+        f"sys.exit(run(['find', '7', {str(lake)!r}, '-c', 'id', '-f', 'jsonl']))\n"
+    )
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        stdout=theirs if rows_on_terminal else subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "300"},
+    )
+    os.close(theirs)
+    shown = os.read(ours, 1 << 20).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert "of 4 files searched, " in shown
+    if not rows_on_terminal:
+        assert [json.loads(line)["row"] for line in done.stdout.splitlines()] == [1] * 4
+    else:  # what is on a line before a row was erased
+        lines = [line.rpartition("\x1b[2K")[2] for line in shown.replace("\r", "\n").split("\n")]
+        assert [json.loads(line)["row"] for line in lines if line.startswith('{"path"')] == [1] * 4

@@ -198,3 +198,35 @@ def _decoded(path: Path) -> pa.Table:
         batches = [reader.decoded(group) for group in file.footer.row_groups]
         reader.close()
     return pa.Table.from_batches(batches)
+
+
+def one_more(entries: Any) -> None:
+    """An entry before the others, so that each is of the rows before those that it is counted for."""
+    copies = [type(entries[0]).FromString(entry.SerializeToString()) for entry in entries]
+    del entries[:]
+    entries.extend([copies[0], *copies])
+
+
+def one_less(entries: Any) -> None:
+    del entries[0]
+
+
+@pytest.mark.parametrize("edit", [one_more, one_less])
+def test_a_row_index_of_another_number_of_row_groups_is_not_used(tmp_path: Path, edit: Any) -> None:
+    orc.write_table(pa.table({"id": range(10_000)}), tmp_path / "whole.orc", row_index_stride=STRIDE)
+    changed = indexed(tmp_path / "whole.orc", tmp_path / "f.orc", edit)
+    for row in (0, 999, 1000, 5500, 9999):
+        found = bloomcli.find(changed, row, column="id")
+        assert [r["row"] for r in rows_of(found)] == [row]
+    many = bloomcli.find(changed, pa.array(range(0, 10_000, 7)), column="id")
+    assert [r["row"] for r in rows_of(many)] == list(range(0, 10_000, 7))
+
+
+def test_a_mosaic_filter_without_the_row_groups_own_bounds_is_not_believed(fixtures: Path) -> None:
+    path = fixtures / "rules/filter-all-zero/broken.mosaic"
+    found = bloomcli.find(path, "name 77", column="name")
+    assert [r["row"] for r in rows_of(found)] == [41]
+    many = bloomcli.find(path, pa.array([f"name {n}" for n in range(1000)]), column="name")
+    assert [r["row"] for r in rows_of(many)] == list(range(80))
+    probed = bloomcli.probe(path, column="name", values=["name 77"])
+    assert [verdict.presence.value for verdict in probed.verdicts] == ["absent", "can't tell"]

@@ -153,7 +153,7 @@ def test_a_progress_bar_needs_no_thread(tmp_path: Path) -> None:
     program = (
         "import time\n"
         "from bloomcli.cli import output\n"
-        "output._PATIENCE = 0\n"
+        "output.PATIENCE = 0\n"
         "sys.stderr.isatty = lambda: True\n"
         "with output.Bars() as bars:\n"
         "    for done in range(5):\n"

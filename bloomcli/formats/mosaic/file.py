@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bloomcli import kernels, limits
 from bloomcli.errors import LiteralError
-from bloomcli.formats.answer import Contents, Lookup, UnitFacts
+from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterProblem, Plan
 from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
@@ -218,10 +218,13 @@ class MosaicFile(LocatedFile):
         location = self.filters.used(group, column)
         if location is None:
             return None, None
+        own = statistics.bound_hashes(group, self.footer.columns[column])
         try:
-            return self.filters.load_for(location, hashes), None
+            found = self.filters.load_for(location, hashes + len(own))
+            wrong = not all(map(found.bits.check, own))
         except FilterProblem as problem:
             return None, problem.reason
+        return (None, WRONG) if wrong else (found, None)
 
     def _lookup(self, literal: Literal, column: MosaicColumn) -> Lookup:
         encodings = values.literal_encodings(literal, column)

@@ -18,6 +18,7 @@ from bloomcli.formats.mosaic.filter_header import (
 )
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
 from bloomcli.formats.mosaic.limits import FILTER_MAX_BYTES
+from bloomcli.formats.mosaic.statistics import bound_hashes
 from bloomcli.storage.base import Source
 
 
@@ -69,11 +70,11 @@ class Filters:
         self, column: int, hashes: Sequence[int], groups: Sequence[RowGroup]
     ) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of what `load_for` reads of a column's filters in these row groups, for these
-        hashes."""
+        hashes and those of the row groups' own bounds."""
         for group in groups:
             location = self.used(group, column)
             if location is not None:
-                yield from ranges_for(location, hashes)
+                yield from ranges_for(location, [*hashes, *bound_hashes(group, self.footer.columns[column])])
 
     @cached_property
     def _first(self) -> set[FilterLocation]:

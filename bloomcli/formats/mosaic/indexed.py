@@ -3,11 +3,10 @@ or made from the values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats import arrow_forms, index_bits
@@ -99,16 +98,7 @@ def _usable(filters: Filters, group: RowGroup, mosaic: MosaicColumn) -> SplitBlo
         bits = filters.load(location).bits
     except FilterProblem:
         return None
-    return bits if all(map(bits.check, _bounds(group, mosaic))) else None
-
-
-def _bounds(group: RowGroup, mosaic: MosaicColumn) -> Sequence[int]:
-    """The hashes of the row group's minimum and maximum, as far as they are known."""
-    found = group.statistics.get(mosaic.index)
-    if found is None or found.nulls >= group.rows:
-        return ()
-    bounds = (statistics.plain(bound, mosaic) for bound in (found.minimum, found.maximum))
-    return [kernels.xxh64(bound) for bound in bounds if bound is not None]
+    return bits if all(map(bits.check, statistics.bound_hashes(group, mosaic))) else None
 
 
 def _made(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from bloomcli import kernels
+from bloomcli.formats.deep_check import has_two_forms
+from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.model.file import Column
@@ -13,6 +16,18 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 _NANOS_PER_MILLI = 1_000_000
+
+
+def bound_hashes(group: RowGroup, column: MosaicColumn) -> list[int]:
+    """What a row group's filter has of the group's own minimum and maximum, where these are known for certain: one
+    that it lacks proves one of the two wrong. Zeros and NaNs have several forms, and aren't given."""
+    found = group.statistics.get(column.index)
+    if found is None or found.nulls >= group.rows:
+        return []
+    text, width = column.family == "STRING", values.WIDTHS.get(column.family)
+    known = [bound for bound in (found.minimum, found.maximum) if bound is not None]
+    forms = known if text else [bound[::-1] for bound in known if len(bound) == width]
+    return [kernels.xxh64(form) for form in forms if text or not has_two_forms(form, column.family)]
 
 
 def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:

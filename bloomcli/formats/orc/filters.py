@@ -117,7 +117,8 @@ class Filters:
         return [entry.statistics for entry in self.index_entries(streams, column)]
 
     def index_entries(self, streams: StripeFooter, column: int) -> Sequence[Any]:
-        """The row index's entry of each row group of a column; empty where there is no (readable) row index."""
+        """The row index's entry of each row group of a column; empty where there is no (readable) row index, or one
+        of another number of row groups than the stripe has: its statistics and positions are those of other rows."""
         stream = streams.find("ROW_INDEX", column)
         if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
             return []  # those of an encrypted column are about its mask
@@ -126,7 +127,8 @@ class Filters:
             index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
         except (CorruptFile, UnsupportedError):
             return []  # statistics are of use, not of need
-        return list(index.entry)
+        entries = list(index.entry)
+        return entries if len(entries) == self.footer.row_groups(streams.stripe) else []
 
     @cached_property
     def unfilterable(self) -> dict[int, str]:
