@@ -28,6 +28,7 @@ from bloomcli.storage.base import Listed
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.registry import is_there, open_source, store_of, sweep_for
 from bloomcli.storage.traffic import measured, with_traffic
+from bloomcli.words import plural
 
 OnTasks = Callable[[Sequence[Task]], OnRow]
 """Called with the tasks before the first one starts; gives what is called with each row."""
@@ -221,8 +222,12 @@ class _Run:
         ran = run_tasks(engine, tasks, on_row=take)
         missing = [name for name in self._options.columns if name not in self._has]
         if missing and self._added and self._old is None:
+            failed = (
+                f"; {plural(len(self._errors), 'file')} failed, first {self._errors[0].error}" if self._errors else ""
+            )
             raise UnknownColumn(
-                f"no file has a column {missing[0]!r}", hint="`bloom inspect FILE --schema` lists a file's columns"
+                f"no file has a column {missing[0]!r}{failed}",
+                hint="`bloom inspect FILE --schema` lists a file's columns",
             )
         return ran
 

@@ -47,7 +47,8 @@ def _by_index(report: FindReport) -> Iterator[str]:
     told = ", ".join(f"{count:,} {what}" for count, what in others if count)
     if told:
         count = report.files_not_indexed + report.files_changed
-        yield f"index: {plural(count, 'file')} searched without it ({told}); `bloom index update` adds them"
+        them = "those that can be read" if report.failed else "them"
+        yield f"index: {plural(count, 'file')} searched without it ({told}); `bloom index update` adds {them}"
     if report.files and report.files_not_indexed == report.files + report.failed:
         yield "index: it has none of these files; files that were moved or are mounted elsewhere aren't those it has"
 
@@ -63,10 +64,11 @@ def problems(report: FindReport) -> Iterator[tuple[str, str | None]]:
 
 
 def _found(report: FindReport) -> str:
-    files = f"{report.files_found:,} of {plural(report.files, 'file')}"
+    what = "searched file" if report.failed else "file"  # others were named, too
+    files = f"{report.files_found:,} of {plural(report.files, what)}"
     if report.rows:
         return f"{plural(report.rows, 'row')} in {files}"
     if not report.files_found:
-        return f"no rows in {plural(report.files, 'file')}"
+        return f"no rows in {plural(report.files, what)}"
     have = "has" if report.files_found == 1 else "have"
     return f"{files} {have if report.row_groups_read else 'may have'} such rows"

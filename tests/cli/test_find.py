@@ -224,3 +224,14 @@ def test_values_that_are_not_utf_8_are_an_error_with_line_and_offset(
     (tmp_path / "ids.txt").write_bytes(b"")
     done = bloom("find", "--values-from", tmp_path / "ids.txt", lake, "-c", "id")
     assert (done.code, "ids.txt: the file has no values" in done.err) == (2, True)
+
+
+def test_a_report_of_a_part_does_not_read_as_of_all_files(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    index = tmp_path / "x.idx"
+    assert bloom("index", "build", lake, "-c", "id", "-o", index).code == 0
+    (lake / "zz.parquet").write_bytes(b"PAR1")
+    done = bloom("find", "1", lake, "-c", "id", "--index", index)
+    assert done.code == 3
+    assert "searched file" in done.err.split("found: ")[1].splitlines()[0]
+    assert "failed: 1 file, in which there may be more" in done.err
+    assert "`bloom index update` adds those that can be read" in done.err

@@ -93,6 +93,14 @@ def test_a_column_that_no_file_has_is_an_error(lake: Path, tmp_path: Path) -> No
     assert not (tmp_path / "x.idx").exists()
 
 
+def test_a_column_that_no_readable_file_has_is_an_error_that_says_which_file_failed(
+    lake: Path, tmp_path: Path
+) -> None:
+    (lake / "z.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UnknownColumn, match=r"no file has a column 'idd'; 1 file failed, first .*z\.parquet: "):
+        bloomcli.index_build(lake, ["id", "idd"], output=tmp_path / "x.idx")
+
+
 def test_only_an_index_is_overwritten(lake: Path, tmp_path: Path) -> None:
     bloomcli.index_build(lake, ["id"], output=tmp_path / "x.idx")
     with pytest.raises(UsageError, match="exists already"):
