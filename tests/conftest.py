@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent
+UNMEASURED = ("advice/test_intervals.py", "advice/test_recommended_set.py", "advice/sql/test_truth.py")
+"""Tests without coverage: they repeat the same work hundreds of times, which measuring makes take twice as long, and
+reach eight lines that no other test reaches."""
 NO_SECOND_RUN = ("faults", "property", "concurrency", "storage/local")
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
@@ -36,8 +39,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Take the second run, which ``tests/check.py`` gives, from the tests in which chance chooses the instant."""
+    """Take the second run, which ``tests/check.py`` gives, from the tests in which chance chooses the instant, and
+    the coverage from those in `UNMEASURED`."""
     for item in items:
+        if item.path.relative_to(ROOT / "tests").as_posix() in UNMEASURED:
+            item.add_marker(pytest.mark.no_cover)
         if any(item.path.is_relative_to(ROOT / "tests" / place) for place in NO_SECOND_RUN):
             item.add_marker(pytest.mark.flaky(reruns=0))
 

@@ -339,19 +339,15 @@ class _Work:
         at = 0
         for batch in self.search.records(place.candidates, rows, self.columns):
             count = batch.num_rows
-            self._emit(
-                pa.RecordBatch.from_arrays(
-                    [
-                        binaries([path] * count).cast(pa.string()),
-                        pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count),
-                        repeated(place.candidates.row_group, count),
-                        shifted(rows[at : at + count], place.first_row),
-                        texts[at : at + count],
-                        pa.StructArray.from_arrays(batch.columns, fields=_distinct(batch.schema)),
-                    ],
-                    names=list(COLUMNS),
-                )
-            )
+            columns = [
+                binaries([path] * count).cast(pa.string()),
+                pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count),
+                repeated(place.candidates.row_group, count),
+                shifted(rows[at : at + count], place.first_row),
+                texts[at : at + count],
+                pa.StructArray.from_arrays(batch.columns, fields=_distinct(batch.schema)),
+            ]
+            self._emit(pa.RecordBatch.from_arrays(columns, names=list(COLUMNS)))
             at += count
 
 
