@@ -19,7 +19,7 @@ from bloomcli.errors import LiteralError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.filters.sizing import tight_estimate
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.answer import Contents, UnitFacts, answers
+from bloomcli.formats.answer import Bits, Contents, UnitFacts, answers
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.format import Sizes
 from bloomcli.formats.records import format_named
@@ -213,10 +213,10 @@ def _own(values: Sequence[bytes], typed: Column, parts: int) -> LookedUp:
 
 
 @lru_cache(maxsize=64)  # a process reads many files with the same values
-def literals(values: tuple[bytes, ...], written: Column, typed: Column) -> Sequence[Literal]:
+def literals(values: tuple[bytes, ...], written: Column, typed: Column) -> tuple[Literal, ...]:
     """Values as a column looks them up; those of a column with another type by their texts."""
     same = type_alone(written) == type_alone(typed)
-    return [_literal(value, typed) if same else _converted(value, written, typed) for value in values]
+    return tuple(_literal(value, typed) if same else _converted(value, written, typed) for value in values)
 
 
 def _converted(value: bytes, written: Column, typed: Column) -> Literal:
@@ -243,6 +243,17 @@ def _literal(value: bytes, typed: Column) -> Literal:
     if _is_float(typed):
         return parse(render(value, typed), typed)  # a zero has two encodings
     return Literal(text="", encodings=(value,), order_key=decode_bound(value, typed))
+
+
+class _Checked:
+    """A filter that was asked for some hashes. No others may be asked for."""
+
+    def __init__(self, bits: SplitBlockFilter, found: frozenset[int]) -> None:
+        self._found, self.trail = found, bits.trail
+
+    def check(self, value: int) -> bool:
+        """Whether the filter may have one of the hashes."""
+        return value in self._found
 
 
 class Lookups:
@@ -326,10 +337,19 @@ class Lookups:
             lookups=[facts.lookups[at] for at in places],
             stats_skip=[facts.stats_skip[at] for at in places],
             lacks=lacks,
+            bits=self._asked(facts.bits),
         )
         (found,) = answers([asked], explain=False)
         today[places] = [answer.together is not Presence.ABSENT for answer in found.answers]
         return today
+
+    def _asked(self, bits: Bits | None) -> Bits | None:
+        """A filter that was asked for all values in one call."""
+        if not isinstance(bits, SplitBlockFilter):
+            return bits
+        flags = bytearray(len(self._hashes))
+        bits.check_hashes(self._hashes.tobytes(), len(flags), flags)
+        return _Checked(bits, frozenset(self._hashes[self._np.frombuffer(flags, bool)].tolist()))
 
     def _kept(self, built: BuiltFilter) -> Floats:
         """How likely a filter keeps the row group for each value: 0 or 1 of one that is built."""

@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from bloomcli import kernels, limits
-from bloomcli.filters import hashes
-from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
+from bloomcli import limits
+from bloomcli.formats.answer import WRONG, Contents, UnitFacts
 from bloomcli.formats.base import Plan
 from bloomcli.formats.dictionary import Allowance
 from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
@@ -18,7 +17,7 @@ from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
-from bloomcli.formats.parquet.looked_up import stored_forms
+from bloomcli.formats.parquet.looked_up import lookups_of
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts
@@ -158,7 +157,7 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.dictionary import ChunkDictionary
         from bloomcli.values.exclusion import exclusions
 
-        lookups = _lookups(literals, column, draft=False)
+        lookups = lookups_of(literals, column)
         allowance = Allowance(limits.PROBED_DICTIONARIES_MAX_BYTES)
         hashed = [value for lookup in lookups for value in lookup.hashes]
 
@@ -179,7 +178,7 @@ class ParquetFile(LocatedFile):
                 encrypted=chunk.encrypted and not chunk.num_values,  # its metadata are encrypted too
                 bits=None if found is None else found.bits,
                 problem=problem,
-                lookups=_lookups(literals, column, draft=True) if draft else lookups,
+                lookups=lookups_of(literals, column, draft=True) if draft else lookups,
                 stats_skip=exclusions(literals, chunk.min_value, chunk.max_value, chunk.column),
                 lacks=(
                     ChunkDictionary(self.filters, chunk, allowance)
@@ -328,19 +327,3 @@ def _contents(chunk: ColumnChunk) -> Contents:
         return Contents.NOTHING
     only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
     return Contents.ONLY_NULLS if only_nulls else Contents.VALUES
-
-
-def _lookups(literals: Sequence[Literal], column: Column, *, draft: bool) -> list[Lookup]:
-    """The literals with their hashes: Murmur3 in filters of the 2018 drafts, XXH64 in all others."""
-    function = hashes.parquet_draft if draft else kernels.xxh64
-    forms = [stored_forms(literal, column) for literal in literals]
-    return [
-        Lookup(
-            literal.impossible,
-            literal.unknowable,
-            encodings,
-            tuple(map(function, encodings)),
-            without_filter=literal.unknowable,
-        )
-        for literal, encodings in zip(literals, forms, strict=True)
-    ]

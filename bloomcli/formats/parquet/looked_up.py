@@ -6,11 +6,14 @@ Imports little: a lookup in an index takes less time than the code that reads pa
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
+from bloomcli.formats.answer import Lookup
 from bloomcli.formats.indexed import HashedValues
 from bloomcli.model.file import Column
 from bloomcli.values.column_types import kind_of
@@ -43,6 +46,68 @@ def stored_forms(literal: Literal, column: Column) -> tuple[bytes, ...]:
         for shortest in literal.encodings
         for more in range(max(_DECIMAL_BYTES - len(shortest), 0) + 1)
     )
+
+
+def lookups_of(literals: Sequence[Literal], column: Column, *, draft: bool = False) -> Sequence[Lookup]:
+    """The literals with their hashes.
+
+    Those of the same tuple are made once for all row groups and files whose column has the type: `advise` looks
+    thousands of values up in each row group.
+
+    Args:
+        literals: of the column's type.
+        column: tells the type.
+        draft: for filters of the 2018 drafts, which hash by Murmur3. All others have XXH64.
+    """
+    if not isinstance(literals, tuple) or not literals:  # a list may change
+        return _lookups(literals, column, draft=draft)
+    key = (id(literals), column.physical, kind_of(column), draft)
+    known = _KNOWN.get(key)
+    if known is None:
+        known = literals, _lookups(literals, column, draft=draft)
+        while len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.pop(next(iter(_KNOWN.copy()), key), None)
+        _KNOWN[key] = known
+    return known[1]
+
+
+_MOST_KNOWN: Final = 64
+_KNOWN: Final[dict[tuple[object, ...], tuple[Sequence[Literal], Sequence[Lookup]]]] = {}
+"""The last lookups that were made. They hold their literals, so that no other tuple gets the same id."""
+
+
+def _lookups(literals: Sequence[Literal], column: Column, *, draft: bool) -> Sequence[Lookup]:
+    forms = [stored_forms(literal, column) for literal in literals]
+    found = iter(_draft_hashes(forms) if draft else _hashes([form for some in forms for form in some]))
+    return [
+        Lookup(
+            literal.impossible,
+            literal.unknowable,
+            encodings,
+            tuple(islice(found, len(encodings))),
+            without_filter=literal.unknowable,
+        )
+        for literal, encodings in zip(literals, forms, strict=True)
+    ]
+
+
+def _draft_hashes(forms: Sequence[tuple[bytes, ...]]) -> list[int]:
+    from bloomcli.filters.hashes import parquet_draft
+
+    return [parquet_draft(form) for some in forms for form in some]
+
+
+def _hashes(forms: Sequence[bytes]) -> Sequence[int]:
+    """XXH64 of each form: of many in one call."""
+    if len(forms) < _MANY:
+        return list(map(kernels.xxh64, forms))
+    offsets = array("q", accumulate(map(len, forms), initial=0)).tobytes()
+    found = bytearray(8 * len(forms))
+    kernels.hash_binary(offsets, b"".join(forms), 0, len(forms), True, None, found)
+    return memoryview(found).cast("Q")
+
+
+_MANY: Final = 16
 
 
 def hashed(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:
