@@ -105,9 +105,9 @@ class _Column:
         cells = self._wanted
         if chosen is not None:
             plain = _bounded(v for v in self._values.plain(chosen.keys()) if v is not None)
-            own = literals(tuple(plain), self._typed, self._typed)
-            values = [v for v, literal in zip(plain, own, strict=True) if literal.unknowable is None]
-            own = [literal for literal in own if literal.unknowable is None]
+            every = literals(tuple(plain), self._typed, self._typed)
+            values = [v for v, literal in zip(plain, every, strict=True) if literal.unknowable is None]
+            own = [literal for literal in every if literal.unknowable is None]
             self._facts = self._units(own)
             lookups = Lookups(own, self._facts, own=True)
             cells = _own(values, self._typed, options.parts)
