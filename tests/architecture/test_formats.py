@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.modules import facts
 
 from bloomcli.formats import records
 from bloomcli.formats.format import Format
@@ -45,31 +45,24 @@ def words_of(record: Format) -> set[str | bytes]:
 WORDS = set().union(*map(words_of, records.own_formats()))
 
 
-def literals(path: Path) -> set[str | bytes]:
-    """The string and bytes literals of a module, but for its docstrings."""
-    found = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
-    return {value for value in found if isinstance(value, (str, bytes))}
-
-
 def test_the_words_are_those_of_all_formats_and_some_module_is_looked_at() -> None:
     assert {"parquet", "orc", "mosaic", b"ORC", ".orc", "--mosaic-draft"} <= WORDS
     assert len(OUTSIDE) > 100
     assert len(FOLDERS) == len({record.opener.rpartition(".")[0] for record in records.own_formats()})
 
 
-@pytest.mark.parametrize("path", OUTSIDE, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_no_module_outside_the_folders_names_a_format_or_imports_one(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    packages = tuple(f"bloomcli.formats.{folder.name}" for folder in FOLDERS)
-    assert not [name for name in imported if f"{name}.".startswith(tuple(f"{p}." for p in packages))]
-    if str(path.relative_to(PACKAGE)) not in EXEMPT and EXEMPT_FOLDER not in path.parents:
-        assert not literals(path) & WORDS
+def test_no_module_outside_the_folders_imports_a_format() -> None:
+    folders = tuple(f"bloomcli.formats.{folder.name}." for folder in FOLDERS)
+    imports = [(path, found.module) for path in OUTSIDE for found in facts(path).imports]
+    found = [(str(path), module) for path, module in imports if f"{module}.".startswith(folders)]
+    assert found == []
 
 
-def test_every_exemption_is_needed() -> None:
-    assert all(literals(PACKAGE / name) & WORDS for name in EXEMPT)
+def test_no_module_outside_the_folders_names_a_format() -> None:
+    asked = [path for path in OUTSIDE if EXEMPT_FOLDER not in path.parents]
+    words = {str(path.relative_to(PACKAGE)): facts(path).literals & WORDS for path in asked}
+    assert {name: found for name, found in words.items() if found and name not in EXEMPT} == {}
+    assert [name for name in EXEMPT if not words[name]] == [], "every exemption is needed"
 
 
 @pytest.mark.parametrize("record", records.own_formats(), ids=lambda r: r.name)

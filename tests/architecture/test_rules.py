@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
+from support.modules import facts
 
 from bloomcli.cli import COMMANDS
 from bloomcli.errors import UsageError
@@ -38,22 +39,20 @@ CHECKED = {
 }
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
+def modules() -> Iterator[Path]:
     """The package's modules but the one that lists the rules."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path != RULES_MODULE:
-            yield path, ast.parse(path.read_text())
+    yield from (path for path in sorted(PACKAGE.rglob("*.py")) if path != RULES_MODULE)
 
 
 def emitted() -> dict[str, set[str]]:
     """Every id that the code names, with the parts of the package (``formats/orc``, ``checks``) that do."""
     found: dict[str, set[str]] = defaultdict(set)
-    for path, tree in trees():
+    for path in modules():
         parts = path.relative_to(PACKAGE).parts
         part = "/".join(parts[:2]) if parts[0] == "formats" else parts[0]
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and ID.fullmatch(node.value):
-                found[node.value].add(part)
+        for value in facts(path).literals:
+            if isinstance(value, str) and ID.fullmatch(value):
+                found[value].add(part)
     return found
 
 
@@ -101,13 +100,15 @@ def test_every_rule_is_emitted() -> None:
 
 def test_findings_have_their_rule_s_usual_severity_or_the_page_says_which() -> None:
     checked = set()
-    for path, tree in trees():
-        for node in ast.walk(tree):
+    for path in modules():
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "Severity." in text else ():
             if not isinstance(node, ast.Call):
                 continue
             given = [*node.args, *(k.value for k in node.keywords)]
             ids = [g.value for g in given if isinstance(g, ast.Constant) and g.value in RULES]
-            found = [g.attr for g in given if isinstance(g, ast.Attribute) and ast.unparse(g.value) == "Severity"]
+            named = [g for g in given if isinstance(g, ast.Attribute) and isinstance(g.value, ast.Name)]
+            found = [g.attr for g in named if g.value.id == "Severity"]
             if len(ids) == len(found) == 1:
                 severity = Severity[found[0]]
                 said = f"a {severity.value}" in sections(ids[0])["What it does"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 from support import datasets
+from support.modules import facts
 
 from bloomcli.commands.options import AddOptions, InspectOptions
 from bloomcli.datasets.engine import LocalEngine, choose_engine, plan_files
@@ -21,13 +21,8 @@ ENGINES = {"bloomcli.datasets.local", "bloomcli.datasets.spark"}
 
 def engines_imported(path: Path) -> set[str]:
     """The engines' modules that a file imports, at any depth."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found & ENGINES
+    imports = facts(path).imports
+    return ENGINES & {name for found in imports for name in (found.module, f"{found.module}.{found.name}")}
 
 
 def test_only_one_module_knows_the_engines() -> None:
