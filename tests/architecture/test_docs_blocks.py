@@ -214,6 +214,7 @@ def test_settings_of_buckets_are_json() -> None:
     assert json.loads(text)["Rules"]
 
 
+@pytest.mark.slow
 def test_the_page_for_python_runs(playground: Path) -> None:
     shutil.copy(playground / "other.toml", "bloom.toml")
     bloomcli.add(["data/orders"], ["id"], in_place=True)

@@ -91,6 +91,7 @@ def said(
     return code, texts, datasets.digests(root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "form", "jobs"),
     [(name, form, jobs) for name in COMMANDS for form in FORMS[name] for jobs in JOBS if form == "text" or jobs == 2],

@@ -78,6 +78,7 @@ def test_the_tail_of_a_small_index_has_all_but_the_rows(client: MemoryClient, tm
     assert len(client.requests) <= 2
 
 
+@pytest.mark.slow
 def test_several_values_are_read_at_once_and_their_requests_are_few(large: Path, client: MemoryClient) -> None:
     client.store(URI, large.read_bytes())
     with open_source(URI) as source:
@@ -85,6 +86,7 @@ def test_several_values_are_read_at_once_and_their_requests_are_few(large: Path,
     assert len(client.requests) <= 2 + 6
 
 
+@pytest.mark.slow
 def test_on_a_local_disk_a_lookup_reads_the_tables_and_eight_rows(large: Path) -> None:
     with CountedSource(LOCAL.open(str(large))) as source:
         index = Index(source)

@@ -47,6 +47,7 @@ def passed_over(footer: Footer) -> tuple[list[ChunkKey], int]:
     return plain, count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_no_chunk_that_is_passed_over_is_damaged(path: Path, tmp_path: Path) -> None:
     data = path.read_bytes()

@@ -103,6 +103,7 @@ def seeds(count: int) -> list[Any]:
     return [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, count))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", CASES)
 @pytest.mark.parametrize("seed", seeds(6))
 def test_an_offset_index_that_lies_gives_the_right_rows_or_an_error(
@@ -144,6 +145,7 @@ def offset_indexes(path: Path) -> list[int]:
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", CASES)
 @pytest.mark.parametrize("seed", seeds(4))
 def test_any_change_of_a_file_gives_rows_or_an_error_and_no_other_exception(
