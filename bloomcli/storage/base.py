@@ -127,7 +127,7 @@ class Source(ABC):
         return SourceChanged(
             f"the file {how} while it was being worked on",
             path=self.path,
-            hint="something else writes to it; try again when it is done. Nothing was written",
+            hint="something else writes to it; try again when it is done. bloom wrote nothing to it",
         )
 
     @property

@@ -107,7 +107,7 @@ def _changed(target: Target) -> SourceChanged:
     return SourceChanged(
         "the object changed while it was being worked on",
         path=target.path,
-        hint="something else writes to it; try again when it is done. Nothing was written",
+        hint="something else writes to it; try again when it is done. bloom wrote nothing to it",
     )
 
 

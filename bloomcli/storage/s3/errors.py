@@ -96,10 +96,14 @@ _SECRETS: Final = re.compile(
 
 
 def sdk_errors() -> tuple[type[Exception], ...]:
-    """The base classes of boto3's exceptions. They are imported when one has been raised."""
+    """The base classes of boto3's exceptions. They are imported when one has been raised.
+
+    RecursionError is among them: to a redirect that names no region, boto3 reacts by asking HeadBucket for it, and to
+    a redirect of that request in the same way.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
-    return BotoCoreError, ClientError
+    return BotoCoreError, ClientError, RecursionError
 
 
 def broken_settings() -> tuple[type[Exception], ...]:
@@ -151,6 +155,11 @@ def translated(error: Exception, operation: str, at: Location, *, writes: bool) 
     return kind(f"{what}: {said.reason}", path=path, hint=said.hint)
 
 
+def is_missing_bucket(error: BloomError) -> bool:
+    """Whether an error says that the bucket doesn't exist: no request can have left anything in it."""
+    return _BY_CODE["NoSuchBucket"].reason in error.reason
+
+
 def restore_command(at: Location, storage_class: str) -> str:
     """The command that makes an archived object readable for some days, and when it is: a hint."""
     # S3 Intelligent-Tiering moves an object out of its archive tiers for good
@@ -183,7 +192,7 @@ def _answered(error: Exception, operation: str, code: str, status: int) -> _Said
         return _Said(said.reason + request, said.hint)
     if code in {"AccessDenied", "AllAccessDisabled", "403", "Forbidden"} or status == 403:
         wanted = PERMISSIONS.get(operation, operation)
-        hint = f"the credentials need {wanted}: `aws sts get-caller-identity` tells whose they are"
+        hint = f"the request needs {wanted}: `aws sts get-caller-identity` tells whose credentials were found, if any"
         if operation in {"GetObject", "HeadObject"}:
             hint = f"{hint}; without s3:ListBucket, an object that isn't there is answered like this too"
         return _Said(f"access denied: {wanted}{request}", hint, denied=True)
@@ -242,6 +251,10 @@ _WITHOUT_ANSWER: Final = (
             "the configuration can't be used: {text}",
             "check AWS_MAX_ATTEMPTS, AWS_RETRY_MODE, AWS_ENDPOINT_URL and ~/.aws/config",
         ),
+    ),
+    (
+        {"RecursionError"},
+        _Said("the store redirects every request, and names no region", "check AWS_ENDPOINT_URL and AWS_REGION"),
     ),
     ({"ParamValidationError", "InvalidRegionError"}, _Said("{text}", "check the URI and AWS_REGION")),
 )

@@ -18,6 +18,7 @@ from bloomcli.errors import BloomError
 from bloomcli.storage.base import Swept
 from bloomcli.storage.objects.client import Absent, Conflict, Location
 from bloomcli.storage.s3.client import S3Client, bucket_of
+from bloomcli.storage.s3.errors import is_missing_bucket
 
 _MOST_PAGES: Final = 10
 """Pages of 1,000 uploads that are looked through."""
@@ -105,7 +106,9 @@ def begun(client: S3Client, at: Location, when: Moments | None, seconds: float =
             when = moments(answer["ResponseMetadata"]["HTTPHeaders"]["date"], seconds)
         listed = ((place, item) for place, item in _listed(client, at) if place.key == at.key)
         found = [(place, item) for place, item in listed if when.first <= item["Initiated"] <= when.last]
-    except (Absent, Conflict, BloomError):
+    except (Absent, Conflict, BloomError) as error:
+        if isinstance(error, BloomError) and is_missing_bucket(error):
+            return []
         where = ["--bucket", bucket_of(at), "--prefix", at.key, *_endpoint(client, at)]
         command = shlex.join(["aws", "s3api", "list-multipart-uploads", *where])
         return [f"an unfinished upload to {at.uri} may be left: `{command}` lists it"]

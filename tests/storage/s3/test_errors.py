@@ -5,7 +5,9 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from botocore.exceptions import ClientError
 from conftest import ROOT
 from support.s3_place import S3Place
 
+import bloomcli
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError, WriteError
 from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
 from bloomcli.storage.registry import store_of
@@ -80,6 +83,7 @@ UNANSWERED: dict[str, tuple[Exception, str]] = {
     "proxy": (exceptions.ProxyConnectionError(proxy_url="http://u:p@h/", error="refused"), "proxy"),
     "half credentials": (exceptions.PartialCredentialsError(provider="env", cred_var="AWS_SECRET"), "incomplete"),
     "profile": (exceptions.ProfileNotFound(profile="nowhere"), "nowhere"),
+    "redirects": (RecursionError("maximum recursion depth exceeded"), "redirects every request"),
     "sign-on": (exceptions.UnauthorizedSSOTokenError(), "can't be had"),
 }
 
@@ -150,16 +154,46 @@ def closed_port() -> int:
         return port
 
 
+class _Redirecting(BaseHTTPRequestHandler):
+    """Answers every request with a redirect that names neither a region nor another address."""
+
+    def do_GET(self) -> None:
+        self.send_response(301)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.mark.slow
+def test_an_endpoint_that_redirects_every_request_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with HTTPServer(("127.0.0.1", 0), _Redirecting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        try:
+            check_error(lambda: open_("s3://bucket/data.bin"), "names no region", "redirect")
+        finally:
+            server.shutdown()
+
+
 @pytest.mark.servers
 def test_each_error_of_a_real_store_is_one_line(lake: S3Place, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.put("data.bin", b"old")
+    orders = str(ROOT / "fixtures/parquet/orders.parquet")
     cases: dict[str, tuple[Callable[[], object], str]] = {
         "bucket": (lambda: open_("s3://no-such-bucket-here/data.bin"), "there is no such bucket"),
         "key": (lambda: open_(lake.path("nowhere")), "no such file"),
+        "writing": (lambda: bloomcli.add(orders, ["id"], output="s3://no-such-bucket-here/new"), "no such bucket"),
         "listing": (lambda: list(lake.store.list("s3://no-such-bucket-here/")), "there is no such bucket"),
     }
     for name, (act, words) in cases.items():
-        check_error(act, words, name)
+        assert "begun an upload" not in check_error(act, words, name)
     secret = "SecretThatNobodyMaySee0123456789"
     changed = {
         "AWS_SECRET_ACCESS_KEY": (secret, "signature"),

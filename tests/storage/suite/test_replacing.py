@@ -224,7 +224,7 @@ def test_a_source_that_changes_before_the_end_stops_the_replacement(
     with pytest.raises(SourceChanged) as caught:
         replace(lake, pieces(), target=target)
     assert caught.value.path == lake.path("data.bin")
-    assert "Nothing was written" in str(caught.value.hint)
+    assert "wrote nothing to it" in str(caught.value.hint)
     assert [lake.get("data.bin")] == theirs
     assert lake.names() == ({"data.bin"} if theirs[0] is not None else set())
 
