@@ -278,6 +278,6 @@ BYTES_A_FILE = 300
     ids=lambda value: " ".join(value).replace(FILES, "") if isinstance(value, list) else "",
 )
 def test_a_command_takes_little_memory_for_each_of_many_files(arguments: list[str], code: int) -> None:
-    few, many = 3_000, 15_000
+    few, many = 2_000, 8_000
     sizes = [peak(count, [*arguments, "--jobs", "2"], code) for count in (few, many)]
     assert (sizes[1] - sizes[0]) / (many - few) < BYTES_A_FILE, sizes
