@@ -1,8 +1,8 @@
 """Run everything that has to hold: format, lint, types, manual pages, and all tests with their coverage.
 
 ``python tests/check.py`` runs all of it; ``--quick`` leaves out the tests that start other engines (Spark, DuckDB),
-the slow ones, and coverage, and Hypothesis tries a fifth of the examples. The tests run in parts, three processes at
-a time even on two cores: many tests wait for a server, a time limit or a Java process. A part that ends makes room
+the slow ones, and coverage, and Hypothesis tries a fifth of the examples. The tests run in parts, four processes at a
+time even on two cores: many tests wait for a server, a time limit or a Java process. A part that ends makes room
 for the next. What still runs at the time limit is ended, and its output shows where every thread of it was.
 
 In the whole run a test that fails is run once more, because among servers, time limits and Java processes a test can
@@ -30,7 +30,7 @@ ROOT: Final = Path(__file__).parent.parent
 MINUTES: Final = 45
 QUICK_MINUTES: Final = 20
 """The limits for all of it: less than those of the workflow, which says nothing of what it ends."""
-PROCESSES: Final = 3
+PROCESSES: Final = 4
 QUICK: Final = "not spark and not interop and not servers and not slow"
 PARTS: Final = (
     ("tables/test_*.py",),

@@ -62,7 +62,7 @@ def _solved(function: Callable[[float], float], wanted: float, low: float, high:
 def beta_quantile(probability: float, a: float, b: float) -> float:
     """The quantile of the beta distribution, by Newton's method, which halves the interval where a step leaves it."""
     if b == 1:
-        return probability ** (1 / a)
+        return math.pow(probability, 1 / a)
     if a == 1:
         return -math.expm1(math.log1p(-probability) / b)
     beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
