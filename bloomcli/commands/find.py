@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.value_parts import PartedSearch, ValueParts
-    from bloomcli.formats.finding import Candidates, ColumnSearch, FilterAnswer, LikeFiles, Wanted
+    from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
+    from bloomcli.formats.finding import Candidates, ColumnSearch, Wanted
     from bloomcli.formats.indexed import HashedValues
     from bloomcli.storage.base import Fingerprint, Source
 

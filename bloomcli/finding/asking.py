@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find import Asked, Values
-from bloomcli.formats.finding import FilterAnswer, LikeFiles
+from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
 from bloomcli.index.freshness import Lack
 from bloomcli.storage.base import Listed
 from bloomcli.storage.registry import system_name

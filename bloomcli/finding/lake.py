@@ -19,7 +19,7 @@ from bloomcli.datasets.task import LINKED, OTHER_KIND
 from bloomcli.errors import BloomError, UnknownFormat, UsageError
 from bloomcli.finding.asking import Piece, pieces
 from bloomcli.finding.spool import Spool
-from bloomcli.formats.finding import FilterAnswer
+from bloomcli.formats.filter_answer import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.index.freshness import Lack

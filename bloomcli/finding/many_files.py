@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.finding.values import Block, Blocks
-    from bloomcli.formats.finding import ColumnSearch, FilterAnswer, LikeFiles
+    from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
+    from bloomcli.formats.finding import ColumnSearch
 
 _LEFT_BYTES: Final = 64 << 20
 """Of the values that filters leave, for all files together. If there are more, the file with most is searched by

@@ -9,7 +9,7 @@ from bloomcli.commands.find import Indexed
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError
 from bloomcli.hints import quoted
 from bloomcli.index.freshness import Fresh, Lack
-from bloomcli.index.reader import Index, Units
+from bloomcli.index.reader import Chosen, Index
 from bloomcli.model.index import IndexedColumn
 from bloomcli.storage.base import Fingerprint, Listed
 from bloomcli.storage.counted import CountedSource
@@ -113,8 +113,8 @@ class Pruning:
             self._add(index.with_values(indexed))
         self._answered |= index.having(indexed)
 
-    def _add(self, found: Units) -> None:
-        for file, group in zip(found.files.to_pylist(), found.row_groups.to_pylist(), strict=True):
+    def _add(self, found: Chosen) -> None:
+        for file, group in zip(found.files, found.row_groups, strict=True):
             self._possible.setdefault(file, set()).add(group)
 
     def of(self, item: Listed) -> Ruled | Lack:
@@ -123,7 +123,8 @@ class Pruning:
         if at is None or at not in self._answered:
             return lack or Lack.UNKNOWN
         size, mtime_ns, tag = self._files.stamp(at)
-        possible = frozenset(self._possible.get(at, _NOTHING))
+        found = self._possible.get(at)
+        possible = _NOTHING if found is None else frozenset(found)
         return Ruled(self._files.row_groups[at], possible, Fingerprint(size, mtime_ns, tag=tag))
 
 

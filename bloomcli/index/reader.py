@@ -9,19 +9,20 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
 from bloomcli.index.layout import BITS, FILES, UNITS, VERSION, Layout, read_properties
 from bloomcli.index.lookup import Lookups
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
-from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, numbers_in, read_files, read_units
+from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Units, read_files, read_units
 from bloomcli.index.transposed import OldBits
 from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexFacts
 from bloomcli.storage.base import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _TOGETHER_BYTES: Final = 16 << 20
 """Tables up to this size are read together, in one request."""
@@ -40,12 +41,12 @@ class Possible(NamedTuple):
     """Numbers of row groups in their files."""
 
 
-class Units(NamedTuple):
+class Chosen(NamedTuple):
     """Row groups: one entry each, in two arrays of a length, ordered by file and row group."""
 
-    files: pa.Int32Array
+    files: array[int]
     """Positions in `Index.files`."""
-    row_groups: pa.Int32Array
+    row_groups: array[int]
     """Numbers of row groups in their files."""
 
 
@@ -89,7 +90,7 @@ class Index:
         length = max(blob.offset + blob.length for blob in tables) - self._tables_at
         self._tables = source.read_at(self._tables_at, length) if length <= _TOGETHER_BYTES else None
         self.files: Files = read_files(source.path, files, self._table(files), f"blobs[{at}]")
-        self._units: dict[IndexedColumn, pa.RecordBatch] = {}
+        self._units: dict[IndexedColumn, Units] = {}
 
     def types(self, path: str) -> tuple[IndexedColumn, ...]:
         """A column in each of its types; none where no file has it. Raises UnknownColumn if it isn't indexed."""
@@ -121,32 +122,37 @@ class Index:
         Raises:
             CorruptFile: the bits that were read aren't those that were written.
         """
+        import pyarrow as pa
+
         units = self.units(column)
         mask = self._mask(column, (FILTER, ALWAYS) if always else (FILTER,))
-        file, row_group = units.column("file"), units.column("row_group")
+        file, row_group = (
+            pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
+            for numbers in (units.file, units.row_group)
+        )
         for found, slots in self._lookups(column, hashes).pairs(mask, _PART):
             taken = pa.Array.from_buffers(pa.int32(), len(slots), [None, pa.py_buffer(slots)])
             positions = pa.Array.from_buffers(pa.int64(), len(found), [None, pa.py_buffer(found)])
             yield Possible(positions, file.take(taken), row_group.take(taken))
 
-    def possible_for_any(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Units:
+    def possible_for_any(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Chosen:
         """The row groups that may have one of some values, each once: for millions of values too. As `possible`."""
         bitmap = self._lookups(column, hashes).any()
         mask = self._mask(column, (FILTER, ALWAYS) if always else (FILTER,))
         both = int.from_bytes(bitmap, "little") & int.from_bytes(mask, "little")
         return self._chosen(column, both.to_bytes(len(mask), "little"))
 
-    def always(self, column: IndexedColumn) -> Units:
+    def always(self, column: IndexedColumn) -> Chosen:
         """The row groups that are possible for every value."""
         return self._chosen(column, self._mask(column, (ALWAYS,)))
 
-    def with_values(self, column: IndexedColumn) -> Units:
+    def with_values(self, column: IndexedColumn) -> Chosen:
         """The row groups that have a value: those that are possible for NaN and others that no filter knows."""
         return self._chosen(column, self._mask(column, (FILTER, ALWAYS)))
 
     def having(self, column: IndexedColumn) -> frozenset[int]:
         """Positions of the files that have a column in this type."""
-        return frozenset(numbers_in(self.units(column).column("file"))) - {-1}
+        return frozenset(self.units(column).file) - {-1}
 
     def facts(self) -> IndexFacts:
         """What `index inspect` reports; reads no bits."""
@@ -166,8 +172,8 @@ class Index:
             ),
         )
 
-    def units(self, column: IndexedColumn) -> pa.RecordBatch:
-        """The units of a column by their slots: file, row_group, state, fpp. Raises CorruptFile."""
+    def units(self, column: IndexedColumn) -> Units:
+        """The units of a column by their slots. Raises CorruptFile."""
         found = self._units.get(column)
         if found is None:
             at = self._columns[column]
@@ -191,23 +197,21 @@ class Index:
     def _mask(self, column: IndexedColumn, states: Sequence[int]) -> bytes:
         """A bitmap of the slots in some states, as long as a row's bits."""
         flags = bytes(ord("1") if state in states else ord("0") for state in range(1 << 8))
-        chosen = bytes(numbers_in(self.units(column).column("state"))).translate(flags)
+        chosen = bytes(self.units(column).state).translate(flags)
         return int(chosen[::-1] or b"0", 2).to_bytes(self.layout(column).width, "little")
 
-    def _chosen(self, column: IndexedColumn, bitmap: bytes) -> Units:
+    def _chosen(self, column: IndexedColumn, bitmap: bytes) -> Chosen:
         """The units of slots."""
         units = self.units(column)
-        file, row_group = (numbers_in(units.column(name)) for name in ("file", "row_group"))
-        slots = memoryview(bytes(kernels.index_slots(bitmap))).cast("i")
-        found = sorted((file[slot], row_group[slot]) for slot in slots)
-        arrays = [array("i", (pair[at] for pair in found)) for at in range(2)]
-        return Units(*(pa.Array.from_buffers(pa.int32(), len(a), [None, pa.py_buffer(a)]) for a in arrays))
+        slots = memoryview(kernels.index_slots(bitmap)).cast("i")
+        found = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
+        return Chosen(*(array("i", (pair[at] for pair in found)) for at in range(2)))
 
     def _column_facts(self, column: IndexedColumn) -> IndexedColumnFacts:
         layout, units = self.layout(column), self.units(column)
-        state = bytes(numbers_in(units.column("state")))
+        state = bytes(units.state)
         states = [state.count(value) for value in range(NEVER + 1)]
-        rates = [rate for rate, one in zip(numbers_in(units.column("fpp")), state, strict=True) if one == FILTER]
+        rates = [rate for rate, one in zip(units.fpp, state, strict=True) if one == FILTER]
         return IndexedColumnFacts(
             column=column.path,
             physical=column.type.physical,

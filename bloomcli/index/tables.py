@@ -9,53 +9,54 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Callable, Mapping, Sequence
 from operator import sub
-from typing import Any, Final, NamedTuple, overload
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.index.ipc import LISTS, TEXT, Column, Lists, columns_of
 from bloomcli.index.puffin import Blob, damaged, number_of
 from bloomcli.limits import INDEX_TABLE_MAX_BYTES
 from bloomcli.model.index import IndexedFile
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 FREE, FILTER, ALWAYS, NEVER = range(4)
 """States of slots; the last three are those of `Indexed`."""
 
-FILES_SCHEMA: Final = pa.schema(
-    [
-        pa.field("path", pa.large_utf8(), nullable=False),
-        pa.field("size", pa.int64(), nullable=False),
-        pa.field("mtime_ns", pa.int64(), nullable=False),
-        pa.field("tag", pa.large_utf8(), nullable=False),
-        pa.field("rows", pa.large_list(pa.field("item", pa.int64(), nullable=False)), nullable=False),
-    ]
-)
-UNITS_SCHEMA: Final = pa.schema(
-    [
-        pa.field("file", pa.int32(), nullable=False),
-        pa.field("row_group", pa.int32(), nullable=False),
-        pa.field("state", pa.uint8(), nullable=False),
-        pa.field("fpp", pa.float32(), nullable=False),
-    ]
-)
+FILE_KINDS: Final = {"path": TEXT, "size": "q", "mtime_ns": "q", "tag": TEXT, "rows": LISTS}
+UNIT_KINDS: Final = {"file": "i", "row_group": "i", "state": "B", "fpp": "f"}
+"""The columns of the tables; none has nulls."""
 _LEVEL: Final = 3
 """zstd's own default."""
 
 
-_VIEWS: Final[dict[pa.DataType, Any]] = {pa.int64(): "q", pa.int32(): "i", pa.uint8(): "B", pa.float32(): "f"}
+def schema_of(kinds: Mapping[str, str]) -> pa.Schema:
+    """A table's schema for Arrow."""
+    import pyarrow as pa
+
+    types = {
+        TEXT: pa.large_utf8(),
+        LISTS: pa.large_list(pa.field("item", pa.int64(), nullable=False)),
+        "q": pa.int64(),
+        "i": pa.int32(),
+        "B": pa.uint8(),
+        "f": pa.float32(),
+    }
+    return pa.schema([pa.field(name, types[kind], nullable=False) for name, kind in kinds.items()])
 
 
-def numbers_in(column: pa.Array) -> Sequence[Any]:
-    """The numbers of a column. Of a lookup's time, importing `pyarrow.compute` (and with it pandas) is the most."""
-    form = _VIEWS[column.type]
-    data = column.buffers()[1] if len(column) else None
-    whole = memoryview(b"" if data is None else data).cast("B")
-    width = column.type.bit_width // 8
-    return whole[column.offset * width : (column.offset + len(column)) * width].cast(form)
+class Units(NamedTuple):
+    """The units of a column of an index, by their slots: each a view of numbers."""
+
+    file: memoryview
+    """Positions of files; -1 for free slots."""
+    row_group: memoryview
+    state: memoryview
+    fpp: memoryview
+    """The measured rate at the common size; 0 without a filter."""
 
 
 class UnitArrays(NamedTuple):
@@ -71,6 +72,7 @@ class UnitArrays(NamedTuple):
 
 def packed(batch: pa.RecordBatch) -> tuple[bytes, dict[str, str]]:
     """A table's blob, and the properties that check it. Raises UnsupportedError where it is too large."""
+    import pyarrow as pa
     import zstandard
 
     sink = pa.BufferOutputStream()
@@ -86,14 +88,14 @@ def packed(batch: pa.RecordBatch) -> tuple[bytes, dict[str, str]]:
     return data, {"rows": str(batch.num_rows), "xxh64": f"{kernels.xxh64(data):016x}"}
 
 
-def unpacked(path: str, blob: Blob, data: bytes, schema: pa.Schema, field: str) -> pa.RecordBatch:
-    """The table of a blob.
+def unpacked(path: str, blob: Blob, data: bytes, kinds: Mapping[str, str], field: str) -> tuple[int, list[Any]]:
+    """The rows and the columns of a blob's table.
 
     Args:
         path: the index.
         blob: as the footer describes it.
         data: its bytes.
-        schema: what the table has to have.
+        kinds: of the columns that the table has to have.
         field: the blob's field path.
 
     Raises:
@@ -116,23 +118,53 @@ def unpacked(path: str, blob: Blob, data: bytes, schema: pa.Schema, field: str) 
         if not 0 <= size <= INDEX_TABLE_MAX_BYTES:
             raise wrong(f"a table can't have {size} bytes")
         raw = zstandard.ZstdDecompressor().decompress(data)
+    except (zstandard.ZstdError, ValueError, MemoryError) as error:
+        raise wrong(_unreadable(error)) from None
+    found = columns_of(raw, kinds) or _by_arrow(raw, kinds, wrong)
+    if found[0] != rows:
+        raise wrong(f"the table has {found[0]} rows, not {rows}", ".properties.rows")
+    return found
+
+
+def _unreadable(error: Exception) -> str:
+    said = " ".join(str(error).split())[:200]
+    return f"the table can't be read: {said or type(error).__name__}"
+
+
+def _by_arrow(raw: bytes, kinds: Mapping[str, str], wrong: Callable[..., CorruptFile]) -> tuple[int, list[Column]]:
+    """A table in another layout than Arrow writes by default, or a damaged one. Raises CorruptFile."""
+    import pyarrow as pa
+
+    try:
         with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
-            if not reader.schema.equals(schema):
+            if not reader.schema.equals(schema_of(kinds)):
                 raise wrong("the table has other columns")
             batch = reader.read_next_batch()
         batch.validate(full=True)
-    except (zstandard.ZstdError, pa.ArrowException, OSError, ValueError, StopIteration, MemoryError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise wrong(f"the table can't be read: {said or type(error).__name__}") from None
-    if batch.num_rows != rows:
-        raise wrong(f"the table has {batch.num_rows} rows, not {rows}", ".properties.rows")
-    name: str
-    column: pa.Array
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        values = column.values if pa.types.is_large_list(column.type) else column
-        if column.null_count or values.null_count:
+    except (pa.ArrowException, OSError, ValueError, StopIteration, MemoryError) as error:
+        raise wrong(_unreadable(error)) from None
+    found: list[Column] = []
+    for (name, kind), column in zip(kinds.items(), batch.columns, strict=True):
+        if column.null_count or (kind == LISTS and column.values.null_count):
             raise wrong("a value is missing", f".{name}")
-    return batch
+        if kind == TEXT:
+            found.append(column.to_pylist())
+        elif kind == LISTS:
+            found.append(Lists(_view(column.offsets, "q"), _view(column.values, "q")))
+        else:
+            found.append(_view(column, kind))
+    return batch.num_rows, found
+
+
+def _view(column: pa.Array, form: str) -> memoryview:
+    """The numbers of a column. They are copied: the stream may have them anywhere, and compiled code needs them
+    aligned."""
+    data = column.buffers()[1] if len(column) else None
+    whole = memoryview(b"" if data is None else data).cast("B")
+    width = column.type.bit_width // 8
+    part = bytes(whole[column.offset * width : (column.offset + len(column)) * width])
+    found: memoryview = memoryview(part).cast(form)  # type: ignore[call-overload]  # a kind of number
+    return found
 
 
 def _stored(path: str) -> str:
@@ -150,26 +182,32 @@ def _path(stored: str) -> str:
 
 def files_table(files: Sequence[IndexedFile]) -> pa.RecordBatch:
     """The table of files."""
+    import pyarrow as pa
+
+    schema = schema_of(FILE_KINDS)
     return pa.record_batch(
         [
             pa.array([_stored(file.path) for file in files], pa.large_utf8()),
             pa.array([file.size for file in files], pa.int64()),
             pa.array([file.mtime_ns for file in files], pa.int64()),
             pa.array([file.tag for file in files], pa.large_utf8()),
-            pa.array([file.rows for file in files], FILES_SCHEMA.field("rows").type),
+            pa.array([file.rows for file in files], schema.field("rows").type),
         ],
-        schema=FILES_SCHEMA,
+        schema=schema,
     )
 
 
 def units_table(units: UnitArrays) -> pa.RecordBatch:
     """The table of a column's units."""
+    import pyarrow as pa
+
+    schema = schema_of(UNIT_KINDS)
     count = len(units.file)
     columns = [
         pa.Array.from_buffers(field.type, count, [None, pa.py_buffer(values)])
-        for field, values in zip(UNITS_SCHEMA, units, strict=True)
+        for field, values in zip(schema, units, strict=True)
     ]
-    return pa.record_batch(columns, schema=UNITS_SCHEMA)
+    return pa.record_batch(columns, schema=schema)
 
 
 class Stamp(NamedTuple):
@@ -187,17 +225,17 @@ class Files(Sequence[IndexedFile]):
         row_groups: of each file, the number of its row groups.
     """
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._batch = batch
-        self._lists: list[list[Any]] | None = None
-        self._stamps: list[list[Any]] | None = None
-        self._rows = memoryview(b"")
+    def __init__(
+        self, paths: Sequence[str], sizes: memoryview, times: memoryview, tags: Sequence[str], rows: Lists
+    ) -> None:
+        self._paths, self._tags, self._rows = paths, tags, rows
+        self._sizes, self._times = sizes, times
+        self._ends = rows.ends.tolist() or [0]
         self._positions: dict[str, int] | None = None
-        ends = numbers_in(batch.column("rows").offsets)
-        self.row_groups = array("q", map(sub, ends[1:], ends[:-1]))
+        self.row_groups = array("q", map(sub, self._ends[1:], self._ends[:-1]))
 
     def __len__(self) -> int:
-        return int(self._batch.num_rows)
+        return len(self._paths)
 
     @overload
     def __getitem__(self, position: int) -> IndexedFile: ...
@@ -206,90 +244,74 @@ class Files(Sequence[IndexedFile]):
     def __getitem__(self, position: int | slice) -> IndexedFile | list[IndexedFile]:
         if isinstance(position, slice):
             return [self[at] for at in range(*position.indices(len(self)))]
-        lists = self._lists
-        if lists is None:
-            rows = self._batch.column("rows")
-            counts = rows.values
-            self._rows = memoryview(counts.buffers()[1] or b"").cast("B")[: 8 * len(counts)].cast("q")
-            names, *others = (column.to_pylist() for column in self._batch.columns[:-1])
-            ends = rows.offsets.to_pylist()
-            lists = self._lists = [list(map(_path, names)), *others, ends[:-1], ends[1:]]
-        path, size, mtime_ns, tag, start, end = (column[position] for column in lists)
-        return IndexedFile(path=path, size=size, mtime_ns=mtime_ns, tag=tag, rows=tuple(self._rows[start:end]))
+        at = range(len(self))[position]
+        rows = self._rows.values[self._ends[at] : self._ends[at + 1]]
+        return IndexedFile(path=_path(self._paths[at]), rows=tuple(rows), **self.stamp(at)._asdict())
 
     def stamp(self, position: int) -> Stamp:
         """What tells whether a file is still the one that was indexed."""
-        if self._stamps is None:
-            self._stamps = [self._batch.column(name).to_pylist() for name in Stamp._fields]
-        sizes, times, tags = self._stamps
-        return Stamp(sizes[position], times[position], tags[position])
+        return Stamp(self._sizes[position], self._times[position], self._tags[position])
 
     def position(self, path: str) -> int | None:
         """The position of a path; None if the file isn't indexed."""
         if self._positions is None:
-            self._positions = {_path(name): at for at, name in enumerate(self._batch.column("path").to_pylist())}
+            self._positions = {_path(name): at for at, name in enumerate(self._paths)}
         return self._positions.get(path)
 
     @property
     def rows(self) -> int:
         """Rows of all files."""
-        return sum(numbers_in(self._batch.column("rows").flatten()))
+        return sum(self._rows.values[self._ends[0] : self._ends[-1]])
 
     @property
     def data_bytes(self) -> int:
         """Bytes of all files."""
-        return sum(numbers_in(self._batch.column("size")))
+        return sum(self._sizes)
 
 
 def read_files(path: str, blob: Blob, data: bytes, field: str) -> Files:
     """The table of files. Raises CorruptFile."""
-    batch = unpacked(path, blob, data, FILES_SCHEMA, field)
+    count, (paths, sizes, times, tags, rows) = unpacked(path, blob, data, FILE_KINDS, field)
 
     def check(right: bool, reason: str, name: str) -> None:
         if not right:
             raise damaged(path, reason, offset=blob.offset, field=f"{field}.{name}")
 
-    if batch.num_rows >= 1 << 31:
+    if count >= 1 << 31:
         raise damaged(path, "too many files", offset=blob.offset, field=f"{field}.properties.rows")
-    for name in ("size", "rows"):
-        column = batch.column(name)
-        numbers = numbers_in(column.values if name == "rows" else column)
+    for name, numbers in (("size", sizes), ("rows", rows.values)):
         check(min(numbers, default=0) >= 0, "a number is negative", name)
         check(max(numbers, default=0) <= 1 << 53, "a number is too large", name)
-    names = batch.column("path").to_pylist()
-    for name in names:
-        try:
-            right = not name.startswith("\0") or _stored(_path(name)) == name
-        except ValueError:
-            right = False
-        if not right:
-            raise damaged(path, "a path is neither text nor bytes", offset=blob.offset, field=f"{field}.path")
-    check(len(set(names)) == len(names), "a path comes twice", "path")
-    return Files(batch)
+    for stored in paths:
+        if stored.startswith("\0"):
+            try:
+                right = _stored(_path(stored)) == stored
+            except ValueError:
+                right = False
+            check(right, "a path is neither text nor bytes", "path")
+    check(len(set(paths)) == len(paths), "a path comes twice", "path")
+    return Files(paths, sizes, times, tags, rows)
 
 
-def read_units(path: str, blob: Blob, data: bytes, files: Files, slots: int, field: str) -> pa.RecordBatch:
+_WRONG_UNITS: Final = (
+    ("there is no such file", "file"),
+    ("there is no such state", "state"),
+    ("a free slot has a file, or a unit has none", "state"),
+    ("it is no rate", "fpp"),
+    ("there is no such row group", "row_group"),
+    ("a row group comes twice", "row_group"),
+)
+"""What `kernels.index_units` finds, by its number, from 1 on."""
+
+
+def read_units(path: str, blob: Blob, data: bytes, files: Files, slots: int, field: str) -> Units:
     """The table of a column's units. Raises CorruptFile."""
-    batch = unpacked(path, blob, data, UNITS_SCHEMA, field)
-
-    def check(right: bool, reason: str, name: str) -> None:
-        if not right:
-            raise damaged(path, reason, offset=blob.offset, field=f"{field}.{name}")
-
-    if batch.num_rows != slots:
-        raise damaged(path, f"{batch.num_rows} units in {slots} slots", offset=blob.offset, field=field)
-    file, row_group, state, fpp = map(numbers_in, batch.columns)
-    check(min(file, default=0) >= -1 and max(file, default=-1) < len(files), "there is no such file", "file")
-    check(max(state, default=0) <= NEVER, "there is no such state", "state")
-    free = all((one == FREE) == (at == -1) for one, at in zip(state, file, strict=True))
-    check(free, "a free slot has a file, or a unit has none", "state")
-    check(all(0.0 <= rate <= 1.0 for rate in fpp), "it is no rate", "fpp")
-    groups = files.row_groups
-    there = all(at < 0 or 0 <= group < groups[at] for at, group in zip(file, row_group, strict=True))
-    check(there, "there is no such row group", "row_group")
-    starts, seen = array("q", accumulate(groups, initial=0)), bytearray(sum(groups))
-    for at, group in zip(file, row_group, strict=True):
-        if at >= 0:
-            check(not seen[starts[at] + group], "a row group comes twice", "row_group")
-            seen[starts[at] + group] = 1
-    return batch
+    count, columns = unpacked(path, blob, data, UNIT_KINDS, field)
+    if count != slots:
+        raise damaged(path, f"{count} units in {slots} slots", offset=blob.offset, field=field)
+    units = Units(*columns)
+    wrong = kernels.index_units(*units, files.row_groups)
+    if wrong:
+        reason, name = _WRONG_UNITS[wrong - 1]
+        raise damaged(path, reason, offset=blob.offset, field=f"{field}.{name}")
+    return units

@@ -278,8 +278,10 @@ class IndexWriter:
         if old is None:
             return UnitArrays(array("i"), array("i"), array("B"), array("f")), (), 0, known
         position = {before: at for at, before in enumerate(self._kept)}
-        file, row_group, state, fpp = (values.to_pylist() for values in old.units(column).columns)
-        units = UnitArrays(array("i", file), array("i", row_group), array("B", state), array("f", fpp))
+        found = old.units(column)
+        units = UnitArrays(
+            array("i", found.file), array("i", found.row_group), array("B", found.state), array("f", found.fpp)
+        )
         level = old.layout(column).blocks.bit_length() - 1
         dropped = []
         for slot, before in enumerate(units.file):

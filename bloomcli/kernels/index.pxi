@@ -504,6 +504,51 @@ def index_slots(const unsigned char[::1] bitmap not None):
     return result
 
 
+def index_units(const int32_t[::1] files not None, const int32_t[::1] row_groups not None,
+                const unsigned char[::1] states not None, const float[::1] rates not None,
+                const int64_t[::1] counts not None):
+    """Check a column's units: `counts` are the numbers of row groups of the index's files.
+
+    Returns 0, or what the first fault is. 1: a file that isn't there. 2: an unknown state. 3: a free slot with a file,
+    or a unit without one. 4: a rate below 0 or above 1. 5: a row group that its file doesn't have. 6: one that comes
+    twice.
+    """
+    cdef Py_ssize_t n = files.shape[0], m = counts.shape[0], i
+    cdef int64_t total = 0
+    if row_groups.shape[0] != n or states.shape[0] != n or rates.shape[0] != n:
+        raise ValueError("the columns differ in length")
+    starts = bytearray(8 * (m + 1))
+    cdef int64_t* start = <int64_t*>PyByteArray_AS_STRING(starts)
+    for i in range(m):
+        if not 0 <= counts[i] <= (1 << 40) - total:
+            raise ValueError("there can't be so many row groups")
+        start[i] = total
+        total += counts[i]
+    for i in range(n):
+        if not -1 <= files[i] < m:
+            return 1
+    for i in range(n):
+        if states[i] > 3:
+            return 2
+    for i in range(n):
+        if (states[i] == 0) != (files[i] == -1):
+            return 3
+    for i in range(n):
+        if not 0.0 <= rates[i] <= 1.0:
+            return 4
+    for i in range(n):
+        if files[i] >= 0 and not 0 <= row_groups[i] < counts[files[i]]:
+            return 5
+    seen = bytearray(total)
+    cdef char* s = PyByteArray_AS_STRING(seen)
+    for i in range(n):
+        if files[i] >= 0:
+            if s[start[files[i]] + row_groups[i]]:
+                return 6
+            s[start[files[i]] + row_groups[i]] = 1
+    return 0
+
+
 def index_moments(const unsigned char[::1] moments not None, Py_ssize_t count, unsigned char[::1] out not None):
     """Write timestamps of `orc_moments`, 12 bytes each, as nanoseconds: 16 bytes each, little-endian two's complement."""
     if count < 0 or moments.shape[0] // 12 < count or out.shape[0] // 16 < count:

@@ -19,7 +19,7 @@ from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.concurrency.threads import Threads
 from bloomcli.finding.asking import Piece, ask, pieces
 from bloomcli.finding.lake import Search
-from bloomcli.formats.finding import LikeFiles
+from bloomcli.formats.filter_answer import LikeFiles
 from bloomcli.formats.parquet.filters import Filters, ProbedFilter
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.listing import expand

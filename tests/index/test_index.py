@@ -241,7 +241,7 @@ def test_columns_and_types_have_bits_of_their_own(tmp_path: Path) -> None:
         assert stamp.type.column("at").unit == "MICROS"
         assert ColumnType.of(amount.type.column("x")) == amount.type
         assert index.files[2].rows == made(2, 3).rows
-        assert [part.to_pylist() for part in index.with_values(narrow)] == [[0], [1]]
+        assert [part.tolist() for part in index.with_values(narrow)] == [[0], [1]]
 
 
 def test_row_groups_that_are_always_possible_can_be_left_out_and_are_given_once(tmp_path: Path) -> None:
@@ -256,14 +256,12 @@ def test_row_groups_that_are_always_possible_can_be_left_out_and_are_given_once(
     with opened(path) as index:
         looked_up = hashes(rng, 100)
         every, some = answers(index, looked_up), answers(index, looked_up, always=False)
-        always = set(zip(*(part.to_pylist() for part in index.always(IDS)), strict=True))
+        always = set(zip(*index.always(IDS), strict=True))
         assert len(always) == 40
         assert every - some == {(at, *unit) for at in range(100) for unit in always}
         assert len(index.with_values(IDS).files) == 80
         anything = index.possible_for_any(IDS, looked_up)
-        assert set(zip(anything.files.to_pylist(), anything.row_groups.to_pylist(), strict=True)) == {
-            unit[1:] for unit in every
-        }
+        assert set(zip(anything.files, anything.row_groups, strict=True)) == {unit[1:] for unit in every}
         without = index.possible_for_any(IDS, looked_up, always=False)
         assert len(without.files) == len({unit[1:] for unit in some})
 

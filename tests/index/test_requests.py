@@ -99,6 +99,7 @@ def test_on_a_local_disk_a_lookup_reads_the_tables_and_eight_rows(large: Path) -
 
 PROGRAM = """
 import random, sys
+import pyarrow  # its import isn't counted
 sys.path.insert(0, "tests")
 from support.indexes import COLUMN, chunk, filled, made
 from support.peak_memory import peak, reset

@@ -58,7 +58,7 @@ def built(folder: Path, columns: Sequence[str] = ("id",)) -> str:
 def states(index: str) -> list[int]:
     with open_source(index) as source:
         opened = Index(source)
-        return sorted(state for column in opened.columns for state in opened.units(column)["state"].to_pylist())
+        return sorted(state for column in opened.columns for state in opened.units(column).state)
 
 
 def test_a_lake_of_three_formats_is_looked_up_in_one_column_of_the_index(tmp_path: Path) -> None:

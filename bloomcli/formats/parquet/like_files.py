@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels
-from bloomcli.formats.finding import FilterAnswer, LikeFiles, Wanted
+from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
+from bloomcli.formats.finding import Wanted
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import field_ids
 

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting, numbers_of
-from bloomcli.formats.finding import Candidates, LikeFiles, Matches, Wanted
+from bloomcli.formats.filter_answer import LikeFiles
+from bloomcli.formats.finding import Candidates, Matches, Wanted
 from bloomcli.formats.parquet import excerpt, page_matches, page_values
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.like_files import like_files

@@ -59,8 +59,8 @@ def spelling() -> Callable[[str], str]:
         return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  there are thousands of files
 
     def spell(path: str) -> str:
-        folder, name = os.path.split(path)
-        return real(folder) + name
+        end = max(map(path.rfind, _SEPARATORS)) + 1
+        return real(path[:end]) + path[end:]
 
     return spell
 

@@ -19,7 +19,7 @@ from bloomcli.errors import BloomError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.arrays import binaries
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.finding import FilterAnswer, LikeFiles
+from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
 

@@ -1,0 +1,64 @@
+"""What the filters of files tell `find` before the files are opened. Without Arrow: most files are never opened."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bloomcli.concurrency.cancellation import Stop
+    from bloomcli.storage.base import Source
+
+
+class FilterAnswer(NamedTuple):
+    """What the filters of a file tell, or of several files that can't have the values."""
+
+    files: int
+    row_groups: int
+    chunk_bytes: int
+    """Compressed bytes of the column."""
+    scan_bytes: int
+    """As `ColumnSearch.scanned_bytes`."""
+    bytes_read: int
+    possible: tuple[int, ...] | None
+    """The numbers of the row groups that may have a value; None where the file has to be opened to know."""
+    texts: pa.Int64Array | None = None
+    """Ascending positions of the texts that the file may have, where many are looked for and it may have one."""
+    stamp: tuple[int, int] = (0, 0)
+    """The size and the modification time (nanoseconds) of the file; of several, of the last one."""
+
+    @property
+    def ruled_out(self) -> bool:
+        """Whether no row group can have a value."""
+        return self.possible == ()
+
+
+class LikeFiles(ABC):
+    """Tells of files whose metadata are like those of a searched file which row groups can't have the same values.
+
+    It reads little of each: `find` asks it about very many files.
+
+    Attributes:
+        format: of these files.
+        together: `ask_all` tells of many files at once.
+    """
+
+    format: str
+    together: bool
+
+    @abstractmethod
+    def ask(self, source: Source) -> FilterAnswer | None:
+        """What the filters of an open file tell; None for a file that isn't of this machine."""
+
+    @abstractmethod
+    def ask_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
+        """What the filters of files of this machine tell, in order. Files that are ruled out may be summed up.
+
+        Only where `together` says so.
+
+        Raises:
+            Stopped: cancelled.
+        """

@@ -1,0 +1,275 @@
+"""Reads the Arrow IPC streams of an index's tables without Arrow, whose import takes longer than a lookup.
+
+Source: the Arrow columnar format, "IPC Streaming Format", and its Message.fbs and Schema.fbs. A stream is a schema,
+then a record batch; each is
+
+    FFFFFFFF | length of the metadata, int32 | metadata: a flatbuffer | body
+
+`columns_of` reads the layout that Arrow itself writes for such a table. Of another one, or a damaged one, it says
+that it doesn't know it: Arrow reads that, or tells what is wrong.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+_CONTINUED: Final = 0xFFFFFFFF
+_V5: Final = 4
+_SCHEMA, _BATCH = 1, 3
+"""Types of messages."""
+_LARGE_UTF8, _LARGE_LIST = 20, 21
+_INT, _FLOAT = 2, 3
+"""Types of columns."""
+_OFFSET_BYTES: Final = 8
+_ALIGNMENT: Final = 8
+"""Buffers begin at multiples of so many bytes; compiled code reads numbers only where they are aligned."""
+_MOST_FIELDS: Final = 16
+_NUMBERS: Final[Mapping[tuple[int, int, bool], str]] = {
+    (_INT, 8, False): "B",
+    (_INT, 32, True): "i",
+    (_INT, 64, True): "q",
+    (_FLOAT, 1, False): "f",
+}
+"""Formats of `memoryview`, by the type, the width (of floating point numbers the precision), and the sign."""
+
+TEXT: Final = "text"
+LISTS: Final = "lists"
+"""Kinds of columns: large utf8, large lists of int64. The other kinds are formats of `memoryview`."""
+
+
+class Lists(NamedTuple):
+    """A column of lists of numbers."""
+
+    ends: memoryview
+    """int64s: where the first list begins, and where each ends."""
+    values: memoryview
+    """int64s."""
+
+
+Column = memoryview | Lists | list[str]
+
+
+class _Unknown(Exception):
+    """The stream has another layout."""
+
+
+def columns_of(raw: bytes, kinds: Mapping[str, str]) -> tuple[int, list[Column]] | None:
+    """The rows and the columns of a stream's batch, without nulls.
+
+    Args:
+        raw: the stream.
+        kinds: of the columns, by their names, in order. Text becomes a list, numbers a view of `raw`.
+
+    Returns:
+        None where it isn't known how to read the stream.
+    """
+    if sys.byteorder != "little":
+        return None
+    try:
+        return _columns_of(memoryview(raw), kinds)
+    except (_Unknown, struct.error, UnicodeDecodeError):
+        return None
+
+
+def type_codes(raw: bytes, most: int) -> list[tuple[str, int | None]] | None:
+    """The names of a schema's columns, and their types' numbers of Schema.fbs: None for those with dictionaries, or
+    with metadata, such as extension types.
+
+    Args:
+        raw: a stream, or its schema alone.
+        most: columns, at most.
+
+    Returns:
+        None where it isn't known how to read the schema.
+    """
+    try:
+        schema, _, _ = _message(memoryview(raw), 0, _SCHEMA)
+        return [
+            (field.text(0), None if field.has(4) or field.has(6) else field.number(2, "B"))
+            for field in schema.tables(1, most)
+        ]
+    except (_Unknown, struct.error, UnicodeDecodeError):
+        return None
+
+
+def _columns_of(raw: memoryview, kinds: Mapping[str, str]) -> tuple[int, list[Column]]:
+    schema, body_at, body_bytes = _message(raw, 0, _SCHEMA)
+    _need(body_bytes == 0 and schema.number(0, "h") == 0)  # little-endian
+    fields = list(schema.tables(1))
+    _need([(field.text(0), _kind(field)) for field in fields] == list(kinds.items()))
+    batch, body_at, body_bytes = _message(raw, body_at, _BATCH)
+    _need(body_at % _ALIGNMENT == 0)
+    _need(not batch.has(3) and not batch.has(4))  # neither compressed nor of views
+    body = raw[body_at : body_at + body_bytes]
+    _need(len(body) == body_bytes)
+    rows = batch.number(0, "q")
+    reader = _Body(body, iter(batch.structs(1)), iter(batch.structs(2)))
+    found = [reader.column(kind, rows) for kind in kinds.values()]
+    reader.finish()
+    return rows, found
+
+
+def _need(right: bool) -> None:
+    if not right:
+        raise _Unknown
+
+
+class _Table:
+    """A table of a flatbuffer. What it doesn't have is 0."""
+
+    def __init__(self, data: memoryview, at: int) -> None:
+        self._data, self._at = data, at
+        self._fields = at - self._read("i", at)
+        self._size = self._read("H", self._fields)
+
+    def _read(self, form: str, at: int) -> int:
+        _need(at >= 0)  # struct counts from the end
+        value: int = struct.unpack_from(f"<{form}", self._data, at)[0]
+        return value
+
+    def _where(self, field: int) -> int:
+        """Where a field is; 0 if the table doesn't have it."""
+        entry = 4 + 2 * field
+        if entry + 2 > self._size:
+            return 0
+        offset = self._read("H", self._fields + entry)
+        return self._at + offset if offset else 0
+
+    def has(self, field: int) -> bool:
+        """Whether the table has a field."""
+        return self._where(field) != 0
+
+    def number(self, field: int, form: str) -> int:
+        """A number; `form` is that of `struct`."""
+        at = self._where(field)
+        return self._read(form, at) if at else 0
+
+    def _target(self, field: int) -> int:
+        at = self._where(field)
+        _need(at != 0)
+        return at + self._read("I", at)
+
+    def table(self, field: int) -> _Table:
+        """Another table."""
+        return _Table(self._data, self._target(field))
+
+    def text(self, field: int) -> str:
+        """A text."""
+        at = self._target(field)
+        found = self._data[at + 4 : at + 4 + self._read("I", at)]
+        return str(found, "utf-8")
+
+    def tables(self, field: int, most: int = _MOST_FIELDS) -> Iterator[_Table]:
+        """A vector of so many tables at most."""
+        at = self._target(field)
+        count = self._read("I", at)
+        _need(count <= most)
+        for place in range(at + 4, at + 4 + 4 * count, 4):
+            yield _Table(self._data, place + self._read("I", place))
+
+    def structs(self, field: int) -> Sequence[tuple[int, int]]:
+        """A vector of pairs of int64s."""
+        at = self._target(field)
+        count = self._read("I", at)
+        _need(count <= 4 * _MOST_FIELDS)
+        numbers = struct.unpack_from(f"<{2 * count}q", self._data, at + 4)
+        return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _message(raw: memoryview, at: int, kind: int) -> tuple[_Table, int, int]:
+    """The header of the message at an offset; the offset and the length of its body."""
+    begun, length = struct.unpack_from("<Ii", raw, at)
+    _need(begun == _CONTINUED and length > 0)
+    metadata = raw[at + 8 : at + 8 + length]
+    _need(len(metadata) == length)
+    message = _Table(metadata, struct.unpack_from("<I", metadata)[0])
+    _need(message.number(0, "h") == _V5 and message.number(1, "B") == kind)
+    body_bytes = message.number(3, "q")
+    _need(body_bytes >= 0)
+    return message.table(2), at + 8 + length, body_bytes
+
+
+def _kind(field: _Table) -> str | None:
+    """The kind of a column, or None: the column may have nulls, or its type isn't that of an index."""
+    if field.number(1, "B") or field.has(4):
+        return None
+    kind = field.number(2, "B")
+    if kind == _LARGE_UTF8:
+        return TEXT
+    if kind == _LARGE_LIST:
+        items = list(field.tables(5))
+        return LISTS if [(item.text(0), _kind(item)) for item in items] == [("item", "q")] else None
+    if kind not in {_INT, _FLOAT}:
+        return None
+    described = field.table(3)
+    width = described.number(0, "i" if kind == _INT else "h")
+    return _NUMBERS.get((kind, width, kind == _INT and described.number(1, "B") == 1))
+
+
+class _Body:
+    """The body of a batch: its columns come one after the other, each with a node and some buffers."""
+
+    def __init__(
+        self, body: memoryview, nodes: Iterator[tuple[int, int]], buffers: Iterator[tuple[int, int]]
+    ) -> None:
+        self._body, self._nodes, self._buffers = body, nodes, buffers
+
+    def column(self, kind: str, rows: int) -> Column:
+        """The next column."""
+        self._node(rows)
+        if kind == LISTS:
+            ends = self._ends(rows)
+            self._node(ends[rows])
+            return Lists(ends, self._numbers("q", ends[rows]))
+        if kind == TEXT:
+            ends = self._ends(rows)
+            return _texts(ends, self._buffer(), rows)
+        return self._numbers(kind, rows)
+
+    def finish(self) -> None:
+        """There is nothing else."""
+        _need(next(self._nodes, None) is None and next(self._buffers, None) is None)
+
+    def _node(self, rows: int) -> None:
+        """A node of so many rows without nulls, and its empty bitmap of nulls."""
+        _need(next(self._nodes, None) == (rows, 0) and rows >= 0)
+        _need(len(self._buffer()) == 0)
+
+    def _buffer(self) -> memoryview:
+        offset, length = next(self._buffers, (-1, -1))
+        _need(offset >= 0 and offset % _ALIGNMENT == 0 and 0 <= length <= len(self._body) - offset)
+        return self._body[offset : offset + length]
+
+    def _numbers(self, form: str, count: int) -> memoryview:
+        data, width = self._buffer(), struct.calcsize(form)
+        _need(len(data) // width >= count)
+        found: memoryview = data[: count * width].cast(form)  # type: ignore[call-overload]  # one of `_NUMBERS`
+        return found
+
+    def _ends(self, rows: int) -> memoryview:
+        """Where each row's values end, behind a first 0."""
+        data = self._buffer()
+        if not rows and not len(data):  # as Arrow may write a column without rows
+            return memoryview(bytes(_OFFSET_BYTES)).cast("q")
+        _need(len(data) // _OFFSET_BYTES > rows)
+        ends = data[: (rows + 1) * _OFFSET_BYTES].cast("q")
+        given = ends.tolist()
+        _need(given[0] == 0 and given == sorted(given))
+        return ends
+
+
+def _texts(ends: memoryview, data: memoryview, rows: int) -> list[str]:
+    """The texts of a column."""
+    places = ends.tolist()
+    _need(places[rows] <= len(data))
+    whole = bytes(data[: places[rows]])
+    if not whole:
+        return [""] * rows
+    if whole.isascii():
+        text = whole.decode("ascii")
+        return [text[start:end] for start, end in pairwise(places)]
+    return [whole[start:end].decode() for start, end in pairwise(places)]
