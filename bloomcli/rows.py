@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bloomcli.model.dataset import ColumnSeen, DatasetReport, FileRow, Status, SurveyReport, gravest
+from bloomcli.model.dataset import ColumnSeen, DatasetReport, FileRow, Status, SurveyReport
+from bloomcli.model.exit_codes import gravest
 from bloomcli.model.gate import GateReport, Sample
 
 __all__ = ["ColumnSeen", "DatasetReport", "FileRow", "GateReport", "Sample", "Status", "SurveyReport", "gravest"]

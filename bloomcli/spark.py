@@ -25,11 +25,11 @@ from bloomcli.commands.options import (
     AddOptions,
     FoldOptions,
     InspectOptions,
-    Options,
     ProbeOptions,
     RemoveOptions,
     ValidateOptions,
 )
+from bloomcli.commands.options_base import Options
 from bloomcli.commands.values import Value
 from bloomcli.datasets.engine import choose_engine
 from bloomcli.finding.on_spark import find, find_table

@@ -10,7 +10,8 @@ from bloomcli.advice.decide import decide
 from bloomcli.advice.measure import measure
 from bloomcli.commands.arguments import paths as named
 from bloomcli.commands.budgets import read_budget
-from bloomcli.commands.options import AdviseOptions, InspectOptions, Options
+from bloomcli.commands.options import AdviseOptions, InspectOptions
+from bloomcli.commands.options_base import Options
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError

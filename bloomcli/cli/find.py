@@ -156,6 +156,8 @@ def command(
         conf=conf,
         table=table,
     )
+    if source is None and isinstance(looked_for, Values):
+        looked_for.plain = asked.rows and form in {"text", "jsonl"} and engine != "spark"
     search = _search(where, looked_for, asked, index)
     _write(search, form, target, rows=asked.rows, maybe=maybe)
     return _report(search, form, quiet=quiet)
@@ -229,7 +231,8 @@ def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: 
                 f"{done:,} of {plural(files, 'file')} searched, {plural(found, 'row' if rows else 'file')} found"
             )
 
-        search.on_files = tell
+        if counting.shown:
+            search.on_files = tell
         writer = _writer(form, stream, rows=rows)
         write_all(search, writer, of_files=of_files, maybe=maybe, before=before)
 

@@ -143,10 +143,13 @@ class Counting:
 
     Args:
         patience: seconds before the line is first shown, and shown again after `clear`.
+
+    Attributes:
+        shown: there is a terminal, and no --quiet.
     """
 
     def __init__(self, patience: float = 0) -> None:
-        self._shown = sys.stderr.isatty() and not is_quiet()
+        self.shown = sys.stderr.isatty() and not is_quiet()
         self._patience = patience
         self._since = time.monotonic()
         self._status: Status | None = None
@@ -172,7 +175,7 @@ class Counting:
 
     def say(self, line: str) -> None:
         """Show a line in place of the one before."""
-        if not self._shown or time.monotonic() - self._since < self._patience:
+        if not self.shown or time.monotonic() - self._since < self._patience:
             return
         from rich.console import Console
         from rich.markup import escape

@@ -7,9 +7,10 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli.commands.columns import kind_of, select
-from bloomcli.commands.dump import only_column
+from bloomcli.commands.columns import kind_of
 from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.one_column import only_column
+from bloomcli.commands.record_columns import distinct_fields, selected
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import hash_for_index, open_file
@@ -45,32 +46,36 @@ class Values:
 
     Attributes:
         like_files: tells of files like one that was searched whether they can't have the values.
+        given: a few texts, or an array.
+        plain: of a few texts, where rows are wanted: they are taken as `find_plain.PlainRows`, too, until a file has
+            others.
     """
 
     like_files: LikeFiles | None = None
+    plain = False
 
     def __init__(self, texts: Sequence[str] | pa.LargeBinaryArray) -> None:
-        self._given = tuple(texts) if isinstance(texts, list | tuple) else texts
+        self.given = tuple(texts) if isinstance(texts, list | tuple) else texts
         self._lock = Lock()
         self._converted: dict[object, Wanted] = {}
 
     @property
     def count(self) -> int:
         """How many there are."""
-        return len(self._given)
+        return len(self.given)
 
     @cached_property
     def texts(self) -> pa.LargeBinaryArray:
         """The values, as UTF-8."""
-        if not isinstance(self._given, tuple):
-            return self._given
+        if not isinstance(self.given, tuple):
+            return self.given
         from bloomcli.formats.arrays import binaries
 
-        return binaries([text.encode("utf-8", "surrogateescape") for text in self._given])
+        return binaries([text.encode("utf-8", "surrogateescape") for text in self.given])
 
     def hashed(self, column: Column) -> Iterator[HashedValues]:
         """The values as an index has those of a column. Without Arrow where they are few. Raises LiteralError."""
-        yield hash_for_index(self._given, column)
+        yield hash_for_index(self.given, column)
 
     def of(self, file: FilterFile, column: Column, search: ColumnSearch) -> Wanted:
         """The values as a file's column stores them. Raises LiteralError."""
@@ -129,13 +134,15 @@ def run(
     with open_source(path) as original:
         row_groups: Container[int] | None = None if indexed is None else indexed.possible(original)
         by_index = row_groups is not None  # it has told as much as filters do
+        source = _counted(original, values)
+        if (found := _plain(source, values, row_groups, options, emit, stop)) is not None:
+            return found
         filters = None if by_index else _asked(original, values, asked)
         if filters is not None and filters.answer.ruled_out:
             return _without_rows(path, filters, options)
         answer = None if filters is None else filters.answer
         if answer is not None:
             row_groups, values = answer.possible, _left(values, answer)
-        source = _counted(original, values)
         file = open_file(source, options.names)
         if not file.searched:  # refuses whatever the file's columns are
             file.search(Column(path=options.column, index=0, physical=""))
@@ -172,9 +179,7 @@ def run(
             pages_left_out=search.pages_left_out,
             rows=work.rows,
             bytes_read=source.bytes_read + (0 if answer is None else answer.bytes_read),
-            scan_bytes=search.scanned_bytes(work.columns)
-            if options.rows
-            else sum(place.candidates.chunk_bytes for place in groups),
+            scan_bytes=work.scan_bytes(groups),
         )
 
 
@@ -186,7 +191,25 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
         source = CountedSource(original)
         file = open_file(source, options.names)
         search = file.search(only_column(file, options.column, purpose="find"))
-        return pa.struct(_distinct(search.no_records(selected(file, options)).schema)), source.bytes_read
+        return pa.struct(distinct_fields(search.no_records(selected(file, options)).schema)), source.bytes_read
+
+
+def _plain(
+    source: CountedSource,
+    values: Values | ValueParts,
+    row_groups: Container[int] | None,
+    options: FindOptions,
+    emit: Emit,
+    stop: Stop | None,
+) -> FileFound | None:
+    """Find the rows of a file without Arrow; None where Arrow has to."""
+    if not isinstance(values, Values) or not values.plain or not isinstance(row_groups, frozenset):
+        return None
+    from bloomcli.commands import find_plain
+
+    found = find_plain.found(source, options, values.given, row_groups, emit, stop)
+    values.plain = found is not None
+    return found
 
 
 def _asked(original: Source, values: Values | ValueParts, asked: Asked | None) -> Asked | None:
@@ -243,37 +266,6 @@ def _placed(found: Iterable[Candidates]) -> Iterator[_Place]:
         first += candidates.rows
 
 
-def distinct(names: Sequence[str]) -> list[str]:
-    """Names of which none comes twice: of equal ones, those behind the first are ``NAME_1``, ``NAME_2``."""
-    found: dict[str, None] = {}
-    for name in names:
-        number, new = 0, name
-        while new in found or (number and new in names):
-            number += 1
-            new = f"{name}_{number}"
-        found[new] = None
-    return list(found)
-
-
-def _distinct(fields: Iterable[pa.Field]) -> list[pa.Field]:
-    """A record's fields: a struct with two of one name can't be read by it."""
-    given = list(fields)
-    names = distinct([field.name for field in given])
-    return [field if field.name == name else field.with_name(name) for field, name in zip(given, names, strict=True)]
-
-
-def selected(file: FilterFile, options: FindOptions) -> list[str] | None:
-    """The paths of the columns of a record; None for all. Raises UnknownColumn."""
-    if not options.select:
-        return None
-    leaves = file.columns
-    tops = {name for name in options.select if any(c.path.startswith(f"{name}.") for c in leaves)}
-    named = [name for name in options.select if name not in tops and name not in file.lacking]
-    found = {c.index for c in select(leaves, named, path=file.source.path)} if named else set()
-    found |= {c.index for c in leaves if any(c.path.startswith(f"{top}.") for top in tops)}
-    return [c.path for c in leaves if c.index in found]
-
-
 class _Work:
     """The search of one file, row group by row group."""
 
@@ -295,6 +287,12 @@ class _Work:
     def enough(self) -> bool:
         """No further row is wanted."""
         return self.rows == self.options.limit or (self.options.files_only and self.rows > 0)
+
+    def scan_bytes(self, groups: Iterable[_Place]) -> int:
+        """What a scan of the file reads."""
+        if self.options.rows:
+            return self.search.scanned_bytes(self.columns)
+        return sum(place.candidates.chunk_bytes for place in groups)
 
     def row_group(self, place: _Place) -> None:
         """Find the rows of a row group, and give them to `emit`."""
@@ -346,7 +344,7 @@ class _Work:
                 repeated(place.candidates.row_group, count),
                 shifted(rows[at : at + count], place.first_row),
                 texts[at : at + count],
-                pa.StructArray.from_arrays(batch.columns, fields=_distinct(batch.schema)),
+                pa.StructArray.from_arrays(batch.columns, fields=distinct_fields(batch.schema)),
             ]
             self._emit(pa.RecordBatch.from_arrays(columns, names=list(COLUMNS)))
             at += count

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from bloomcli.commands.arguments import names as tuple_of
-from bloomcli.commands.options import FPP, Options
+from bloomcli.commands.options import FPP
+from bloomcli.commands.options_base import Options
 from bloomcli.errors import UsageError
 
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 from bloomcli import limits
 from bloomcli.commands.arguments import names as tuple_of
 from bloomcli.commands.arguments import paths, read_policy
+from bloomcli.commands.options_base import Options
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import checked_options
 from bloomcli.formats.format import OptionValues
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.names import ColumnNames
 from bloomcli.model.sizes import POWER_OF_TWO, SIZES
 from bloomcli.policy.policy import Policy
 
@@ -34,28 +34,6 @@ Name = str | os.PathLike[str]
 
 FPP: Final = 0.01
 """The false-positive rate of filters where the options give none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The options that all commands have."""
-
-    command: ClassVar[str]
-    """The command's name, which is its module's too."""
-    heavy: ClassVar[bool] = False
-    """Rows hold more than reports keep (`FileRow.reported`): the driver takes them one by one."""
-
-    names: ColumnNames | None = None
-    """How the table that the files belong to names their columns: `columns` and a policy have the table's paths then.
-    No user gives them, they come from the table."""
-
-    def checked(self) -> Self:
-        """The same options, complete.
-
-        Raises:
-            UsageError: options that contradict each other, a figure out of range, a file that can't be read.
-        """
-        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

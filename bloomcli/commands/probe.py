@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bloomcli.commands.columns import why_none
-from bloomcli.commands.dump import only_column
+from bloomcli.commands.one_column import only_column
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.commands.values import texts
 from bloomcli.errors import LiteralError, UsageError

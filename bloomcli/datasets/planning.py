@@ -14,8 +14,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from bloomcli.commands.options import Options, WriteOptions
-from bloomcli.datasets.task import LINKED, Task, failed, gathered_tasks
+from bloomcli.commands.options import WriteOptions
+from bloomcli.commands.options_base import Options
+from bloomcli.datasets.skipped import LINKED
+from bloomcli.datasets.task import Task, failed, gathered_tasks
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.paths import shown

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from bloomcli import version
-from bloomcli.commands.options import Options, WriteOptions
+from bloomcli.commands.options import WriteOptions
+from bloomcli.commands.options_base import Options
 from bloomcli.commands.progress import cores
 from bloomcli.compact import Mapped
 from bloomcli.concurrency.signals import plain_interrupts
@@ -30,6 +31,7 @@ from bloomcli.datasets import task as work
 from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
+from bloomcli.datasets.skipped import OTHER_KIND
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, has_ended, is_connect, reconnect
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
@@ -306,7 +308,7 @@ def work_through(pack: Pack) -> Iterator[tuple[int, FileRow]]:
 
 
 def _with_earlier_attempt(row: FileRow, again: bool) -> FileRow:
-    if again and row.status is Status.SKIPPED and row.reason != work.OTHER_KIND:
+    if again and row.status is Status.SKIPPED and row.reason != OTHER_KIND:
         return replace(row, reason=f"{row.reason} (done by an earlier attempt, perhaps)")
     return row
 

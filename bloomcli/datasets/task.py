@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
 from bloomcli.commands.index_options import IndexOptions
@@ -20,15 +20,16 @@ from bloomcli.commands.options import (
     AddOptions,
     FoldOptions,
     InspectOptions,
-    Options,
     ProbeOptions,
     RemoveOptions,
     SurveyOptions,
     ValidateOptions,
     WriteOptions,
 )
+from bloomcli.commands.options_base import Options
 from bloomcli.commands.progress import Progress
 from bloomcli.compact import gathered
+from bloomcli.datasets.skipped import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
@@ -45,12 +46,6 @@ if TYPE_CHECKING:
     from bloomcli.model.change import ChangeReport
     from bloomcli.model.probe import ProbeReport
     from bloomcli.model.validate import ValidateReport
-
-OTHER_KIND: Final = "not a file of a known format"
-"""Why a file that was found in a directory is skipped, whatever the command."""
-
-LINKED: Final = "a link to a directory: these are followed only where they are named"
-"""Why a link that was found in a directory is skipped."""
 
 OnRow = Callable[[FileRow], None]
 """Called in the caller's thread with each file's row, in the order in which files are done."""

@@ -15,7 +15,7 @@ from bloomcli.commands.find_options import FindOptions
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.datasets.jobs import default_jobs
-from bloomcli.datasets.task import LINKED, OTHER_KIND
+from bloomcli.datasets.skipped import LINKED, OTHER_KIND
 from bloomcli.errors import BloomError, UnknownFormat, UsageError
 from bloomcli.finding.asking import Piece, pieces
 from bloomcli.finding.spool import Spool
@@ -23,7 +23,7 @@ from bloomcli.formats.filter_answer import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.index.freshness import Lack
-from bloomcli.model.dataset import gravest
+from bloomcli.model.exit_codes import gravest
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Listed

@@ -196,8 +196,8 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         UnknownColumn, UnreadableError, UnsupportedError: of the first file, with `shaped`.
     """
     from bloomcli.datasets.hadoop_paths import absolute
+    from bloomcli.datasets.skipped import LINKED
     from bloomcli.datasets.spark import SparkEngine
-    from bloomcli.datasets.task import LINKED
 
     listed = [item._replace(path=absolute(item.path)) for item in SparkEngine(spark).find(paths, options)]
     if not listed:
@@ -224,7 +224,7 @@ def cores_of(spark: Any) -> int:
 
 def _first_shape(listed: Sequence[Listed], options: FindOptions) -> Shape:
     """The columns and types of the first file."""
-    from bloomcli.commands.dump import only_column
+    from bloomcli.commands.one_column import only_column
     from bloomcli.datasets.spark_types import as_spark_has_them
 
     for item in listed:

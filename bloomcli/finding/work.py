@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from bloomcli.commands import find
 from bloomcli.commands.columns import kind_of
-from bloomcli.commands.dump import only_column
 from bloomcli.commands.find import Indexed
 from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.one_column import only_column
 from bloomcli.datasets.packing import parts_for
 from bloomcli.datasets.record_shape import Shape, leaves, shaped, struct_of
-from bloomcli.datasets.task import OTHER_KIND
+from bloomcli.datasets.skipped import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.lake import failed
 from bloomcli.finding.many_files import Left, is_same, left_of

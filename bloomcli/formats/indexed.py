@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.file import Column
+
+if TYPE_CHECKING:
+    from bloomcli.formats.plain_rows import PlainSearch
 
 
 class RowGroupBits(NamedTuple):
@@ -68,3 +71,14 @@ class Indexable:
         """
         del column, fpp, stop
         raise UnsupportedError(f"files of the format {self.format} can't be indexed")
+
+    def plain_search(self, column: Column, texts: Sequence[str], selected: Sequence[str] | None) -> PlainSearch:
+        """What finds few rows without Arrow, in row groups that an index names, for records of these columns (None:
+        all).
+
+        Raises `plain_rows.Unplain` where Arrow has to, as it always does by default; LiteralError.
+        """
+        from bloomcli.formats.plain_rows import Unplain
+
+        del column, texts, selected
+        raise Unplain

@@ -10,7 +10,7 @@ from bloomcli.errors import UsageError
 from bloomcli.model.dataset import FileRow
 
 if TYPE_CHECKING:
-    from bloomcli.commands.options import Options
+    from bloomcli.commands.options_base import Options
     from bloomcli.commands.progress import Progress
     from bloomcli.datasets.engine import Engine
     from bloomcli.model.dataset import DatasetReport

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     )
     from bloomcli.model.change import ChangeReport, FilterChange
     from bloomcli.model.columns import ColumnSummary
-    from bloomcli.model.dataset import ColumnSeen, DatasetReport, FileRow, Status, SurveyReport, gravest
+    from bloomcli.model.dataset import ColumnSeen, DatasetReport, FileRow, Status, SurveyReport
+    from bloomcli.model.exit_codes import gravest
     from bloomcli.model.file import (
         Column,
         ColumnChunk,
@@ -113,10 +114,10 @@ _HOMES = {
             "SurveyReport",
             "FileRow",
             "DatasetReport",
-            "gravest",
         ),
         "dataset",
     ),
+    "gravest": "exit_codes",
     **dict.fromkeys(
         (
             "Sample",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bloomcli.model.exit_codes import gravest
 from bloomcli.model.file import FilterFacts
 from bloomcli.model.lake import ColumnFilters, ColumnOverFiles, ColumnSums
 from bloomcli.model.paths import shown
@@ -238,8 +239,3 @@ class DatasetReport(OnFiles):
             answers = codes.get(Status.DONE, set())
             return gravest(codes.get(Status.FAILED, set()) | (answers if answers == {1} else set()))
         return gravest(set().union(*codes.values()))
-
-
-def gravest(codes: Collection[int]) -> int:
-    """Return the gravest of several exit codes: a bug, unreadable, not supported, usage, findings, success."""
-    return next((code for code in (70, 3, 4, 2, 1) if code in codes), 0)

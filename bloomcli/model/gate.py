@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bloomcli.model.dataset import FileRow, OnFiles, Status, gravest
+from bloomcli.model.dataset import FileRow, OnFiles, Status
+from bloomcli.model.exit_codes import gravest
 from bloomcli.model.file import Severity
 from bloomcli.model.table import TableFacts
 from bloomcli.model.traffic import Traffic

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
-from bloomcli.commands.find import COLUMNS, distinct
+from bloomcli.commands.find import COLUMNS
+from bloomcli.commands.find_plain import PlainRows
+from bloomcli.commands.record_columns import distinct
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.find import FileFound
 
@@ -217,8 +219,11 @@ def _differs(batch: pa.RecordBatch, first: _First, how: str) -> UnsupportedError
     )
 
 
-def _objects(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+def _objects(batch: pa.RecordBatch | PlainRows) -> Iterator[dict[str, Any]]:
     """The rows as objects of JSON."""
+    if isinstance(batch, PlainRows):
+        yield from ({**row, "record": _jsonable(row["record"])} for row in batch.rows)
+        return
     columns = [_values(batch.column(name)) for name in COLUMNS]
     for path, stripe, row_group, row, value, record in zip(*columns, strict=True):
         yield {

@@ -17,12 +17,12 @@ from bloomcli.commands.arguments import read_policy
 from bloomcli.commands.options import (
     AddOptions,
     ColumnOptions,
-    Options,
     ProbeOptions,
     SurveyOptions,
     ValidateOptions,
     policy_of,
 )
+from bloomcli.commands.options_base import Options
 from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.hints import listed
 from bloomcli.model.names import ColumnNames

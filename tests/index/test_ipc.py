@@ -159,7 +159,12 @@ def test_files_that_an_index_rules_out_are_answered_without_arrow(tmp_path: Path
         "import sys; from bloomcli.cli import run; code = run(sys.argv[1:])\n"
         "print(code, bool({'pyarrow', 'numpy', 'pandas'} & set(sys.modules)))"
     )
-    for args, expected in ((["150", "--maybe"], "0 False"), (["777"], "1 False"), (["150"], "0 True")):
+    for args, expected in (
+        (["150", "--maybe"], "0 False"),
+        (["777"], "1 False"),
+        (["150"], "0 False"),
+        (["150", "--files-only"], "0 True"),
+    ):
         line = [sys.executable, "-c", program, "find", *args, str(lake), "-c", "id", "-q", "--index", str(index)]
         done = subprocess.run(line, capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-1] == expected, done.stdout + done.stderr

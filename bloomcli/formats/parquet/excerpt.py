@@ -28,8 +28,6 @@ _TOGETHER_BYTES: Final = 32 << 20
 """Decompressed bytes of pages that are decoded together."""
 _VALUES_TOGETHER: Final = 1 << 22
 """Values of pages that are decoded together, nulls included."""
-PAGE_VALUES_MOST: Final = 1 << 24
-"""Values of a page. Runs of equal values take no bytes, so that a small page can have any number."""
 _ROWS_AT_ONCE: Final = 1 << 15
 
 
@@ -240,9 +238,9 @@ def _next(reader: _Reader) -> RawPage | None:
             field=reader.field,
             hint="rewrite the file with smaller pages",
         )
-    if count > PAGE_VALUES_MOST:
+    if count > parquet_limits.PAGE_VALUES_MOST:
         raise UnsupportedError(
-            f"a page of {count} values, and no more than {PAGE_VALUES_MOST} are read",
+            f"a page of {count} values, and no more than {parquet_limits.PAGE_VALUES_MOST} are read",
             path=reader.source.path,
             offset=at,
             field=reader.field,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.formats.indexed import BitsSource, RowGroupBits
+    from bloomcli.formats.plain_rows import PlainSearch
     from bloomcli.formats.sampled import Extent, UnitValues
     from bloomcli.model.lineage import RowLineage
     from bloomcli.model.names import ColumnNames
@@ -218,6 +219,12 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.search import ParquetSearch
 
         return ParquetSearch(self, self.filters, column, self.unit_of)
+
+    def plain_search(self, column: Column, texts: Sequence[str], selected: Sequence[str] | None) -> PlainSearch:
+        """What finds few rows without Arrow, in files of this machine with plain columns."""
+        from bloomcli.formats.parquet.plain_search import ParquetPlainSearch
+
+        return ParquetPlainSearch(self, self.filters, column, texts, selected)
 
     indexable = True
 

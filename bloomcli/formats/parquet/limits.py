@@ -74,3 +74,7 @@ INDEX_MAX_BYTES: Final = 16 << 20
 
 LINEAGE_MAX_ROWS: Final = 1 << 28
 """The rows of a row group that gets row lineage columns: their pages, of 10 MiB each then, are made in memory."""
+
+PAGE_VALUES_MOST: Final = 1 << 24
+"""The values of a page in which values are found. Runs of equal values take no bytes, so that a small page can have
+any number."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
@@ -15,8 +15,10 @@ from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.model.pages import IndexEntry, PageFacts
 from bloomcli.values.literals import decode_bound, render
+
+if TYPE_CHECKING:  # `find` reads places of pages only, and lists none
+    from bloomcli.model.pages import IndexEntry, PageFacts
 
 _STRUCTS: Final = {"column_index": "ColumnIndex", "offset_index": "OffsetIndex"}
 _ELEMENTS: Final = {
@@ -90,6 +92,8 @@ def _extents(filters: Filters, outer: spec.Struct) -> dict[str, tuple[int, int]]
 
 
 def _damaged(chunk: ColumnChunk, offset: int, reason: str) -> PageFacts:
+    from bloomcli.model.pages import PageFacts
+
     return PageFacts(row_group=chunk.row_group, kind="?", offset=offset, problem=reason)
 
 
@@ -121,6 +125,8 @@ def _pages_of(filters: Filters, chunk: ColumnChunk) -> Iterator[PageFacts]:
 
 
 def _facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
+    from bloomcli.model.pages import PageFacts
+
     head = header.head()
     return PageFacts(
         row_group=chunk.row_group,
@@ -139,6 +145,8 @@ def _facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
 
 def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
     """Yield the entries of the column's indexes, row group by row group; a row with a problem for a bad index."""
+    from bloomcli.model.pages import IndexEntry
+
     footer = filters.footer
     listed = 0
     filters.source.will_read(_index_ranges(filters, column, _STRUCTS))
@@ -186,6 +194,8 @@ def index_extents(filters: Filters, key: ChunkKey) -> list[tuple[int, int]]:
 
 
 def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexEntry]:
+    from bloomcli.model.pages import IndexEntry
+
     footer = filters.footer
     outer = footer.chunk_struct(key)
     if outer.span("crypto_metadata") is not None:

@@ -3,7 +3,7 @@
 Of a column at the top level only the pages with these rows are read, by its offset index or by the pages' headers,
 and of these only the values of the rows are made. Where many of the row group's rows are read, and of all other
 columns, pyarrow reads whole chunks. At most `_AT_ONCE` rows are made together, or as many as have
-`page_rows.BYTES_MOST` bytes in each column.
+`page_parts.BYTES_MOST` bytes in each column.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow as pa
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s, numbers_of
-from bloomcli.formats.parquet import excerpt, page_matches, page_rows, page_selection
+from bloomcli.formats.parquet import excerpt, page_matches, page_parts, page_rows, page_selection
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.page_matches import Known
 from bloomcli.formats.parquet.page_selection import PagePlace
@@ -40,11 +40,11 @@ _OF_ROWS: Final = 8
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches together, up to `_AT_ONCE` rows or `page_rows.BYTES_MOST` bytes: of each few rows may be left."""
+    """Batches together, up to `_AT_ONCE` rows or `page_parts.BYTES_MOST` bytes: of each few rows may be left."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        if waiting and (rows + batch.num_rows > _AT_ONCE or size + batch.nbytes > page_rows.BYTES_MOST):
+        if waiting and (rows + batch.num_rows > _AT_ONCE or size + batch.nbytes > page_parts.BYTES_MOST):
             yield pa.concat_batches(waiting)
             waiting, rows, size = [], 0, 0
         waiting.append(batch)
@@ -211,7 +211,7 @@ class Records:
             try:
                 found = {index: self._told(row_group, one, some) for index, one in known.items()}
                 found |= {index: self._values(row_group, one, some) for index, one in paged.items()}
-            except page_rows.TooManyBytes:
+            except page_parts.TooManyBytes:
                 step = max(step // 8, 1)
                 continue
             yield self._batch(found, None if others is None else others.slice(at, len(some)))
@@ -250,8 +250,8 @@ class Records:
                 (values,) = plain(pa.record_batch([part.values], ["v"])).columns
                 parts.append(values.take(int64s(_positions(rows[at:end], part.rows))))
                 size += parts[-1].nbytes
-            if size > page_rows.BYTES_MOST and len(rows) > 1:
-                raise page_rows.TooManyBytes
+            if size > page_parts.BYTES_MOST and len(rows) > 1:
+                raise page_parts.TooManyBytes
             at = end
         return pa.concat_arrays(parts)
 

@@ -17,7 +17,8 @@ from bloomcli.formats.parquet import excerpt, page_matches, page_values
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.like_files import like_files
 from bloomcli.formats.parquet.looked_up import stored_forms
-from bloomcli.formats.parquet.page_matches import Known, Unread
+from bloomcli.formats.parquet.page_matches import Known
+from bloomcli.formats.parquet.page_scan import Unread
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.page_values import Sought
 from bloomcli.formats.parquet.records import Records

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from support.pagefiles import one_page
 
 import bloomcli
-from bloomcli.formats.parquet import page_file, page_matches, page_rows, records
-from bloomcli.formats.parquet.page_matches import Unread
+from bloomcli.formats.parquet import page_file, page_matches, page_parts, page_scan, records
+from bloomcli.formats.parquet.page_scan import Unread
 
 ROWS = 4000
 KINDS = 500
@@ -175,13 +175,13 @@ def test_arrow_goes_on_where_a_page_is_not_read_here(
     wanted = [str(n) for n in range(0, ROWS, 5)]
     every = bloomcli.find(path, wanted, column="key")
     expected = [row for batch in every for row in batch.to_pylist()]
-    original, unread = page_matches._of_page, []
+    original, unread = page_scan._of_page, []
     pages = [0]
 
     def fails(*args: Any) -> Any:
         pages[0] += 1
         if pages[0] % 30 == at:
-            raise page_matches.kernels.PageError("unreadable")
+            raise page_scan.kernels.PageError("unreadable")
         return original(*args)
 
     matched = page_matches.matched
@@ -191,7 +191,7 @@ def test_arrow_goes_on_where_a_page_is_not_read_here(
             unread.extend([found] if isinstance(found, Unread) else [])
             yield found
 
-    monkeypatch.setattr(page_matches, "_of_page", fails)
+    monkeypatch.setattr(page_scan, "_of_page", fails)
     monkeypatch.setattr(page_matches, "matched", watched)
     again = bloomcli.find(path, wanted, column="key", jobs=1)
     assert [row for batch in again for row in batch.to_pylist()] == expected
@@ -208,7 +208,7 @@ def test_fewer_rows_are_made_together_where_their_values_are_long(
     table = pa.table({"key": keys, "note": [f"{n}" * (n % 300) for n in range(ROWS)]})
     pq.write_table(table, path, use_dictionary=["key"], data_page_size=20_000, write_batch_size=64)
     most = 20_000
-    for module in (page_rows, page_matches):
+    for module in (page_parts, page_matches):
         monkeypatch.setattr(module, "BYTES_MOST", most)
     rows = list(range(0, ROWS, 12))
     found = list(bloomcli.find(path, [keys[n] for n in rows], column="key"))

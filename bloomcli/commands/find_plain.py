@@ -1,0 +1,112 @@
+"""find without Arrow: few rows of files with plain columns, where an index has told where they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.one_column import only_column
+from bloomcli.commands.record_columns import selected
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import BloomError
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.plain_rows import PlainSearch, Possible, Unplain
+from bloomcli.formats.registry import open_file
+from bloomcli.model.find import FileFound
+from bloomcli.model.paths import shown
+from bloomcli.storage.counted import CountedSource
+
+
+class PlainRows(NamedTuple):
+    """Rows that were found, as a record batch of `find.COLUMNS` has them."""
+
+    rows: Sequence[dict[str, Any]]
+    """Each with the keys `find.COLUMNS`; `value` is text."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many."""
+        return len(self.rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Nothing: they are few and short."""
+        return 0
+
+    def slice(self, start: int, count: int) -> PlainRows:
+        """Some of them."""
+        return PlainRows(self.rows[start : start + count])
+
+
+def found(
+    source: CountedSource,
+    options: FindOptions,
+    texts: Sequence[str],
+    row_groups: frozenset[int],
+    emit: Callable[[Any], None],
+    stop: Stop | None,
+) -> FileFound | None:
+    """Find the rows of one file; None where Arrow has to, which then tells of errors, too.
+
+    Args:
+        source: the file.
+        options: checked, for rows.
+        texts: the values.
+        row_groups: those that may have a value.
+        emit: called with `PlainRows` once, if there are rows.
+        stop: ends the search early.
+    """
+    try:
+        file = open_file(source, options.names)
+        column = only_column(file, options.column, purpose="find")
+        search = file.plain_search(column, texts, selected(file, options))
+        possible = list(search.possible(row_groups))
+        rows: list[dict[str, Any]] = []
+        read = 0
+        for one in possible:
+            if stop is not None:
+                stop.check()
+            read += 1
+            rows += _rows(file, search, one, texts, None if options.limit is None else options.limit - len(rows))
+            if len(rows) == options.limit:
+                break
+        scanned = search.scanned_bytes()
+    except (Unplain, BloomError):
+        return None
+    if rows:
+        emit(PlainRows(rows))
+    return FileFound(
+        path=source.path,
+        format=file.format,
+        row_groups=len(file.row_group_rows()),
+        row_groups_possible=tuple(one.row_group for one in possible),
+        row_groups_read=read,
+        pages_read=search.pages_read,
+        pages_left_out=search.pages_left_out,
+        rows=len(rows),
+        bytes_read=source.bytes_read,
+        scan_bytes=scanned,
+    )
+
+
+def _rows(
+    file: FilterFile, search: PlainSearch, possible: Possible, texts: Sequence[str], most: int | None
+) -> list[dict[str, Any]]:
+    """The rows of a row group, up to `most`."""
+    rows = list(search.rows(possible, most))[:most]
+    if not rows:
+        return []
+    first = sum(file.row_group_rows()[: possible.row_group])
+    path = shown(file.source.path).encode("utf-8", "backslashreplace").decode()
+    return [
+        {
+            "path": path,
+            "stripe": None,
+            "row_group": possible.row_group,
+            "row": first + row.row,
+            "value": texts[row.text].encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+            "record": record,
+        }
+        for row, record in zip(rows, search.records(possible.row_group, rows), strict=True)
+    ]

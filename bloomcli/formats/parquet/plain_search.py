@@ -1,0 +1,263 @@
+"""Finds rows of few values, and the rows' records, without Arrow: its import takes longer than the look into a file.
+
+Only of files whose columns are all at the top level, of types that are easily made of their bytes, and only where an
+index has told which row groups may have a value. Of other files, of other pages, and of what is damaged, it says that
+it doesn't know it: `search` and `records` read them, with Arrow, or tell what is wrong.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+from array import array
+from collections.abc import Container, Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bloomcli import kernels
+from bloomcli.formats import answer
+from bloomcli.formats.parquet import page_parts, page_scan, page_selection
+from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.looked_up import stored_forms
+from bloomcli.formats.parquet.spec import Struct
+from bloomcli.formats.plain_rows import PlainRow, PlainSearch, Possible, Unplain
+from bloomcli.index.ipc import type_codes
+from bloomcli.values.column_types import kind_of
+from bloomcli.values.literals import Literal, parse
+
+if TYPE_CHECKING:
+    from bloomcli.formats.located_file import LocatedFile
+    from bloomcli.formats.parquet.filters import Filters
+    from bloomcli.formats.parquet.page_selection import PagePlace
+    from bloomcli.model.file import Column, ColumnChunk
+
+_VALUES_MOST: Final = 256
+"""Values that are looked for, and rows that are found, of a file."""
+_BYTES_MOST: Final = 1 << 20
+"""Bytes of a column's values in these rows."""
+_INT, _FLOAT, _BINARY, _UTF8, _BOOL, _LARGE_BINARY, _LARGE_UTF8 = 2, 3, 4, 5, 6, 19, 20
+"""Types of Arrow's Schema.fbs."""
+_ARROW_SCHEMA: Final = b"ARROW:schema"
+
+
+class _Plain(NamedTuple):
+    """How the stored values of a column become Python's."""
+
+    form: str
+    """A format of `struct`, or `text` or `binary`."""
+    arrow: tuple[int, ...]
+    """The types that Arrow's own schema may give the column, so that it reads the same values."""
+
+
+_TEXT, _BYTES = _Plain("text", (_UTF8, _LARGE_UTF8)), _Plain("binary", (_BINARY, _LARGE_BINARY))
+_NUMBERS: Final = {
+    ("INT32", None): _Plain("i", (_INT,)),
+    ("INT64", None): _Plain("q", (_INT,)),
+    ("FLOAT", None): _Plain("f", (_FLOAT,)),
+    ("DOUBLE", None): _Plain("d", (_FLOAT,)),
+    ("BOOLEAN", None): _Plain("?", (_BOOL,)),
+    ("BYTE_ARRAY", None): _BYTES,
+    ("BYTE_ARRAY", "STRING"): _TEXT,
+}
+_INTEGERS: Final = {("INT32", 32): "i", ("INT64", 64): "q"}
+
+
+def _plain(column: Column) -> _Plain:
+    """How the values of a column are made. Raises Unplain."""
+    _need(not column.max_repetition_level and column.max_definition_level < 2)
+    found = _NUMBERS.get((column.physical, column.logical))
+    form = _INTEGERS.get((column.physical, column.bit_width)) if kind_of(column) == "INTEGER" else None
+    if form is not None:
+        return _Plain(form if column.signed else form.upper(), (_INT,))
+    if found is None:
+        raise Unplain
+    return found
+
+
+class ParquetPlainSearch(PlainSearch):
+    """The search of a column in an open file of this machine.
+
+    Args:
+        file: the open file.
+        filters: its filters.
+        column: one of its columns.
+        texts: the values.
+        selected: the columns of records; None for all.
+
+    Raises:
+        Unplain: Arrow has to search it.
+        LiteralError: a text isn't a value of the column's type.
+    """
+
+    def __init__(
+        self,
+        file: LocatedFile,
+        filters: Filters,
+        column: Column,
+        texts: Sequence[str],
+        selected: Sequence[str] | None,
+    ) -> None:
+        _need(len(texts) <= _VALUES_MOST and not file.source.request_bytes and column.physical != "BOOLEAN")
+        self._file, self._filters, self._footer, self._column = file, filters, filters.footer, column
+        _plain(column)
+        self._literals = tuple(parse(text, column, path=file.source.path) for text in texts)
+        _need(all(one.unknowable is None or one.impossible is not None for one in self._literals))
+        self._columns = _selected(self._footer, selected)
+        self._read = None if selected is None else {c.index for c in self._columns} | {column.index}
+        self._forms: dict[bytes, int] = {}
+        for at, literal in enumerate(self._literals):
+            for form in stored_forms(literal, column):
+                self._forms.setdefault(form, at)
+
+    def scanned_bytes(self) -> int:
+        """Compressed bytes of the searched column and of those of the records."""
+        footer = self._footer
+        if self._read is None:
+            return self._file.total_bytes()
+        return sum(footer.chunk(key).compressed_bytes for key in footer.chunk_keys(self._read))
+
+    def possible(self, units: Container[int]) -> Iterator[Possible]:
+        """Those of some row groups that may have values, by their filters, statistics and dictionaries."""
+        keys = [key for key in self._footer.chunk_keys({self._column.index}) if key.row_group in units]
+        _need(all(self._footer.chunk(key).compressed_bytes > 0 for key in keys))
+        facts = self._file.unit_facts(self._column, self._literals, units)
+        for unit in answer.answers(facts, explain=False):
+            left = {at for at, found in enumerate(unit.answers) if not found.excludes}
+            forms = [form for form, owner in self._forms.items() if owner in left]
+            if forms:
+                yield Possible(unit.row_group, forms, all(found.trusted for found in unit.answers))
+
+    def rows(self, possible: Possible, most: int | None) -> Iterator[PlainRow]:
+        """The rows of a row group that have one of the values: all, or `most` or a few more."""
+        footer, (row_group, forms, trusted) = self._footer, possible
+        key, chunk = self._chunk(row_group, self._column)
+        _need(page_scan.readable(chunk))
+        if not chunk.num_values:
+            return
+        places: Sequence[PagePlace] | None = None
+        if trusted:
+            rows = footer.row_group(row_group).rows
+            selected = page_selection.select(self._filters, key, chunk, rows, self._sorted_keys(forms))
+            if selected is not None:
+                places = selected.pages
+                self.pages_left_out += selected.left_out
+        count = 0
+        for found in page_scan.scanned(self._file.source, chunk, footer.start, places, _table(forms, self._column)):
+            if isinstance(found, page_scan.Unread):
+                raise Unplain
+            self.pages_read += found.pages
+            count += len(found.rows)
+            _need(count <= _VALUES_MOST)
+            for row, number in zip(found.rows, found.numbers, strict=True):
+                yield PlainRow(row, self._forms[forms[number]], forms[number])
+            if most is not None and count >= most:
+                return
+
+    def records(self, row_group: int, rows: Sequence[PlainRow]) -> Sequence[dict[str, Any]]:
+        """The records of some rows of a row group, in order."""
+        count = self._footer.row_group(row_group).rows
+        _need(all(0 <= row.row < count for row in rows))
+        numbers = memoryview(array("q", [row.row for row in rows]))
+        columns = {column.path: self._values(row_group, column, numbers, rows) for column in self._columns}
+        return [dict(zip(columns, record, strict=True)) for record in zip(*columns.values(), strict=True)]
+
+    def _values(self, row_group: int, column: Column, numbers: memoryview, rows: Sequence[PlainRow]) -> list[Any]:
+        """A column's values in some rows."""
+        plain = _plain(column)
+        if column.index == self._column.index:
+            return [_value(row.form, plain) for row in rows]
+        key, chunk = self._chunk(row_group, column)
+        source, count = self._file.source, self._footer.row_group(row_group).rows
+        _need(page_scan.readable(chunk))
+        pages = page_selection.pages_of(self._filters, key, chunk, count)
+        if pages is None:
+            pages = page_selection.walked(source, chunk, self._footer.start, count)
+        _need(pages is not None)
+        some = page_selection.with_rows(pages or (), numbers)
+        try:
+            parts = page_parts.parts_of(source, chunk, self._footer.start, some, numbers)
+        except (page_parts.TooManyBytes, kernels.PageError):
+            raise Unplain from None
+        values = [value for part in parts or () for value in _made(part, plain, column)]
+        _need(len(values) == len(rows))
+        return values
+
+    def _chunk(self, row_group: int, column: Column) -> tuple[ChunkKey, ColumnChunk]:
+        footer = self._footer
+        key = ChunkKey(row_group, column.index, footer.row_group(row_group).chunks[column.index])
+        return key, footer.chunk(key)
+
+    def _sorted_keys(self, forms: Sequence[bytes]) -> list[Any] | None:
+        """The keys of forms as bounds compare with them, in ascending order; None where they have no order."""
+        literals: list[Literal] = [self._literals[self._forms[form]] for form in forms]
+        keys = [literal.order_key for literal in literals]
+        return None if None in keys else sorted(keys)
+
+
+def _need(right: bool) -> None:
+    if not right:
+        raise Unplain
+
+
+def _selected(footer: Footer, selected: Sequence[str] | None) -> list[Column]:
+    """The columns of records. Raises Unplain unless all columns of the file are at its top level, and Arrow's own
+    schema, where the file has one, says no more of these columns than Parquet's."""
+    columns = footer.columns
+    names = [column.path for column in columns]
+    _need(len(footer.top.list_starts("schema")) - 1 == len(columns) + 1 and len(set(names)) == len(names))
+    codes = _arrow_types(footer)
+    _need(codes is None or [name for name, _ in codes] == names)
+    found = [column for column in columns if selected is None or column.path in selected]
+    for column in found:
+        plain = _plain(column)
+        _need(codes is None or codes[column.index][1] in plain.arrow)
+    return found
+
+
+def _arrow_types(footer: Footer) -> Sequence[tuple[str, int | None]] | None:
+    """The columns' names and types by Arrow's own schema; None where the file has none. Raises Unplain."""
+    if footer.top.span("key_value_metadata") is None:
+        return None
+    location = footer.location.at("key_value_metadata")
+    for start in footer.top.list_starts("key_value_metadata")[:-1]:
+        pair = Struct("KeyValue", footer.raw, start, location)
+        if pair.binary("key") == _ARROW_SCHEMA:
+            try:
+                found = type_codes(base64.b64decode(pair.binary("value") or b"", validate=True), len(footer.columns))
+            except binascii.Error:
+                raise Unplain from None
+            if found is None:
+                raise Unplain
+            return found
+    return None
+
+
+def _table(forms: Sequence[bytes], column: Column) -> kernels.ValueTable:
+    hashes, width = array("Q", map(kernels.xxh64, forms)).tobytes(), width_of(column)
+    if width:
+        return kernels.ValueTable(hashes, b"".join(forms), None, width)
+    ends = memoryview(array("q", accumulate(map(len, forms), initial=0)))
+    return kernels.ValueTable(hashes, b"".join(forms), ends, 0)
+
+
+def _value(stored: bytes, plain: _Plain) -> Any:
+    """A stored value as Arrow gives it to Python; texts that aren't UTF-8 as reports show them."""
+    if plain.form == "binary":
+        return stored
+    return stored.decode("utf-8", "replace") if plain.form == "text" else struct.unpack(f"<{plain.form}", stored)[0]
+
+
+def _made(part: page_parts.Part, plain: _Plain, column: Column) -> Iterator[Any]:
+    """The values of a part, nulls as None."""
+    data, there = bytes(part.values), memoryview(part.positions).cast("q")
+    if column.physical == "BYTE_ARRAY":
+        _need(len(data) <= _BYTES_MOST)
+        ends = list(accumulate(memoryview(part.sizes).cast("q"), initial=0))
+    else:
+        width = width_of(column) or 1
+        ends = list(range(0, len(data) + 1, width))
+    for at in range(len(ends) - 1):
+        null = len(there) > 0 and there[at] < 0
+        yield None if null else _value(data[ends[at] : ends[at + 1]], plain)

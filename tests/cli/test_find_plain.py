@@ -1,0 +1,257 @@
+"""Rows that are found without Arrow are printed as those that are found with it, byte by byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bloomcli
+from bloomcli.commands import find, find_plain
+
+ROWS = 3000
+RANDOM = random.Random(20261123)
+
+
+def some(make: Any, *, nulls: bool = True) -> list[Any]:
+    """Values of a column, one of four of them null."""
+    return [None if nulls and RANDOM.random() < 0.25 else make() for _ in range(ROWS)]
+
+
+def integers(bits: int, *, signed: bool = True) -> list[Any]:
+    """Integers of a width, with the least and the most."""
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    return some(lambda: RANDOM.choice([low, high, 0, RANDOM.randint(low, high)]))
+
+
+def texts() -> list[Any]:
+    """Texts with what JSON and terminals treat in their own way."""
+    return some(
+        lambda: RANDOM.choice(["", "a", 'q"\\\n\t', "naïve", "日本", "\x1b[31m", "x" * RANDOM.randint(0, 300)])
+    )
+
+
+FLOATS = [0.0, -0.0, 1.5, -0.1, 1e300, 5e-324, float("inf"), float("-inf"), float("nan")]
+PLAIN = {
+    "int32": (pa.int32(), integers(32)),
+    "int64": (pa.int64(), integers(64)),
+    "uint32": (pa.uint32(), integers(32, signed=False)),
+    "uint64": (pa.uint64(), integers(64, signed=False)),
+    "float": (pa.float32(), some(lambda: RANDOM.choice([*FLOATS, 0.1]))),
+    "double": (pa.float64(), some(lambda: RANDOM.choice(FLOATS))),
+    "bool": (pa.bool_(), some(lambda: RANDOM.random() < 0.5)),
+    "text": (pa.string(), texts()),
+    "large text": (pa.large_string(), texts()),
+    "binary": (pa.binary(), some(lambda: RANDOM.randbytes(RANDOM.randint(0, 9)))),
+    "large binary": (pa.large_binary(), some(lambda: RANDOM.randbytes(RANDOM.randint(0, 9)))),
+    "nulls": (pa.int64(), [None] * ROWS),
+}
+"""Columns that are read without Arrow."""
+OTHER = {
+    "int8": (pa.int8(), integers(8)),
+    "uint16": (pa.uint16(), integers(16, signed=False)),
+    "date": (pa.date32(), some(lambda: date(2026, 1, 1) + timedelta(RANDOM.randint(0, 999)))),
+    "timestamp": (pa.timestamp("us"), some(lambda: RANDOM.randint(0, 1 << 50))),
+    "duration": (pa.duration("us"), some(lambda: RANDOM.randint(0, 1 << 40))),  # Parquet's type is INT64, no more
+    "decimal": (pa.decimal128(9, 2), some(lambda: Decimal(RANDOM.randint(0, 999999)).scaleb(-2))),
+    "fixed": (pa.binary(3), some(lambda: RANDOM.randbytes(3))),
+    "dictionary": (pa.dictionary(pa.int32(), pa.string()), some(lambda: RANDOM.choice("abc"))),
+    "list": (pa.list_(pa.int64()), some(lambda: [1, 2])),
+    "struct": (pa.struct([("a", pa.int64())]), some(lambda: {"a": RANDOM.randint(0, 9)})),
+    "null": (pa.null(), [None] * ROWS),
+}
+"""Columns that are left to Arrow."""
+
+
+def table(columns: dict[str, tuple[pa.DataType, list[Any]]]) -> pa.Table:
+    """The columns behind a key, each value of which is in three rows."""
+    keys = [f"k{n % (ROWS // 3)}" for n in range(ROWS)]
+    numbers = [n % (ROWS // 3) for n in range(ROWS)]
+    given = {"key": pa.array(keys), "number": pa.array(numbers)}
+    return pa.table(given | {name: pa.array(values, kind) for name, (kind, values) in columns.items()})
+
+
+class Lake:
+    """A folder of one file, and its index."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.index = folder / "lake", folder / "lake.bloom-index"
+        self.folder.mkdir()
+
+    def write(self, data: pa.Table, name: str = "a", **options: Any) -> None:
+        """Write a file."""
+        pq.write_table(data, self.folder / f"{name}.parquet", **{"row_group_size": ROWS // 2, **options})
+
+    def built(self) -> Lake:
+        """The lake with its index."""
+        bloomcli.index_build(self.folder, ["key", "number"], output=self.index)
+        return self
+
+
+class Runs:
+    """Runs `find` twice: without Arrow where that can be, and with Arrow."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capfd, self._monkeypatch = capfd, monkeypatch
+        self.plain: list[bool] = []
+
+    def _one(self, line: Sequence[str]) -> tuple[int, str, str]:
+        from bloomcli.cli import run
+
+        code = run(list(line))
+        return (code, *self._capfd.readouterr())
+
+    def same(self, lake: Lake, *arguments: str) -> str:
+        """What both print: the same, but for the bytes that were read."""
+        line = ["find", *arguments, str(lake.folder), "--index", str(lake.index)]
+        original, self.plain = find_plain.found, []
+
+        def watched(*args: Any) -> Any:
+            found = original(*args)
+            self.plain.append(found is not None)
+            return found
+
+        with self._monkeypatch.context() as patch:
+            patch.setattr(find_plain, "found", watched)
+            plain = self._one(line)
+        with self._monkeypatch.context() as patch:
+            patch.setattr(find, "_plain", lambda *_: None)
+            arrow = self._one(line)
+        assert plain[:2] == arrow[:2]
+        told = [[line for line in err.splitlines() if not line.startswith("read: ")] for err in (plain[2], arrow[2])]
+        assert told[0] == told[1]
+        return plain[1]
+
+
+@pytest.fixture
+def runs(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Runs:
+    return Runs(capfd, monkeypatch)
+
+
+WRITERS: dict[str, dict[str, Any]] = {
+    "dictionaries": {},
+    "plain": {"use_dictionary": False},
+    "pages": {"data_page_size": 500, "write_batch_size": 50, "write_page_index": True},
+    "pages, no index": {"data_page_size": 500, "write_batch_size": 50, "use_dictionary": False},
+    "version 2": {"data_page_version": "2.0", "compression": "zstd"},
+    "uncompressed": {"compression": "none"},
+    "no Arrow schema": {"store_schema": False},
+    "gzip": {"compression": "gzip"},
+    "filters": {"bloom_filter_options": {"key": {"ndv": ROWS, "fpp": 0.01}, "number": {"ndv": ROWS, "fpp": 0.01}}},
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("form", ["text", "jsonl"])
+def test_rows_of_plain_columns_are_printed_as_with_arrow(tmp_path: Path, runs: Runs, name: str, form: str) -> None:
+    lake = Lake(tmp_path)
+    data = table(PLAIN)
+    lake.write(data.drop_columns("bool") if name == "version 2" else data, **WRITERS[name])  # there it is RLE
+    lake.built()
+    for value, column in (("k7", "key"), ("0", "number"), ("999", "number"), ("absent", "key"), ("4", "number")):
+        out = runs.same(lake, value, "-c", column, "--format", form)
+        assert len(out.splitlines()) == (0 if value == "absent" else 3)
+        assert all(runs.plain)
+        assert runs.plain or value == "absent"
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_other_columns_are_left_to_arrow(tmp_path: Path, runs: Runs, name: str) -> None:
+    lake = Lake(tmp_path)
+    lake.write(table({name: OTHER[name]}))
+    lake.built()
+    for value in ("7", "500"):
+        assert len(runs.same(lake, value, "-c", "number", "--format", "jsonl").splitlines()) == 3
+        assert runs.plain == [False]
+
+
+def test_options_choose_the_same_rows_and_columns(tmp_path: Path, runs: Runs) -> None:
+    lake = Lake(tmp_path)
+    for name in "abc":
+        lake.write(table(PLAIN), name)
+    lake.built()
+    for arguments in (
+        ["7", "--limit", "1"],
+        ["7", "--limit", "4"],
+        ["7", "--select", "text"],
+        ["7", "--select", "number"],
+        ["7", "--select", "float,number", "--limit", "5"],
+        ["--value", "7", "--value", "8", "--value", "7", "--value", "5000"],
+        ["007"],
+    ):
+        assert runs.same(lake, *arguments, "-c", "number")
+        assert all(runs.plain)
+        assert runs.plain
+
+
+def test_values_of_a_file_are_found_as_with_arrow(tmp_path: Path, runs: Runs) -> None:
+    lake = Lake(tmp_path)
+    lake.write(table(PLAIN))
+    lake.built()
+    (tmp_path / "values.txt").write_text("7\n8\n")
+    out = runs.same(lake, "--values-from", str(tmp_path / "values.txt"), "-c", "number")
+    assert len(out.splitlines()) == 6
+
+
+def test_texts_that_are_not_utf_8_are_shown_as_with_arrow(tmp_path: Path, runs: Runs) -> None:
+    lake = Lake(tmp_path)
+    raw = pa.array([b"\xff\xfe" if n % 2 else b"ok" for n in range(ROWS)], pa.binary())
+    data = table({}).append_column("text", pa.Array.from_buffers(pa.string(), ROWS, raw.buffers()))
+    lake.write(data)
+    out = runs.same(lake.built(), "7", "-c", "number")
+    assert runs.plain == [True]
+    assert "\ufffd" in out
+
+
+def test_more_rows_than_a_few_are_left_to_arrow(tmp_path: Path, runs: Runs) -> None:
+    lake = Lake(tmp_path)
+    lake.write(table({}).set_column(1, "number", pa.array([1] * ROWS)))
+    assert len(runs.same(lake.built(), "1", "-c", "number").splitlines()) == ROWS
+    assert runs.plain == [False]
+
+
+def test_damaged_files_are_told_of_as_with_arrow(tmp_path: Path, runs: Runs) -> None:
+    lake = Lake(tmp_path)
+    lake.write(table(PLAIN), use_dictionary=False)
+    path = lake.folder / "a.parquet"
+    lake.built()
+    stat, data = path.stat(), path.read_bytes()
+    rng, codes = random.Random(5), set()
+
+    for _ in range(60):
+        changed = bytearray(data)
+        for _ in range(rng.choice([1, 1, 40])):
+            at = rng.randrange(len(data) - 8)
+            changed[at] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # the index believes that it is the same file
+        runs.same(lake, "7", "-c", "number", "-q", "--format", "jsonl")
+        codes.add(tuple(runs.plain))
+    assert (True,) in codes
+
+
+def test_few_rows_are_found_without_arrow_s_import(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    lake.write(table(PLAIN))
+    lake.built()
+    program = (
+        "import sys; from bloomcli.cli import run; code = run(sys.argv[1:])\n"
+        "print(code, bool({'pyarrow', 'numpy', 'pandas'} & set(sys.modules)))"
+    )
+    for form, expected in (("text", "0 False"), ("jsonl", "0 False"), ("csv", "0 True")):
+        line = [sys.executable, "-c", program, "find", "7", str(lake.folder), "-c", "number", "--format", form]
+        done = subprocess.run([*line, "--index", str(lake.index)], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == expected
+        if form == "jsonl":
+            assert json.loads(done.stdout.splitlines()[0])["record"]["key"] == "k7"
