@@ -2,16 +2,22 @@
 
 If the system starts fewer threads than requested, the pool uses those. If it starts none, the thread that waits for a
 result does the work. The standard library's executor raises in that case, or waits for ever.
+
+An exception that a signal raises (Ctrl-C) leaves no lock locked, wherever the main thread is: all waits and locks are
+in C. `threading.Condition` and `Event` are written in Python: where a signal came as one was about to unlock, it
+stayed locked, and `close` waited for ever for a thread that waited for the lock.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, Self, TypeVar
 
 from bloomcli.concurrency.cancellation import Stopped
+from bloomcli.concurrency.signals import deferred
 
 T = TypeVar("T")
 
@@ -29,17 +35,21 @@ class Future(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._finished = threading.Event()
+        self._unfinished = threading.Lock()
+        self._unfinished.acquire()
+        self._done = False
         self._value: T
         self._error: BaseException | None = None
 
     def done(self) -> bool:
         """Whether the work has ended, or was cancelled."""
-        return self._finished.is_set()
+        return self._done
 
     def result(self) -> T:
         """Wait for the work, and return what it returned, or raise what it raised; Stopped if it was cancelled."""
-        self._finished.wait()
+        if not self._done:
+            with self._unfinished:
+                pass
         if self._error is None:
             return self._value
         try:
@@ -53,12 +63,16 @@ class Future(Generic[T]):
             self._value = work()
         except BaseException as error:  # noqa: BLE001  `result` raises it
             self._error = error
-        self._finished.set()
+        self._finish()
 
     def cancel(self) -> None:
         """Give up work that hasn't started."""
         self._error = Stopped()
-        self._finished.set()
+        self._finish()
+
+    def _finish(self) -> None:
+        self._done = True
+        self._unfinished.release()
 
 
 def done(value: T) -> Future[T]:
@@ -82,10 +96,10 @@ class Threads:
         self._name = name
         self._threads: list[threading.Thread] = []
         self._refused = False
-        self._idle = 0
-        self._closed = False
-        self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
-        self._change = threading.Condition()
+        self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        """None ends a thread."""
+        self._lock = threading.Lock()
+        self._unfinished = 0
 
     def __enter__(self) -> Self:
         return self
@@ -101,18 +115,19 @@ class Threads:
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue work for the pool; `result` returns what it returned."""
         future: Future[T] = Future()
-        with self._change:
-            self._waiting.append((future, work))
-            wanted = len(self._waiting) > self._idle and len(self._threads) < self.most
-            self._change.notify()
+        with self._lock:
+            self._unfinished += 1
+            wanted = self._unfinished > len(self._threads) and len(self._threads) < self.most
+        self._jobs.put((future, work))
         if wanted and not self._refused:
-            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}")
-            try:
-                thread.start()
-            except RuntimeError:  # "can't start new thread"
-                self._refused = True
-            else:
-                self._threads.append(thread)
+            with deferred():
+                thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}")
+                try:
+                    thread.start()
+                except RuntimeError:  # "can't start new thread"
+                    self._refused = True
+                else:
+                    self._threads.append(thread)
         return future
 
     def result(self, future: Future[T]) -> T:
@@ -121,31 +136,31 @@ class Threads:
         In a pool without threads, this call does the work, after the work that was submitted before it.
         """
         while not self._threads and not future.done():
-            first, work = self._waiting.popleft()
+            job = self._jobs.get_nowait()
+            assert job is not None  # noqa: S101  it ends a thread, and there is none
+            first, work = job
             first.run(work)
         return future.result()
 
     def close(self) -> None:
         """Cancel the work that hasn't started, and wait for the rest. Can be called more than once."""
-        with self._change:
-            self._closed = True
-            given_up = list(self._waiting)
-            self._waiting.clear()
-            self._change.notify_all()
-        for future, _ in given_up:
-            future.cancel()
+        with suppress(Empty):
+            while True:
+                job = self._jobs.get_nowait()
+                if job is not None:
+                    job[0].cancel()
+        for _ in self._threads:
+            self._jobs.put(None)
         for thread in self._threads:
             thread.join()
 
     def _work(self) -> None:
         while True:
-            with self._change:
-                self._idle += 1
-                while not self._waiting and not self._closed:
-                    self._change.wait()
-                self._idle -= 1
-                if not self._waiting:
-                    return
-                future, work = self._waiting.popleft()
+            job = self._jobs.get()
+            if job is None:
+                return
+            future, work = job
             future.run(work)
-            del future, work  # drop the references: a result may be large, and belongs to the caller
+            del job, future, work  # drop the references: a result may be large, and belongs to the caller
+            with self._lock:
+                self._unfinished -= 1

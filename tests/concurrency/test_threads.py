@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
+from conftest import ROOT
 
 from bloomcli.concurrency.cancellation import Stopped
 from bloomcli.concurrency.threads import Threads
@@ -60,3 +63,39 @@ def test_fewer_threads_do_all_the_work_and_without_any_it_is_done_where_it_is_wa
     workers = {thread for _, thread in results}
     assert workers <= set(started) if allowed else workers == {threading.current_thread()}
     assert threads.refused
+
+
+INTERRUPTED = """
+import random, signal, sys
+from bloomcli.concurrency.threads import Threads
+
+class Interrupt(Exception): pass
+
+def interrupt(*_):
+    raise Interrupt
+
+signal.signal(signal.SIGINT, interrupt)
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+rng, hit = random.Random(1), 0
+for _ in range(600):
+    threads = Threads(2, "test")
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.00002, 0.0015))
+            while True:
+                futures = [threads.submit(lambda n=n: n) for n in range(12)]
+                assert [threads.result(future) for future in futures] == list(range(12))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except Interrupt:
+        hit += 1
+    threads.close()
+print(hit)
+"""
+
+
+def test_a_pool_ends_wherever_a_signal_met_the_thread_that_submits_and_waits() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "600\n", "")

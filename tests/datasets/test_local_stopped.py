@@ -61,7 +61,10 @@ def again(lake: Path, *target: object) -> int:
 
 @contextmanager
 def running(lake: Path, *target: object) -> Iterator[subprocess.Popen[str]]:
-    """A run in a process group of its own, that tarries at each file so that it is met at its work."""
+    """A run in a process group of its own, that tarries at each file so that it is met at its work.
+
+    It is killed where the test has failed: the end of the block waits for it.
+    """
     with subprocess.Popen(
         arguments(lake, *target),
         cwd=ROOT,
@@ -71,7 +74,11 @@ def running(lake: Path, *target: object) -> Iterator[subprocess.Popen[str]]:
         text=True,
         start_new_session=True,
     ) as process:
-        yield process
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
 
 
 def whole(origin: Path, made: Path) -> int:
