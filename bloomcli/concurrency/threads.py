@@ -11,8 +11,9 @@ stayed locked, and `close` waited for ever for a thread that waited for the lock
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, Self, TypeVar
 
@@ -20,6 +21,7 @@ from bloomcli.concurrency.cancellation import Stopped
 from bloomcli.concurrency.signals import deferred
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 REFUSED: Final = (
     "the system started fewer threads than requested: `ulimit -u`, or the container's pids.max, says how many "
@@ -141,6 +143,14 @@ class Threads:
             first, work = job
             first.run(work)
         return future.result()
+
+    def map(self, work: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
+        """Do the work for each item, several at once; returns the results in the items' order.
+
+        Raises what the first item raised whose work failed.
+        """
+        futures = [self.submit(partial(work, item)) for item in items]
+        return [self.result(future) for future in futures]
 
     def close(self) -> None:
         """Cancel the work that hasn't started, and wait for the rest. Can be called more than once."""

@@ -30,6 +30,14 @@ def test_work_is_begun_in_the_order_in_which_it_came_and_errors_reach_whoever_ta
     assert not threads.refused
 
 
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_results_of_many_items_come_in_their_order_and_the_first_error_ends_it(most: int) -> None:
+    with Threads(most, "test") as threads:
+        assert threads.map(lambda n: n * n, range(50)) == [n * n for n in range(50)]
+        with pytest.raises(ZeroDivisionError):
+            threads.map(lambda n: 1 // n, [1, 0, 2])
+
+
 def test_what_was_not_begun_when_it_ends_is_given_up() -> None:
     release, done = threading.Event(), []
     with Threads(1, "test") as threads:

@@ -8,11 +8,11 @@ data file that another commit has removed is a conflict.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from bloomcli.concurrency.signals import deferred
+from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import BloomError, WriteError
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
@@ -137,8 +137,8 @@ def _check_sizes(table: Open, replacements: Sequence[Replacement]) -> None:
         if size != one.size:
             raise WriteError(f"the new file has {size} bytes, and {one.size} were written", path=one.path)
 
-    with ThreadPoolExecutor(_READERS) as pool:
-        list(pool.map(check, replacements))
+    with Threads(_READERS, "bloom-iceberg") as threads:
+        threads.map(check, replacements)
 
 
 def _planned_again(table: Open, replacements: Sequence[Replacement]) -> list[Replacement]:
@@ -282,8 +282,8 @@ class _Attempt:
         moved = [
             one for one in replacements if one.old.format == "orc" and one.old.record.file.splitOffsets() is not None
         ]
-        with ThreadPoolExecutor(_READERS) as pool:
-            offsets = dict(zip((one.path for one in moved), pool.map(_starts, moved), strict=True))
+        with Threads(_READERS, "bloom-iceberg") as threads:
+            offsets = dict(zip((one.path for one in moved), threads.map(_starts, moved), strict=True))
         builders = self.table.java.iceberg("DataFiles")
         copies = []
         for one in replacements:

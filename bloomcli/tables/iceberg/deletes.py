@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import UnsupportedError
 from bloomcli.tables.iceberg.java import Java
 from bloomcli.tables.iceberg.methods import Methods
@@ -124,8 +124,8 @@ class _Plan:
             rows = reader.project(schema).reuseContainers().build()
             return self.java.iceberg("deletes.Deletes").toPositionIndexes(rows)
 
-        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-            return dict(zip(distinct, pool.map(read, distinct.values()), strict=True))
+        with Threads(_FILES_AT_ONCE, "bloom-iceberg") as threads:
+            return dict(zip(distinct, threads.map(read, distinct.values()), strict=True))
 
     def merged(self, old: str, deletes: Sequence[Any], indexes: Mapping[str, Any]) -> _Positions | None:
         """The deleted positions of a data file; None if no position delete file names it."""
@@ -171,8 +171,8 @@ class _Files(_Plan):
         def anew(one: Replaced) -> AddedDeletes | None:
             return self._anew(one.task, one.path, deletes[one.path], indexes)
 
-        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-            add = [new for new in pool.map(anew, replaced) if new is not None]
+        with Threads(_FILES_AT_ONCE, "bloom-iceberg") as threads:
+            add = [new for new in threads.map(anew, replaced) if new is not None]
         remove = []
         gone = {task.file().location() for task, _ in replaced}
         for location, file in sources.items():
@@ -255,8 +255,8 @@ class _Vectors(_Plan):
             index = loader.loadPositionDeletes(one, vector.referencedDataFile())
             return _Positions(index, vector.dataSequenceNumber())
 
-        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-            return dict(zip(vectors, pool.map(load, vectors.values()), strict=True))
+        with Threads(_FILES_AT_ONCE, "bloom-iceberg") as threads:
+            return dict(zip(vectors, threads.map(load, vectors.values()), strict=True))
 
     def _write(self, targets: Sequence[Replaced], found: Mapping[str, _Positions]) -> list[AddedDeletes]:
         """Write the deletion vectors of new data files into one Puffin file."""
