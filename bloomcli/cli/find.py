@@ -22,8 +22,8 @@ from bloomcli.cli.table_options import no_files, table_options
 from bloomcli.errors import UnsupportedError, UsageError, WriteError
 
 if TYPE_CHECKING:
-    from bloomcli.commands.find import Values
     from bloomcli.commands.find_options import FindOptions
+    from bloomcli.commands.find_values import Values
     from bloomcli.commands.table_options import TableOptions
     from bloomcli.commands.value_parts import ValueParts
     from bloomcli.finding.lake import Search
@@ -123,8 +123,8 @@ def command(
     The exit code is 0 if rows were found (with --maybe: if there may be some), 1 if not, and 2 or more
     if there was an error, as that of grep.
     """
-    from bloomcli.commands.find import Values
     from bloomcli.commands.find_options import FindOptions
+    from bloomcli.commands.find_values import Values
 
     paths, wanted = [unmarked(a) for a in arguments], [unmarked(v) for v in values]
     if not wanted and source is None:
@@ -156,8 +156,8 @@ def command(
         conf=conf,
         table=table,
     )
-    if source is None and isinstance(looked_for, Values):
-        looked_for.plain = asked.rows and form in {"text", "jsonl"} and engine != "spark"
+    if isinstance(looked_for, Values) and source is None and form in {"text", "jsonl"} and engine != "spark":
+        looked_for.plain = "rows"
     search = _search(where, looked_for, asked, index)
     _write(search, form, target, rows=asked.rows, maybe=maybe)
     return _report(search, form, quiet=quiet)

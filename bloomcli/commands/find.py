@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import cached_property
-from threading import Lock
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli.commands.columns import kind_of
 from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.find_values import Values
 from bloomcli.commands.one_column import only_column
 from bloomcli.commands.record_columns import distinct_fields, selected
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.registry import hash_for_index, open_file
+from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from bloomcli.commands.value_parts import PartedSearch, ValueParts
     from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
     from bloomcli.formats.finding import Candidates, ColumnSearch, Wanted
-    from bloomcli.formats.indexed import HashedValues
     from bloomcli.storage.base import Fingerprint, Source
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
@@ -36,54 +33,6 @@ of the selected columns."""
 
 Emit = Callable[["pa.RecordBatch"], None]
 """Takes rows that were found, with `COLUMNS`."""
-
-
-class Values:
-    """The values that are looked for: converted once for each type of column that files have.
-
-    Args:
-        texts: a few, or many as UTF-8 in an Arrow array.
-
-    Attributes:
-        like_files: tells of files like one that was searched whether they can't have the values.
-        given: a few texts, or an array.
-        plain: of a few texts, where rows are wanted: they are taken as `find_plain.PlainRows`, too, until a file has
-            others.
-    """
-
-    like_files: LikeFiles | None = None
-    plain = False
-
-    def __init__(self, texts: Sequence[str] | pa.LargeBinaryArray) -> None:
-        self.given = tuple(texts) if isinstance(texts, list | tuple) else texts
-        self._lock = Lock()
-        self._converted: dict[object, Wanted] = {}
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return len(self.given)
-
-    @cached_property
-    def texts(self) -> pa.LargeBinaryArray:
-        """The values, as UTF-8."""
-        if not isinstance(self.given, tuple):
-            return self.given
-        from bloomcli.formats.arrays import binaries
-
-        return binaries([text.encode("utf-8", "surrogateescape") for text in self.given])
-
-    def hashed(self, column: Column) -> Iterator[HashedValues]:
-        """The values as an index has those of a column. Without Arrow where they are few. Raises LiteralError."""
-        yield hash_for_index(self.given, column)
-
-    def of(self, file: FilterFile, column: Column, search: ColumnSearch) -> Wanted:
-        """The values as a file's column stores them. Raises LiteralError."""
-        key = kind_of(file, column)
-        with self._lock:
-            if key not in self._converted:
-                self._converted[key] = search.wanted(self.texts)
-            return self._converted[key]
 
 
 class Asked(NamedTuple):
@@ -203,13 +152,14 @@ def _plain(
     stop: Stop | None,
 ) -> FileFound | None:
     """Find the rows of a file without Arrow; None where Arrow has to."""
-    if not isinstance(values, Values) or not values.plain or not isinstance(row_groups, frozenset):
+    if not isinstance(values, Values) or values.plain == "nothing" or not isinstance(row_groups, frozenset):
+        return None
+    if not options.rows or values.few is None:
         return None
     from bloomcli.commands import find_plain
 
-    found = find_plain.found(source, options, values.given, row_groups, emit, stop)
-    values.plain = found is not None
-    return found
+    rows = emit if values.plain == "rows" else None
+    return values.searched_plainly(find_plain.found(source, options, values.few, row_groups, rows, stop))
 
 
 def _asked(original: Source, values: Values | ValueParts, asked: Asked | None) -> Asked | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 from bloomcli.commands.find_options import FindOptions
@@ -16,6 +17,13 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
 from bloomcli.storage.counted import CountedSource
+
+
+class Refused(Enum):
+    """Why a file has to be searched with Arrow."""
+
+    UNPLAIN = "its columns, its pages or the values aren't plain, or something is wrong with it"
+    HAS_ROWS = "it has rows, and only files without any were to be told"
 
 
 class PlainRows(NamedTuple):
@@ -44,17 +52,17 @@ def found(
     options: FindOptions,
     texts: Sequence[str],
     row_groups: frozenset[int],
-    emit: Callable[[Any], None],
+    emit: Callable[[Any], None] | None,
     stop: Stop | None,
-) -> FileFound | None:
-    """Find the rows of one file; None where Arrow has to, which then tells of errors, too.
+) -> FileFound | Refused:
+    """Find the rows of one file, or why Arrow has to, which then tells of errors, too.
 
     Args:
         source: the file.
         options: checked, for rows.
         texts: the values.
         row_groups: those that may have a value.
-        emit: called with `PlainRows` once, if there are rows.
+        emit: called with `PlainRows` once, if there are rows. Without it, a file with rows is `Refused.HAS_ROWS`.
         stop: ends the search early.
     """
     try:
@@ -68,13 +76,17 @@ def found(
             if stop is not None:
                 stop.check()
             read += 1
+            if emit is None:
+                if any(True for _ in search.rows(one, 1)):
+                    return Refused.HAS_ROWS
+                continue
             rows += _rows(file, search, one, texts, None if options.limit is None else options.limit - len(rows))
             if len(rows) == options.limit:
                 break
         scanned = search.scanned_bytes()
     except (Unplain, BloomError):
-        return None
-    if rows:
+        return Refused.UNPLAIN
+    if emit is not None and rows:
         emit(PlainRows(rows))
     return FileFound(
         path=source.path,

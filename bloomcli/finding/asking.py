@@ -8,7 +8,8 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli.commands.find import Asked, Values
+from bloomcli.commands.find import Asked
+from bloomcli.commands.find_values import Values
 from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
 from bloomcli.index.freshness import Lack
 from bloomcli.storage.base import Listed

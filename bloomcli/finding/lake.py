@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from bloomcli.commands import find
-from bloomcli.commands.find import Asked, Indexed, Values
+from bloomcli.commands.find import Asked, Indexed
 from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.datasets.jobs import default_jobs

@@ -16,7 +16,7 @@ from bloomcli.storage.counted import CountedSource
 from bloomcli.storage.registry import open_source, store_of
 
 if TYPE_CHECKING:
-    from bloomcli.commands.find import Values
+    from bloomcli.commands.find_values import Values
     from bloomcli.commands.value_parts import ValueParts
 
 _NOTHING: Final[frozenset[int]] = frozenset()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bloomcli.commands import find
-from bloomcli.commands.find import Values
 from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.find_values import Values
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.record_shape import struct_of
 from bloomcli.errors import BloomError

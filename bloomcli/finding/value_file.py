@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from bloomcli.commands.find import Values
+from bloomcli.commands.find_values import Values
 from bloomcli.commands.value_parts import PART_BYTES, PART_VALUES, ValueParts
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.finding.texts import lines_of, texts_of

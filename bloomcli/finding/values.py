@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.commands.find import Values
+from bloomcli.commands.find_values import Values
 from bloomcli.finding.texts import texts_of
 
 if TYPE_CHECKING:

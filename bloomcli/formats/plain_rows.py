@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+VALUES_MOST: Final = 256
+"""Values that are looked for, and rows that are found, of a file."""
 
 
 class Unplain(Exception):

@@ -81,7 +81,7 @@ def find(
     """
     import pyarrow as pa
 
-    from bloomcli.commands.find import Values
+    from bloomcli.commands.find_values import Values
     from bloomcli.finding.lake import Search
     from bloomcli.finding.texts import texts_of
     from bloomcli.finding.value_file import values_of_array

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +20,8 @@ import pytest
 
 import bloomcli
 from bloomcli.commands import find, find_plain
+from bloomcli.finding.pruning import Pruning
+from bloomcli.model.find import FileFound
 
 ROWS = 3000
 RANDOM = random.Random(20261123)
@@ -119,7 +122,7 @@ class Runs:
 
         def watched(*args: Any) -> Any:
             found = original(*args)
-            self.plain.append(found is not None)
+            self.plain.append(isinstance(found, FileFound))
             return found
 
         with self._monkeypatch.context() as patch:
@@ -239,6 +242,47 @@ def test_damaged_files_are_told_of_as_with_arrow(tmp_path: Path, runs: Runs) -> 
         runs.same(lake, "7", "-c", "number", "-q", "--format", "jsonl")
         codes.add(tuple(runs.plain))
     assert (True,) in codes
+
+
+@pytest.mark.parametrize("hits", [(0,), (2,), (0, 1, 2, 3, 4), ()])
+def test_batches_are_those_of_arrow_where_files_without_rows_are_told_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hits: Sequence[int]
+) -> None:
+    lake = Lake(tmp_path)
+    numbers = pa.array([2 * n for n in range(ROWS)])
+    for name in range(5):
+        data = table(PLAIN)
+        data = data.set_column(data.column_names.index("number"), "number", numbers)
+        if name in hits:
+            data = data.set_column(data.column_names.index("number"), "number", pa.array(range(ROWS)))
+        lake.write(data, f"f{name}")
+    lake.built()
+
+    def found() -> tuple[list[pa.RecordBatch], Any]:
+        result = bloomcli.find(lake.folder, [7, 9], column="number", index=lake.index, jobs=1)
+        batches = list(result)
+        return batches, replace(result.report, seconds=0, bytes_read=0)
+
+    looked, original = [], find_plain.found
+
+    def watched(*args: Any) -> Any:
+        looked.append(original(*args))
+        return looked[-1]
+
+    ruled = Pruning.of
+    monkeypatch.setattr(Pruning, "of", lambda index, item: ruled(index, item)._replace(possible=frozenset({0, 1})))
+    monkeypatch.setattr(find_plain, "found", watched)
+    plain = found()
+    monkeypatch.setattr(find, "_plain", lambda *_: None)
+    arrow = found()
+    assert plain == arrow
+    assert sum(batch.num_rows for batch in plain[0]) == 2 * len(hits)
+    assert [isinstance(one, FileFound) for one in looked] == {
+        (0,): [False],  # as many as told had rows: the others aren't looked at twice
+        (2,): [True, True, False, True, True],
+        (0, 1, 2, 3, 4): [False],
+        (): [True] * 5,
+    }[tuple(hits)]
 
 
 def test_few_rows_are_found_without_arrow_s_import(tmp_path: Path) -> None:

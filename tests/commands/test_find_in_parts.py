@@ -17,8 +17,8 @@ from support.object_stores import SCHEME, MemoryObjects
 
 import bloomcli
 from bloomcli.commands import value_parts
-from bloomcli.commands.find import Values
 from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.find_values import Values
 from bloomcli.commands.value_parts import ValueParts
 from bloomcli.errors import UsageError
 from bloomcli.finding import value_file

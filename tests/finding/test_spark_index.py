@@ -11,7 +11,7 @@ import pytest
 from support.found_lake import FILES, made
 
 import bloomcli
-from bloomcli.commands.find import Values
+from bloomcli.commands.find_values import Values
 from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spark_index import Indexed, Ruling, asked, by_index
 from bloomcli.finding.values import packed

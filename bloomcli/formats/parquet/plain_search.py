@@ -22,7 +22,7 @@ from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.looked_up import stored_forms
 from bloomcli.formats.parquet.spec import Struct
-from bloomcli.formats.plain_rows import PlainRow, PlainSearch, Possible, Unplain
+from bloomcli.formats.plain_rows import VALUES_MOST, PlainRow, PlainSearch, Possible, Unplain
 from bloomcli.index.ipc import type_codes
 from bloomcli.values.column_types import kind_of
 from bloomcli.values.literals import Literal, parse
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from bloomcli.formats.parquet.page_selection import PagePlace
     from bloomcli.model.file import Column, ColumnChunk
 
-_VALUES_MOST: Final = 256
-"""Values that are looked for, and rows that are found, of a file."""
 _BYTES_MOST: Final = 1 << 20
 """Bytes of a column's values in these rows."""
 _INT, _FLOAT, _BINARY, _UTF8, _BOOL, _LARGE_BINARY, _LARGE_UTF8 = 2, 3, 4, 5, 6, 19, 20
@@ -99,7 +97,7 @@ class ParquetPlainSearch(PlainSearch):
         texts: Sequence[str],
         selected: Sequence[str] | None,
     ) -> None:
-        _need(len(texts) <= _VALUES_MOST and not file.source.request_bytes and column.physical != "BOOLEAN")
+        _need(len(texts) <= VALUES_MOST and not file.source.request_bytes and column.physical != "BOOLEAN")
         self._file, self._filters, self._footer, self._column = file, filters, filters.footer, column
         _plain(column)
         self._literals = tuple(parse(text, column, path=file.source.path) for text in texts)
@@ -149,7 +147,7 @@ class ParquetPlainSearch(PlainSearch):
                 raise Unplain
             self.pages_read += found.pages
             count += len(found.rows)
-            _need(count <= _VALUES_MOST)
+            _need(count <= VALUES_MOST)
             for row, number in zip(found.rows, found.numbers, strict=True):
                 yield PlainRow(row, self._forms[forms[number]], forms[number])
             if most is not None and count >= most:

@@ -15,8 +15,8 @@ import pytest
 from support.object_stores import SCHEME, MemoryClient, MemoryObjects
 
 import bloomcli
-from bloomcli.commands.find import Values
 from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.find_values import Values
 from bloomcli.finding.lake import Search
 from bloomcli.finding.texts import texts_of
 from bloomcli.model.find import FindReport
