@@ -18,6 +18,15 @@ QUICK_JAVA: Final = (
 """A session of some minutes that works on few rows spends more on compiling than what it gains by it. This compiler's
 code has 48 MiB by default, which were full after 1,800 stages: Java stopped compiling, and the session failed. The
 first sizes of the heap and of the metadata are so small by default that collecting them takes a tenth of the time."""
+SMALL: Final = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+"""For tables of a few rows: plans that aren't compiled start in a fraction of the time."""
 ROOT: Final = Path(__file__).parents[2]
 _EXTENSIONS: Final = (
     "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

@@ -10,7 +10,7 @@ import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 from conftest import need
@@ -22,23 +22,12 @@ if TYPE_CHECKING:
 
 spark_tables.choose_spark()
 
-SMALL: Final = {
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-    "spark.databricks.delta.snapshotPartitions": "1",
-}
-"""For tables of a few rows: plans that aren't compiled start in a fraction of the time."""
-
-
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session with the catalogs ``ice`` (Iceberg, Hadoop) and ``spark_catalog`` (Delta)."""
     missing = spark_tables.missing()
     need(missing is None, str(missing))
-    session = spark_tables.session(tmp_path_factory.mktemp("tables"), conf=SMALL)
+    session = spark_tables.session(tmp_path_factory.mktemp("tables"), conf=spark_tables.SMALL)
     yield session
     session.stop()
 

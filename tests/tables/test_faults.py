@@ -77,9 +77,8 @@ def settings(spark: SparkSession, folder: Path) -> list[str]:
     names = [*_SETTINGS, *(f"spark.sql.catalog.ice.{name}" for name in _MORE)]
     return [
         *(f"{name}={spark.conf.get(name)}" for name in names),
+        *(f"{name}={value}" for name, value in spark_tables.SMALL.items()),
         "spark.ui.enabled=false",
-        "spark.sql.shuffle.partitions=2",
-        "spark.databricks.delta.snapshotPartitions=2",
         f"spark.local.dir={folder}",
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.memory=1g",
