@@ -116,7 +116,7 @@ def covered(tmp_path: Path, kind: str, lakes: range, seeds: int, columns: tuple[
 
 
 def test_predictions_lie_within_their_intervals_in_95_percent_of_seeded_cases(tmp_path: Path) -> None:
-    covered(tmp_path, "parquet", range(3, 4), 6, QUICK, "10")
+    covered(tmp_path, "parquet", range(3, 4), 4, QUICK, "10")
 
 
 def test_predictions_of_orc_files_lie_within_their_intervals(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from support.terminal import on_terminal, still_clock
 from bloomcli.report.human import width
 
 WIDTHS = (60, 80, 200)
+SLOW = ("advise", "trial")
 LINES = [
     line
     for command, lines in screens.SESSIONS.items()
@@ -56,11 +57,13 @@ def whole_pieces(text: str) -> Iterator[str]:
     return (found[0] for found in _PIECE.finditer(text))
 
 
-@pytest.mark.parametrize("columns", WIDTHS)
 @pytest.mark.parametrize(
-    "line",
-    # an advice takes seconds, and tests/golden/test_screens.py shows it at two widths
-    [pytest.param(line, marks=pytest.mark.slow) if line.startswith(("advise", "trial")) else line for line in LINES],
+    ("line", "columns"),
+    [
+        # an advice takes seconds, and tests/golden/test_screens.py shows it at two more widths
+        *(pytest.param(line, 60, marks=pytest.mark.slow) for line in LINES if line.startswith(SLOW)),
+        *((line, columns) for line in LINES if not line.startswith(SLOW) for columns in WIDTHS),
+    ],
 )
 def test_nothing_is_broken_at_any_width(files: Path, line: str, columns: int) -> None:
     args = shlex.split(_OUTPUT.sub(" --dry-run", line))

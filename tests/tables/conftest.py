@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 spark_tables.choose_spark()
 
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session with the catalogs ``ice`` (Iceberg, Hadoop) and ``spark_catalog`` (Delta)."""
