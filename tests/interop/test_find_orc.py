@@ -128,7 +128,7 @@ def by_bloom(path: Path, column: str, texts: Sequence[str], **options: Any) -> l
     return rows
 
 
-NUMBERS: Final = (0, 1, 3, 700, 1399, 3200, 4999, ROWS + 5)
+NUMBERS: Final = (0, 1, 1399, 4999, ROWS + 5)
 """Of rows whose values are looked up; the last one has none, and others are null."""
 
 
