@@ -84,8 +84,6 @@ def run(
         row_groups: Container[int] | None = None if indexed is None else indexed.possible(original)
         by_index = row_groups is not None  # it has told as much as filters do
         source = _counted(original, values)
-        if (found := _plain(source, values, row_groups, options, emit, stop)) is not None:
-            return found
         filters = None if by_index else _asked(original, values, asked)
         if filters is not None and filters.answer.ruled_out:
             return _without_rows(path, filters, options)
@@ -93,6 +91,8 @@ def run(
         if answer is not None:
             row_groups, values = answer.possible, _left(values, answer)
         file = open_file(source, options.names)
+        if by_index and (found := _plain(file, source, values, row_groups, options, emit, stop)) is not None:
+            return found
         if not file.searched:  # refuses whatever the file's columns are
             file.search(Column(path=options.column, index=0, physical=""))
         column = only_column(file, options.column, purpose="find")
@@ -144,6 +144,7 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
 
 
 def _plain(
+    file: FilterFile,
     source: CountedSource,
     values: Values | ValueParts,
     row_groups: Container[int] | None,
@@ -159,7 +160,7 @@ def _plain(
     from bloomcli.commands import find_plain
 
     rows = emit if values.plain == "rows" else None
-    return values.searched_plainly(find_plain.found(source, options, values.few, row_groups, rows, stop))
+    return values.searched_plainly(find_plain.found(file, source, options, values.few, row_groups, rows, stop))
 
 
 def _asked(original: Source, values: Values | ValueParts, asked: Asked | None) -> Asked | None:

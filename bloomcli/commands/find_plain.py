@@ -13,7 +13,6 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.plain_rows import PlainSearch, Possible, Unplain
-from bloomcli.formats.registry import open_file
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
 from bloomcli.storage.counted import CountedSource
@@ -48,6 +47,7 @@ class PlainRows(NamedTuple):
 
 
 def found(
+    file: FilterFile,
     source: CountedSource,
     options: FindOptions,
     texts: Sequence[str],
@@ -58,7 +58,8 @@ def found(
     """Find the rows of one file, or why Arrow has to, which then tells of errors, too.
 
     Args:
-        source: the file.
+        file: the open file.
+        source: what it reads from.
         options: checked, for rows.
         texts: the values.
         row_groups: those that may have a value.
@@ -66,7 +67,6 @@ def found(
         stop: ends the search early.
     """
     try:
-        file = open_file(source, options.names)
         column = only_column(file, options.column, purpose="find")
         search = file.plain_search(column, texts, selected(file, options))
         possible = list(search.possible(row_groups))
