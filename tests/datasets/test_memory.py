@@ -60,9 +60,9 @@ def write(path: Path, rows: int) -> Path:
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_row_group(tmp_path: Path) -> None:
-    small, large = write(tmp_path / "small.parquet", 250_000), write(tmp_path / "large.parquet", 4_000_000)
+    small, large = write(tmp_path / "small.parquet", 250_000), write(tmp_path / "large.parquet", 2_000_000)
     assert pq.ParquetFile(large).num_row_groups == 1
-    assert large.stat().st_size > 100 * MIB
+    assert large.stat().st_size > 50 * MIB
     added, validated = [], []
     for path in (small, large):
         out = path.with_suffix(".out")
@@ -89,8 +89,8 @@ def write_orc(path: Path, rows: int) -> Path:
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_an_orc_stripe_whose_columns_are_read_from_their_streams(tmp_path: Path) -> None:
-    small, large = write_orc(tmp_path / "small.orc", 200_000), write_orc(tmp_path / "large.orc", 2_000_000)
-    assert large.stat().st_size > 50 * MIB
+    small, large = write_orc(tmp_path / "small.orc", 200_000), write_orc(tmp_path / "large.orc", 1_200_000)
+    assert large.stat().st_size > 30 * MIB
     added, validated, filters = [], [], []
     for path in (small, large):
         out = path.with_suffix(".out")
@@ -139,7 +139,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [1, 2, 32])
+@pytest.mark.parametrize("threads", [2, 32])
 def test_memory_does_not_grow_with_the_filters(many: Path, threads: int, tmp_path: Path) -> None:
     out = tmp_path / "out"
     peak = growth("add", many, "-c", "*", "--fpp", "0.0001", "-o", out, "--threads", threads)
@@ -229,12 +229,12 @@ def test_filters_are_written_while_the_body_is_copied_where_others_would_wait_fo
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_values(tmp_path: Path) -> None:
     random = np.random.default_rng(9)
-    numbers = random.integers(0, 1 << 40, 1_000_000)
+    numbers = random.integers(0, 1 << 40, 300_000)
     path = tmp_path / "f.parquet"
     options = {"i": {"ndv": 100_000, "fpp": 0.01}}
     pq.write_table(pa.table({"i": numbers}), path, row_group_size=100_000, bloom_filter_options=options)
     peaks = []
-    for count in (1_500_000, 4_500_000):  # in parts of 2^20
+    for count in (1_200_000, 3_200_000):  # in parts of 2^20
         values = tmp_path / "values.txt"
         others = random.integers(0, 1 << 40, count)
         values.write_text("\n".join(map(str, [*numbers[:10].tolist(), *others.tolist()])))
@@ -243,5 +243,5 @@ def test_memory_does_not_grow_with_the_number_of_values(tmp_path: Path) -> None:
             growth("find", "--values-from", values, path, "-c", "i", "-f", "csv", "-o", out, "-q", "-j", "1")
         )
         assert out.read_text().count("\n") > 10
-    assert peaks[1] < peaks[0] + 64 * MIB, peaks  # 3 million values take 150 MB in memory
+    assert peaks[1] < peaks[0] + 64 * MIB, peaks  # 2 million values take 100 MB in memory
     assert peaks[1] < 400 * MIB, peaks
