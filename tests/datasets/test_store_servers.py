@@ -34,7 +34,7 @@ ID: dict[str, Any] = {"columns": ("id",)}
 STORES: Final = sorted(SERVERS)
 PLACES: Final = ("disk", *STORES)
 WAYS: Final = [*zip(PLACES, PLACES, strict=True), *zip(PLACES, (*PLACES[1:], PLACES[0]), strict=True)]
-"""From each place to itself and to another: what comes from another store goes through this machine whatever it is."""
+"""From each place to itself and to another: what comes from another store goes through this machine."""
 NEW_END: Final = {"gcs"}
 """Stores that keep the old end of a Parquet file as unused bytes."""
 COMMANDS: Final[list[tuple[str, dict[str, Any]]]] = [
