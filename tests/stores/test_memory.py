@@ -18,7 +18,7 @@ from support.servers.rigs import RIGS, Rig
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 MIB = 1 << 20
-SIZE = 200 * MIB
+SIZE = 120 * MIB
 
 _CHANGE = """
 import sys
