@@ -133,7 +133,7 @@ class PlaceWithChecksums(LocalPlace):
 
     def remove(self, name: str) -> None:
         super().remove(name)
-        self._sums(name).unlink()
+        self._sums(name).unlink(missing_ok=True)  # a new file has none
 
     def names(self) -> set[str]:
         found = super().names()
