@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support import orcfiles
 from support.engines import java_home
-from support.trials import of, orders, trial, zeros
+from support.trials import FAST, of, orders, trial, zeros
 
 import bloomcli
 
@@ -21,17 +21,17 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_spark_loses_negative_zeros_with_its_filters_on_and_not_by_ours(tmp_path: Path) -> None:
-    path = zeros(tmp_path / "f.parquet")
-    spark = of(trial(path, "c", readers=["spark"]), "spark")
+    """Both files in one session: what differs is another writer's."""
+    path, ours = zeros(tmp_path / "f.parquet"), zeros(tmp_path / "ours.parquet")
+    bloomcli.add(ours, ["c"], in_place=True, replace=True)
+    spark = of(bloomcli.trial([path, ours], columns=["c"], readers=["spark"], **FAST), "spark")
     assert (spark.status, spark.comparison, spark.switch) == ("unequal", "switch", "parquet.filter.bloom.enabled")
     (difference,) = spark.differences
-    assert (difference.value, difference.rule) == ("0.0", "reader-negative-zero")
+    assert (difference.path, difference.value, difference.rule) == (str(path), "0.0", "reader-negative-zero")
     assert (difference.rows_with, difference.rows_without) == (0, 100)
     (_, absent) = spark.lookups
-    assert (absent.rows_read_without, absent.rows_read_with) == (4 * 300, 0)
+    assert (absent.rows_read_without, absent.rows_read_with) == (2 * 4 * 300, 0)
     assert absent.row_groups_with is None
-    bloomcli.add(path, ["c"], in_place=True, replace=True)
-    assert of(trial(path, "c", readers=["spark"]), "spark").status == "equal"
 
 
 def test_spark_finds_the_values_of_its_types(fixtures: Path) -> None:
