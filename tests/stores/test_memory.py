@@ -71,8 +71,7 @@ def test_a_streamed_change_holds_a_few_parts_whatever_the_size(store: str) -> No
     assert large < small + 48, "most of what is held is a few parts of 8 and 16 MiB"
 
 
-@pytest.mark.parametrize("store", ["azure", "gcs"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("store", "number"), [("azure", signal.SIGINT), ("gcs", signal.SIGTERM)])
 def test_a_streamed_change_that_is_stopped_leaves_the_old_object(store: str, number: signal.Signals) -> None:
     server, make = RIGS[store]
     need(running.installed(server), f"{server}: python tests/support/servers/install.py {server}")
