@@ -42,12 +42,12 @@ def copy(target: Path) -> Path:
         if source.is_file():  # one that was deleted is listed until that is committed
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target / name)
-    if _generated_is_current():
+    if generated_is_current():
         shutil.copy(ROOT / GENERATED, target / GENERATED)
     return target
 
 
-def _generated_is_current() -> bool:
+def generated_is_current() -> bool:
     """Whether Cython needn't make the C source again, which takes 15 seconds of processor time."""
     source = ROOT / GENERATED
     if not source.exists():
