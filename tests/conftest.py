@@ -24,8 +24,9 @@ IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What tests/faults takes."""
+    """What tests/faults and the coverage take."""
     parser.addoption("--full", action="store_true", help="tests/faults: inject every fault at every system call")
+    parser.addoption("--measure-all", action="store_true", help="measure the coverage of every test and case")
     parser.addoption("--seed", type=int, default=0, help="tests/faults: choose other faults")
 
 
@@ -40,10 +41,10 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("quick", settings.get_profile("patient"), max_examples=20)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take the second run, which ``tests/check.py`` gives, from the tests in which chance chooses the instant, and
     the coverage from those that `MEASURED_CASES` leaves out."""
-    for same in _cases(items).values():
+    for same in () if config.getoption("--measure-all") else _cases(items).values():
         last = len(same) - 1
         measured = {last * number // (MEASURED_CASES - 1) for number in range(MEASURED_CASES)}
         for number, item in enumerate(same):
