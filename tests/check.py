@@ -2,9 +2,11 @@
 
 ``python tests/check.py`` runs all of it; ``--quick`` leaves out the tests that start other engines (Spark, DuckDB),
 the slow ones, and coverage, and Hypothesis tries a fifth of the examples. ``--coverage`` measures the coverage of all
-tests, not of some (``MEASURED_CASES`` in ``conftest.py``), and takes up to twice as long. The tests run in parts, four
-processes at a time even on two cores: many tests wait for a server, a time limit or a Java process. A part that ends
-makes room for the next. What still runs at the time limit is ended, and its output shows where every thread of it was.
+tests, not of some (``MEASURED_CASES`` in ``conftest.py``), and takes up to twice as long.
+
+The tests run in parts, four processes at a time even on two cores: many tests wait for a server, a time limit or a
+Java process. A part that ends makes room for the next. What still runs at the time limit is ended, and its output
+shows where every thread of it was.
 
 In the whole run a test that fails is run once more, because among servers, time limits and Java processes a test can
 fail for want of time; what failed the first time and why is named at the part's end. Tests that prove what happens at
