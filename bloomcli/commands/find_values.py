@@ -62,11 +62,13 @@ class Values:
 
     def searched_plainly(self, found: FileFound | Refused) -> FileFound | None:
         """What was found of a file without Arrow; None where it is to be searched with Arrow."""
+        from bloomcli.commands.find_plain import Refused  # imported by then
+
         if isinstance(found, FileFound):
             self._without_rows += 1
             return found
         self._without_rows -= 1
-        if found is found.UNPLAIN or self._without_rows < 0:  # those with rows are searched twice
+        if found is Refused.UNPLAIN or self._without_rows < 0:  # those with rows are searched twice
             self.plain = "nothing"
         return None
 
