@@ -1,8 +1,7 @@
 """Run everything that has to hold: format, lint, types, manual pages, and all tests with their coverage.
 
 ``python tests/check.py`` runs all of it; ``--quick`` leaves out the tests that start other engines (Spark, DuckDB),
-the slow ones, and coverage, and Hypothesis tries a fifth of the examples. ``--coverage`` measures the coverage of all
-tests, not of some (``MEASURED_CASES`` in ``conftest.py``), and takes up to twice as long.
+the slow ones, and coverage, and Hypothesis tries a fifth of the examples.
 
 The tests run in parts, four processes at a time even on two cores: many tests wait for a server, a time limit or a
 Java process. A part that ends makes room for the next. What still runs at the time limit is ended, and its output
@@ -62,9 +61,8 @@ FIRST: Final = (
 """What takes a second: the first that fails ends the run."""
 SPARK: Final = ("tests.support.spark_start",)
 """Makes the cache with which each session of Spark starts in half the time."""
-LEAST: Final = 92
-"""Percent of the lines that the measured tests must reach: they reach 92.8, and all of them more (`--coverage`)."""
-LEAST_OF_ALL: Final = 95
+LEAST: Final = 95
+"""Percent of the lines that the measured tests must reach."""
 
 
 @dataclass(frozen=True)
@@ -85,25 +83,22 @@ def main(args: Sequence[str]) -> int:
         signal.signal(number, action)
     # Tests start hundreds of processes: each would compile every module again, which takes longer than its work.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    quick, measured = "--quick" in args, "--coverage" in args
-    minutes = QUICK_MINUTES if quick else MINUTES * (2 if measured else 1)
-    deadline = time.monotonic() + 60 * minutes
+    quick = "--quick" in args
+    deadline = time.monotonic() + 60 * (QUICK_MINUTES if quick else MINUTES)
     for command in FIRST:
         if code := run([Step(command, {})], deadline):
             return code
     for old in () if quick else ROOT.glob(".coverage*"):
         old.unlink()
-    steps = [*tests(quick=quick, measured=measured), Step(("mypy",), {})]
+    steps = [*tests(quick=quick), Step(("mypy",), {})]
     code = run(steps if quick else [Step(SPARK, {}), *steps], deadline)
-    least = f"--fail-under={LEAST_OF_ALL if measured else LEAST}"
-    for command in () if quick else (("coverage", "combine", "-q"), ("coverage", "report", least)):
+    for command in () if quick else (("coverage", "combine", "-q"), ("coverage", "report", f"--fail-under={LEAST}")):
         code = code or run([Step(command, {})], deadline)
     return code
 
 
-def tests(*, quick: bool, measured: bool = False) -> Iterator[Step]:
-    """The runs of pytest. Each measures coverage into a file of its own, except the quick ones and `UNMEASURED`; with
-    `measured` also these."""
+def tests(*, quick: bool) -> Iterator[Step]:
+    """The runs of pytest. Each measures coverage into a file of its own, except the quick ones and `UNMEASURED`."""
     for number, names in enumerate(parts()):
         chosen = [name for name in names if not (quick and name in ALREADY_QUICK)]
         folders = [str(path.relative_to(ROOT)) for path in paths(chosen)]
@@ -111,13 +106,11 @@ def tests(*, quick: bool, measured: bool = False) -> Iterator[Step]:
         twice = ["--reruns=1", "-rR"]
         if quick:
             command, env = [*pytest, "-m", QUICK, "--hypothesis-profile=quick"], {}
-        elif names in UNMEASURED and not measured:
+        elif names in UNMEASURED:
             command, env = [*pytest, *twice], {}
         else:
-            command = [*pytest, *twice, "--cov=bloomcli", "--cov-report=", *(["--measure-all"] if measured else [])]
+            command = [*pytest, *twice, "-p", "tests.support.line_coverage"]
             env = {"COVERAGE_FILE": str(ROOT / f".coverage.part{number}")}
-            if sys.version_info >= (3, 12):
-                env["COVERAGE_CORE"] = "sysmon"  # it costs a tenth of what tracing every line does
         if folders:
             yield Step([*command, *folders], env)
 

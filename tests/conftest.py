@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,18 +14,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent
-MEASURED_CASES = 3
-"""So many cases of a parametrized test are measured, the first, the last and those between them, and none of a test
-that is marked as slow and runs in this process alone: measuring takes one to three times a test's time, and the other
-tests and cases reach few lines that these don't. The coverage found is a little less than the real one."""
 NO_SECOND_RUN = ("faults", "property", "concurrency", "storage/local")
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What tests/faults and the coverage take."""
+    """What tests/faults takes."""
     parser.addoption("--full", action="store_true", help="tests/faults: inject every fault at every system call")
-    parser.addoption("--measure-all", action="store_true", help="measure the coverage of every test and case")
     parser.addoption("--seed", type=int, default=0, help="tests/faults: choose other faults")
 
 
@@ -41,31 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("quick", settings.get_profile("patient"), max_examples=20)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take the second run, which ``tests/check.py`` gives, from the tests in which chance chooses the instant, and
-    the coverage from those that `MEASURED_CASES` leaves out."""
-    for same in () if config.getoption("--measure-all") else _cases(items).values():
-        last = len(same) - 1
-        measured = {last * number // (MEASURED_CASES - 1) for number in range(MEASURED_CASES)}
-        for number, item in enumerate(same):
-            if number not in measured or (_has(item, "slow") and not _has(item, "spark", "servers")):
-                item.add_marker(pytest.mark.no_cover)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Take the second run, which ``tests/check.py`` gives, from the tests in which chance chooses the instant."""
     for item in items:
         if any(item.path.is_relative_to(ROOT / "tests" / place) for place in NO_SECOND_RUN):
             item.add_marker(pytest.mark.flaky(reruns=0))
-
-
-def _cases(items: Iterable[pytest.Item]) -> Mapping[str, Sequence[pytest.Item]]:
-    """The cases of each test, by its name."""
-    found: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        found[item.nodeid.partition("[")[0]].append(item)
-    return found
-
-
-def _has(item: pytest.Item, *marks: str) -> bool:
-    """Whether a test has one of these marks."""
-    return any(item.get_closest_marker(mark) for mark in marks)
 
 
 def need(there: bool, what: str) -> None:
