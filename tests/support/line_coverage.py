@@ -15,9 +15,9 @@ import slipcover
 from coverage import CoverageData
 
 ROOT: Final = Path(__file__).parent.parent.parent
-NEVER: Final = 1 << 60
-"""Probes stay: to search all functions for those to take out takes longer than the probes do."""
-LINES: Final = slipcover.Slipcover(d_miss_threshold=NEVER, exclude_lines=[])
+PROBES_STAY: Final = 1 << 30
+"""Calls of one probe before it is taken out, which searches all functions and takes longer than the calls do."""
+LINES: Final = slipcover.Slipcover(d_miss_threshold=PROBES_STAY, exclude_lines=[])
 IMPORTS: Final = slipcover.ImportManager(LINES, slipcover.FileMatcher(sources=[ROOT / "bloomcli"]))
 """Puts probes into the modules that are imported from now on: pytest loads this plugin before the tests."""
 IMPORTS.__enter__()
@@ -28,5 +28,6 @@ def pytest_unconfigure() -> None:
     IMPORTS.__exit__()
     data = CoverageData(basename=os.environ["COVERAGE_FILE"])
     files = LINES.get_coverage()["files"]
-    data.add_lines({str(ROOT / name): found["executed_lines"] for name, found in files.items()})
+    reached = {str(ROOT / name): found["executed_lines"] for name, found in files.items()}
+    data.add_lines({str(path): [] for path in (ROOT / "bloomcli").rglob("*.py")} | reached)
     data.write()
