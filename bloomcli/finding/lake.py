@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands import find
 from bloomcli.commands.find import Asked, Indexed
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.value_parts import ValueParts
-    from bloomcli.finding.pruning import Pruning, Ruled
+    from bloomcli.finding.pruning import Pruning
 
 
 class OneFile(NamedTuple):
@@ -50,6 +50,17 @@ class OneFile(NamedTuple):
     """Why the index told nothing of it."""
     unopened: bool = False
     """The index told all of it."""
+
+
+_TOGETHER: Final = 1000
+"""So many files that an index rules out are counted together."""
+
+
+class Unopened(NamedTuple):
+    """Files in a row that the index rules out."""
+
+    files: int
+    row_groups: int
 
 
 class Search:
@@ -117,7 +128,7 @@ class Search:
         """Each file that filters don't rule out, with what was found in it, in order. The limit ends the search."""
         left = self._options.limit
         for one in self._each():
-            if isinstance(one, FilterAnswer):
+            if not isinstance(one, OneFile):
                 self._count_ruled_out(one)
                 self._tell()
                 continue
@@ -167,12 +178,12 @@ class Search:
                 return found
         return None
 
-    def _each(self) -> Iterator[OneFile | FilterAnswer]:
+    def _each(self) -> Iterator[OneFile | FilterAnswer | Unopened]:
         remote = any(store_of(item.path).remote for item in self._listed[:1])
         jobs = min(self._jobs or default_jobs(remote=remote), len(self._listed))
         stop = Stop()
         with Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
-            waiting: deque[OneFile | FilterAnswer | Future[OneFile]] = deque()
+            waiting: deque[OneFile | FilterAnswer | Unopened | Future[OneFile]] = deque()
             searched, most = 0, jobs if threads.most else 0  # one more than are worked on
             try:
                 for piece in self._pieces(threads, jobs, stop, remote=remote):
@@ -193,14 +204,14 @@ class Search:
 
     def _pieces(
         self, threads: Threads, jobs: int, stop: Stop, *, remote: bool
-    ) -> Iterator[OneFile | FilterAnswer | Piece]:
+    ) -> Iterator[OneFile | FilterAnswer | Unopened | Piece]:
         """The files to search, and what is known of the others, in order."""
-        if self._index is None and not remote and isinstance(self._values, Values):
+        if self._index is not None:
+            yield from self._by_index(self._index)
+        elif not remote and isinstance(self._values, Values):
             yield from pieces(self._listed, self._values, threads, jobs, stop)
-            return
-        for item in self._listed:
-            settled, indexed = self._by_index(item)
-            yield Piece(item, indexed) if settled is None else settled
+        else:
+            yield from map(Piece, self._listed)
 
     def _work(self, piece: Piece, stop: Stop) -> OneFile:
         item, indexed, asked = piece
@@ -209,14 +220,25 @@ class Search:
                 return self._one(item, stop)._replace(lack=indexed)
             return self._one(item, stop, None if indexed is None else indexed.indexed, asked)
 
-    def _by_index(self, item: Listed) -> tuple[OneFile | None, Ruled | Lack | None]:
-        """A file of which the index tells all; and what it tells."""
-        ruled = None if self._index is None else self._index.of(item)
-        if ruled is None or isinstance(ruled, Lack) or (ruled.possible and not self._options.maybe):
-            return None, ruled
-        possible = tuple(sorted(ruled.possible))
-        found = FileFound(path=item.path, row_groups=ruled.row_groups, row_groups_possible=possible)
-        return OneFile(found, iter(()), unopened=True), ruled
+    def _by_index(self, index: Pruning) -> Iterator[OneFile | Unopened | Piece]:
+        """The files to search, and what the index tells of the others, in order."""
+        files = row_groups = 0
+        for item in self._listed:
+            ruled = index.of(item)
+            out = not isinstance(ruled, Lack) and not ruled.possible
+            if files and not (out and files < _TOGETHER):
+                yield Unopened(files, row_groups)
+                files = row_groups = 0
+            if isinstance(ruled, Lack) or (ruled.possible and not self._options.maybe):
+                yield Piece(item, ruled)
+            elif out:
+                files, row_groups = files + 1, row_groups + ruled.row_groups
+            else:
+                possible = tuple(sorted(ruled.possible))
+                found = FileFound(path=item.path, row_groups=ruled.row_groups, row_groups_possible=possible)
+                yield OneFile(found, iter(()), unopened=True)
+        if files:
+            yield Unopened(files, row_groups)
 
     def _one(self, item: Listed, stop: Stop, indexed: Indexed | None = None, asked: Asked | None = None) -> OneFile:
         """Search a file. What is wrong with it is in its report."""
@@ -236,7 +258,10 @@ class Search:
             return OneFile(failed(item.path, error), iter(()))
         return OneFile(found, spool.batches())
 
-    def _count_ruled_out(self, answer: FilterAnswer) -> None:
+    def _count_ruled_out(self, answer: FilterAnswer | Unopened) -> None:
+        if isinstance(answer, Unopened):
+            self._add(files=answer.files, row_groups=answer.row_groups, files_unopened=answer.files)
+            return
         self._add(
             files=answer.files,
             row_groups=answer.row_groups,

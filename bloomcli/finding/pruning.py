@@ -119,10 +119,12 @@ class Pruning:
 
     def of(self, item: Listed) -> Ruled | Lack:
         """What the index says of a listed file; or why it has to be searched without it."""
-        at, lack = self._fresh.found(item)
-        if at is None or at not in self._answered:
-            return lack or Lack.UNKNOWN
-        size, mtime_ns, tag = self._files.stamp(at)
+        fresh = self._fresh.found(item)
+        if isinstance(fresh, Lack):
+            return fresh
+        at, (size, mtime_ns, tag) = fresh
+        if at not in self._answered:
+            return Lack.UNKNOWN
         found = self._possible.get(at)
         possible = _NOTHING if found is None else frozenset(found)
         return Ruled(self._files.row_groups[at], possible, Fingerprint(size, mtime_ns, tag=tag))

@@ -27,12 +27,13 @@ class Fresh:
         self._files = index.files
         self._spell = spelling()
 
-    def found(self, item: Listed) -> tuple[int, None] | tuple[None, Lack]:
-        """The position of a listed file in `Index.files`, or why the index tells nothing of it."""
+    def found(self, item: Listed) -> tuple[int, Stamp] | Lack:
+        """The position of a listed file in `Index.files` and its stamp, or why the index tells nothing of it."""
         at = None if item.problem is not None or item.linked else self._files.position(self._spell(item.path))
         if at is None:
-            return None, Lack.UNKNOWN
-        return (at, None) if is_same(self._files.stamp(at), item) else (None, Lack.CHANGED)
+            return Lack.UNKNOWN
+        stamp = self._files.stamp(at)
+        return (at, stamp) if is_same(stamp, item) else Lack.CHANGED
 
 
 def is_same(indexed: IndexedFile | Stamp, item: Listed) -> bool:

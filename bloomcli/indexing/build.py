@@ -15,7 +15,7 @@ from bloomcli.commands.index_options import IndexOptions
 from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UnknownColumn, UsageError
-from bloomcli.index.freshness import Fresh
+from bloomcli.index.freshness import Fresh, Lack
 from bloomcli.index.puffin import MAGIC
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
@@ -196,11 +196,11 @@ class _Run:
         kept: list[int] = []
         changed: list[Listed] = []
         for item in listed:
-            position, _ = fresh.found(item)
-            if position is None:
+            found = fresh.found(item)
+            if isinstance(found, Lack):
                 changed.append(item)
             else:
-                kept.append(position)
+                kept.append(found[0])
         return kept, changed
 
     def _read(

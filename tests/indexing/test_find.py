@@ -44,6 +44,18 @@ def test_files_that_the_index_rules_out_are_not_opened(lake: Place) -> None:
     assert (nothing.files_unopened, nothing.exit_code) == (FILES, 1)
 
 
+@pytest.mark.parametrize("together", [1, 2, 3])
+def test_files_that_the_index_rules_out_are_counted_by_some(
+    lake: Place, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bloomcli.finding.lake._TOGETHER", together)
+    for row in (0, 1234, FILES * ROWS - 1):
+        report = same_rows(lake.path("lake"), [7 * row], index_of(lake))
+        assert (report.rows, report.files, report.files_unopened) == (1, FILES, FILES - 1)
+    nothing = same_rows(lake.path("lake"), [-5], index_of(lake))
+    assert (nothing.files, nothing.files_unopened) == (FILES, FILES)
+
+
 def test_only_the_row_groups_that_the_index_leaves_are_read(lake: Place) -> None:
     report = same_rows(lake.path("lake"), ALL, index_of(lake))
     assert report.rows == len(ALL)
