@@ -124,7 +124,7 @@ def test_delta_packed_int32_wraps_and_is_narrowed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("values", INTEGERS)
 def test_a_delta_section_cut_anywhere_is_refused(tmp_path: Path, values: list[int]) -> None:
     data = values_section(tmp_path / "f", values, pa.int64(), "DELTA_BINARY_PACKED")
-    every_cut(data, lambda cut: every_delta(fed(cut)))
+    every_cut(data, lambda cut: every_delta(fed(cut), 50))
     every_cut(data, end_of)
 
 
@@ -231,13 +231,15 @@ def test_equal_neighbours_are_hashed_once_unless_every_entry_counts() -> None:
         kernels.hash_plain_fixed(bytes(15), 8, 2, bytearray(16))
 
 
-def delta_lengths(data: bytes, count: int, start: int | None = None, numbers: bytes | None = None) -> bytearray:
-    """The hashes of DELTA_LENGTH_BYTE_ARRAY values that are all there."""
+def delta_lengths(
+    data: bytes, count: int, start: int | None = None, numbers: bytes | None = None, most: int = 5
+) -> bytearray:
+    """The hashes of DELTA_LENGTH_BYTE_ARRAY values that are all there, `most` at a time."""
     lengths = fed(data if numbers is None else numbers)
     at, found, status = end_of(data) if start is None else start, bytearray(), kernels.SLICE_DONE
     while status != kernels.ALL_DONE:
-        out, sizes = bytearray(8 * 5), bytearray(8 * 5)
-        n, at, status = kernels.hash_lengths(lengths, data, at, True, out, sizes, 5)
+        out, sizes = bytearray(8 * most), bytearray(8 * most)
+        n, at, status = kernels.hash_lengths(lengths, data, at, True, out, sizes, most)
         found += out[: n * 8]
     assert lengths.count == count
     return found
@@ -250,17 +252,17 @@ def test_delta_length_strings_are_those_that_pyarrow_wrote(tmp_path: Path, texts
     found = delta_lengths(data, len(values))
     assert set(unpacked(found, len(found) // 8)) == set(hashed(values))
     if any(values):
-        every_cut(data, lambda cut: delta_lengths(cut, len(values)))
+        every_cut(data, lambda cut: delta_lengths(cut, len(values), most=40))
 
 
-def delta_strings(data: bytes, count: int, longest: int = 1 << 20, width: int = -1) -> bytearray:
-    """The hashes of DELTA_BYTE_ARRAY values that are all there."""
+def delta_strings(data: bytes, count: int, longest: int = 1 << 20, width: int = -1, most: int = 5) -> bytearray:
+    """The hashes of DELTA_BYTE_ARRAY values that are all there, `most` at a time."""
     middle = end_of(data)
     prefixes, suffixes, at = fed(data), fed(data, middle), end_of(data, middle)
     values, found, status = Prefixed(longest, width), bytearray(), kernels.SLICE_DONE
     while status != kernels.ALL_DONE:
-        out, shapes = bytearray(8 * 5), bytearray(16 * 5)
-        n, at, status = values.hash(prefixes, suffixes, data, at, True, out, shapes, 5)
+        out, shapes = bytearray(8 * most), bytearray(16 * most)
+        n, at, status = values.hash(prefixes, suffixes, data, at, True, out, shapes, most)
         found += out[: n * 8]
         if status == kernels.TOO_LONG:
             raise PageError("too long")
@@ -275,7 +277,7 @@ def test_delta_strings_are_those_that_pyarrow_wrote(tmp_path: Path, texts: list[
     found = delta_strings(data, len(values))
     assert unpacked(found, len(found) // 8) == hashed(distinct(values))
     if any(values):
-        every_cut(data, lambda cut: delta_strings(cut, len(values)))
+        every_cut(data, lambda cut: delta_strings(cut, len(values), most=40))
     longest = max((len(value) for value in values), default=0)
     delta_strings(data, len(values), longest)
     if longest:
