@@ -79,7 +79,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("column", VALUES)
-@pytest.mark.parametrize("size", [300, 1000])
+@pytest.mark.parametrize("size", [pytest.param(300, marks=pytest.mark.slow), 1000])
 def test_values_in_parts_find_the_same_rows(
     lake: Path, column: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

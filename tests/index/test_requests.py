@@ -142,6 +142,7 @@ def test_memory_of_building_and_updating_does_not_grow_with_the_filters(tmp_path
     assert grown[1] < 88 << 20, grown
 
 
+@pytest.mark.slow
 def test_many_values_are_looked_up_in_a_store_as_on_a_disk_with_few_long_requests(
     large: Path, client: MemoryClient
 ) -> None:
