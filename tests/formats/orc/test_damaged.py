@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
     return sample(tmp_path)
 
 
-@pytest.mark.parametrize("compression", ["uncompressed", "zlib"])
+@pytest.mark.parametrize("compression", [pytest.param("uncompressed", marks=pytest.mark.slow), "zlib"])
 def test_a_file_that_is_cut_off_is_refused_at_every_length(
     tmp_path: Path, compression: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def test_find_decodes_a_batch_at_a_time(tmp_path: Path, name: str) -> None:
     assert done.memory < MEMORY_MAX, f"{done.memory >> 20} MiB"
 
 
+@pytest.mark.slow
 def test_records_that_do_not_fit_in_memory_are_refused(tmp_path: Path) -> None:
     path = orchostile.equal_integers(tmp_path)
     limited = f"ulimit -v 1500000; exec {sys.executable} -m bloomcli find 5 {path} -c c --limit 3"

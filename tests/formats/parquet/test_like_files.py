@@ -111,7 +111,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "f.parquet"
 
 
-@pytest.mark.parametrize(("column", "values"), [("n", ["12345"]), ("id", ["12345", "54321"])])
+@pytest.mark.parametrize(
+    ("column", "values"), [pytest.param("n", ["12345"], marks=pytest.mark.slow), ("id", ["12345", "54321"])]
+)
 def test_a_damaged_copy_is_ruled_out_only_where_opening_it_says_so(
     path: Path, column: str, values: list[str], tmp_path: Path
 ) -> None:
