@@ -52,6 +52,10 @@ UNMEASURED: Final = (("interop",), ("faults", "property"), ("storage",))
 """Parts without coverage. In tests/storage a probe would be a call in each line, and writes are stopped at calls."""
 ALREADY_QUICK: Final = ("interop", "stores", "tables/test_*.py")
 """Folders and files without a test that the quick run keeps: pytest fails where it selects none."""
+FEW_QUICK: Final = (("tables/delta", "tables/iceberg"), ("faults", "property"))
+"""Parts of which the quick run keeps so few tests that a process takes longer to start than to run them."""
+QUICK_HOST: Final = ("datasets", "validation")
+"""The part whose process runs those."""
 FIRST: Final = (
     ("ruff", "format", "--check", "."),
     ("ruff", "check", "."),
@@ -99,7 +103,7 @@ def main(args: Sequence[str]) -> int:
 
 def tests(*, quick: bool) -> Iterator[Step]:
     """The runs of pytest. Each measures coverage into a file of its own, except the quick ones and `UNMEASURED`."""
-    for number, names in enumerate(parts()):
+    for number, names in enumerate(parts(quick=quick)):
         chosen = [name for name in names if not (quick and name in ALREADY_QUICK)]
         folders = [str(path.relative_to(ROOT)) for path in paths(chosen)]
         pytest = ["pytest", "-q", "--durations=10", "-p", "no:cacheprovider"]
@@ -115,12 +119,15 @@ def tests(*, quick: bool) -> Iterator[Step]:
             yield Step([*command, *folders], env)
 
 
-def parts() -> list[Sequence[str]]:
+def parts(*, quick: bool) -> list[Sequence[str]]:
     """The folders and files of tests, each in one part: those that aren't named before the shortest three."""
     found = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
     named = {name.partition("/")[0] for part in PARTS for name in part}
     assert named <= found, f"no folders of tests: {named - found}"
-    return [*PARTS[:-3], sorted(found - named), *PARTS[-3:]]
+    every = [*PARTS[:-3], sorted(found - named), *PARTS[-3:]]
+    few = [name for part in FEW_QUICK for name in part]
+    joined = [[*part, *few] if part == QUICK_HOST else part for part in every if part not in FEW_QUICK]
+    return joined if quick else every
 
 
 def paths(names: Sequence[str]) -> list[Path]:
