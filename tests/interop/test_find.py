@@ -78,14 +78,19 @@ LAYOUTS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def table(order: Sequence[int]) -> pa.Table:
-    """A column of each kind, some of its values null; those of `LISTS` also in lists, and one in a struct."""
+def table(odd: int) -> pa.Table:
+    """A column of each kind, some of its values null; those of `LISTS` also in lists, and one in a struct.
+
+    Every second column is in order and the others are shuffled, the even ones or the odd ones: among the layouts each
+    kind is in both orders, and each layout has both.
+    """
+    orders = [list(range(ROWS)), random.Random(7).sample(range(ROWS), ROWS)]
     columns: dict[str, pa.Array] = {}
-    for name, kind in KINDS.items():
-        values = [None if n % 17 == 3 else kind.value(n) for n in order]
+    for at, (name, kind) in enumerate(KINDS.items()):
+        values = [None if n % 17 == 3 else kind.value(n) for n in orders[(at + odd) % 2]]
         columns[name] = pa.array(values, kind.type)
-    for name in LISTS:
-        kind = KINDS[name]
+    for at, name in enumerate(LISTS):
+        kind, order = KINDS[name], orders[(at + odd) % 2]
         lists = [None if n % 11 == 1 else [kind.value(m) for m in range(n, n + n % 4)] for n in order]
         columns[f"{name}s"] = pa.array(lists, pa.list_(kind.type))
     inner = pa.StructArray.from_arrays([columns["text"], columns["wide"]], ["text", "wide"])
@@ -93,18 +98,14 @@ def table(order: Sequence[int]) -> pa.Table:
     return pa.table(columns)
 
 
-@pytest.fixture(
-    scope="module", params=[(layout, ordered) for layout in LAYOUTS for ordered in (True, False)], ids=str
-)
+@pytest.fixture(scope="module", params=LAYOUTS)
 def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    layout, ordered = request.param
-    order = list(range(ROWS))
-    if not ordered:
-        random.Random(7).shuffle(order)
+    layout = request.param
+    columns = table(list(LAYOUTS).index(layout) % 2)
     path = tmp_path_factory.mktemp("found") / "f.parquet"
     filtered = {"text": {"ndv": 700, "fpp": 0.01}, "wide": {"ndv": GROUP, "fpp": 0.01}, "day": {"ndv": 9, "fpp": 0.1}}
     pq.write_table(
-        table(order), path, row_group_size=GROUP, bloom_filter_options=filtered, store_schema=False, **LAYOUTS[layout]
+        columns, path, row_group_size=GROUP, bloom_filter_options=filtered, store_schema=False, **LAYOUTS[layout]
     )
     return path
 
