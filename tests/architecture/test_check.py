@@ -13,8 +13,9 @@ from check import Step
 from support.processes import alive, wait_until
 
 
-def test_every_file_of_tests_is_in_one_part() -> None:
-    found = [file for names in check.parts() for path in check.paths(names) for file in files_of(path)]
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_file_of_tests_is_in_one_part(*, quick: bool) -> None:
+    found = [file for names in check.parts(quick=quick) for path in check.paths(names) for file in files_of(path)]
     assert sorted(found) == sorted((check.ROOT / "tests").rglob("test_*.py"))
 
 
