@@ -42,17 +42,17 @@ PARTS: Final = (
     ("formats",),
     ("interop",),
     ("advice", "finding", "report", "trials"),
-    ("storage",),
+    ("storage/[!_l]*",),
     ("stores",),
-    ("faults", "property"),
+    ("faults", "property", "storage/local"),
 )
 """Folders and files of tests that share a process, and with it a Spark session, those that take longest first. The
 folders that are not named are one more part. tests/tables needs processes of its own, for another PySpark."""
-UNMEASURED: Final = (("interop",), ("faults", "property"), ("storage",))
-"""Parts without coverage. In tests/storage a probe would be a call in each line, and writes are stopped at calls."""
+UNMEASURED: Final = (("interop",), PARTS[-1])
+"""Parts without coverage. tests/storage/local stops writes at each call of a function, and a probe is a call."""
 ALREADY_QUICK: Final = ("interop", "stores", "tables/test_*.py")
 """Folders and files without a test that the quick run keeps: pytest fails where it selects none."""
-FEW_QUICK: Final = (("tables/delta", "tables/iceberg"), ("faults", "property"))
+FEW_QUICK: Final = (("tables/delta", "tables/iceberg"), PARTS[-1])
 """Parts of which the quick run keeps so few tests that a process takes longer to start than to run them."""
 QUICK_HOST: Final = ("datasets", "validation")
 """The part whose process runs those."""

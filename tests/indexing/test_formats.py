@@ -215,11 +215,12 @@ def test_an_index_of_every_fixture_loses_no_row(path: Path, tmp_path: Path) -> N
     if not bloomcli.index_build(path, names, output=index).written:
         return
     table = table_of(path, tmp_path / path.name)
+    some = pa.array(sorted({table.num_rows * part // 6 for part in range(6)} - {table.num_rows}), pa.int64())
     for name in names:
         if name not in table.column_names or pa.types.is_nested(table.schema.field(name).type):
             continue
         try:
-            stored = table[name].slice(0, 20).to_pylist()
+            stored = table[name].take(some).to_pylist()
         except (OverflowError, ValueError):
             continue
         texts = sorted({f"0x{v.hex()}" if isinstance(v, bytes) else str(v) for v in stored if v is not None})
