@@ -99,7 +99,27 @@ class NothingToFilter(UsageError):
 
 
 class LiteralError(UsageError):
-    """A value on the command line doesn't parse as the column's type. A value out of the type's range is no error."""
+    """A value on the command line doesn't parse as the column's type. A value out of the type's range is no error.
+
+    Attributes:
+        text: the value as it was given.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        text: str | None = None,
+        path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
+        self.text = text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (*super().__reduce__(), {"text": self.text})
 
 
 class PolicyError(UsageError):

@@ -32,11 +32,13 @@ class Values:
     Attributes:
         like_files: tells of files like one that was searched whether they can't have the values.
         given: a few texts, or an array.
+        file: the path of the file that they come from.
         plain: what is told without Arrow of files whose row groups an index has told, until one needs Arrow: their
             rows, which are taken as `find_plain.PlainRows` then, too; only that they have none; nothing.
     """
 
     like_files: LikeFiles | None = None
+    file: str | None = None
     plain: Literal["rows", "absence", "nothing"] = "absence"
     _without_rows = 0
     """Files without rows, less those with rows, where `plain` is ``absence``."""

@@ -44,7 +44,10 @@ class ValueParts:
 
     Attributes:
         count: of the values.
+        file: the path of the file that they come from.
     """
+
+    file: str | None = None
 
     def __init__(self, parts: Iterable[pa.LargeBinaryArray]) -> None:
         self._texts = StoredBatches()

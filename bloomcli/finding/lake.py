@@ -17,7 +17,7 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.datasets.jobs import default_jobs
 from bloomcli.datasets.skipped import LINKED, OTHER_KIND
-from bloomcli.errors import BloomError, UnknownFormat, UsageError
+from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.asking import Piece, pieces
 from bloomcli.finding.spool import Spool
 from bloomcli.formats.filter_answer import FilterAnswer
@@ -255,6 +255,10 @@ class Search:
                 return OneFile(FileFound(path=item.path, reason=OTHER_KIND), iter(()))
             return OneFile(failed(item.path, error), iter(()))
         except BloomError as error:
+            if isinstance(error, LiteralError) and self._values.file is not None:
+                from bloomcli.finding.value_file import with_line
+
+                error = with_line(error, self._values)
             return OneFile(failed(item.path, error), iter(()))
         return OneFile(found, spool.batches())
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.value_parts import PART_BYTES, PART_VALUES, ValueParts
-from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.errors import LiteralError, UnreadableError, UsageError
 from bloomcli.finding.texts import lines_of, texts_of
+from bloomcli.model.paths import shown
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.os_errors import hint, reason
 from bloomcli.storage.registry import LOCAL, open_source, store_of
@@ -36,7 +40,32 @@ def values_of(path: str) -> Values | ValueParts:
     found = in_parts(_parts(_lines(path, _blocks(path))))
     if not found.count:
         raise UsageError("the file has no values", path=path, hint="write one in each line")
+    if path != "-" and (store_of(path) is not LOCAL or Path(local_path(path)).is_file()):  # not a pipe: read twice
+        found.file = path
     return found
+
+
+def with_line(error: LiteralError, values: Values | ValueParts) -> LiteralError:
+    """The error, with the line of the file that has the value. Raises as `values_of`."""
+    line = None if values.file is None or error.text is None else _line_of(error.text, values.file)
+    if values.file is None or line is None:
+        return error
+    reason = f"{error.reason}; line {line} of {shown(values.file)} has it"
+    return LiteralError(reason, text=error.text, path=error.path, hint=error.hint)
+
+
+@lru_cache(maxsize=16)  # many files fail by the same value
+def _line_of(text: str, path: str) -> int | None:
+    """The number of the first line that is a text, from 1 on; None if none is: the file has changed since."""
+    pattern = re.compile(rb"^" + re.escape(text.encode("utf-8", "surrogateescape")) + rb"\r?$", re.MULTILINE)
+    before = 0
+    for lines in _whole_lines(_blocks(path)):
+        data = lines if before else lines.removeprefix(BOM_UTF8)
+        found = pattern.search(data)
+        if found is not None:
+            return before + data.count(b"\n", 0, found.start()) + 1
+        before += lines.count(b"\n")
+    return None
 
 
 def values_of_array(values: pa.Array | pa.ChunkedArray) -> Values | ValueParts:
@@ -93,16 +122,8 @@ def _blocks(path: str) -> Iterator[bytes]:
 
 def _lines(path: str, blocks: Iterable[bytes]) -> Iterator[pa.LargeBinaryArray]:
     """The lines that are complete in each block. Raises UsageError for bytes that aren't UTF-8."""
-    rest, offset, line, first = b"", 0, 1, True
-    for block in chain(blocks, (None,)):
-        if block is None:
-            whole, rest = rest, b""
-        else:
-            data = rest + block
-            end = data.rfind(b"\n") + 1
-            whole, rest = data[:end], data[end:]
-        if not whole:
-            continue
+    offset, line, first = 0, 1, True
+    for whole in _whole_lines(blocks):
         try:
             whole.decode()
         except UnicodeDecodeError as error:
@@ -119,6 +140,19 @@ def _lines(path: str, blocks: Iterable[bytes]) -> Iterator[pa.LargeBinaryArray]:
         first = False
         offset += len(whole)
         line += whole.count(b"\n")
+
+
+def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes of a file, cut after ends of lines."""
+    rest = b""
+    for block in blocks:
+        data = rest + block
+        end = data.rfind(b"\n") + 1
+        rest = data[end:]
+        if end:
+            yield data[:end]
+    if rest:
+        yield rest
 
 
 def _kept(data: bytes) -> bytes:

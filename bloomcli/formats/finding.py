@@ -262,6 +262,7 @@ def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Colum
         if value is None:
             raise LiteralError(
                 f"{literal.text!r} is not a value of column {column.path}, BOOLEAN",
+                text=literal.text,
                 path=path,
                 hint="write it like true",
             )

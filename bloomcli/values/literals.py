@@ -75,6 +75,7 @@ def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
         example, *why = error.args
         raise LiteralError(
             ": ".join((f"{text!r} is not a value of column {column.path}, {type_name(column)}", *why)),
+            text=text,
             path=path,
             hint=f"write it like {example}",
         ) from None

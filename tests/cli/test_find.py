@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -38,6 +40,7 @@ def test_a_value_is_found_without_importing_pandas(lake: Path) -> None:
     assert find_spec("pandas") is not None
     code = """
 import sys
+import threading
 from bloomcli.cli import run
 for options in (["--maybe"], ["--files-only"], ["--format", "jsonl"]):
     assert run(["find", "5", sys.argv[1], "-c", "id", *options]) == 0, options
@@ -228,6 +231,26 @@ def test_values_that_are_not_utf_8_are_an_error_with_line_and_offset(
     (tmp_path / "ids.txt").write_bytes(b"")
     done = bloom("find", "--values-from", tmp_path / "ids.txt", lake, "-c", "id")
     assert (done.code, "ids.txt: the file has no values" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("content", [b"5\n\nsix\n7\n", b"\xef\xbb\xbfsixteen\r\n5\r\nsix"])
+def test_a_text_that_is_no_value_is_an_error_with_its_line(
+    bloom: Bloom, lake: Path, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "ids.txt").write_bytes(content.replace(b"sixteen", b"16"))
+    done = bloom("find", "--values-from", tmp_path / "ids.txt", lake, "-c", "id")
+    assert done.code == 2
+    assert f"'six' is not a value of column id, INT64; line 3 of {tmp_path}/ids.txt has it; the same in" in done.err
+
+
+def test_a_text_of_a_pipe_that_is_no_value_has_no_line(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"six\n",))
+    writer.start()
+    done = bloom("find", "--values-from", pipe, lake, "-c", "id")
+    writer.join()
+    assert (done.code, "'six' is not a value" in done.err, "line" in done.err) == (2, True, False)
 
 
 def test_a_report_of_a_part_does_not_read_as_of_all_files(bloom: Bloom, lake: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 import random
 from collections.abc import Sequence
 from decimal import Decimal
@@ -20,7 +21,7 @@ from bloomcli.commands import value_parts
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.value_parts import ValueParts
-from bloomcli.errors import UsageError
+from bloomcli.errors import LiteralError, UsageError
 from bloomcli.finding import value_file
 from bloomcli.finding.lake import Search
 from bloomcli.storage import registry
@@ -176,6 +177,20 @@ def test_a_line_that_is_not_utf_8_is_an_error_with_its_place(
     with pytest.raises(UsageError, match="line 4 isn't UTF-8") as error:
         value_file.values_of(str(path))
     assert error.value.offset == 13
+
+
+@pytest.mark.parametrize("block", [4, 8 << 20])
+def test_the_line_of_a_text_is_found_wherever_the_file_is_cut(
+    tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(value_file, "_BLOCK_BYTES", block)
+    path = tmp_path / f"ids-{block}.txt"
+    path.write_bytes(b"\xef\xbb\xbf1\n\n22\r\nx333\nx33\n")
+    values = value_file.values_of(str(path))
+    for text, line in (("1", 1), ("22", 3), ("x333", 4), ("x33", 5), ("33", None)):
+        error = value_file.with_line(LiteralError("no value", text=text), values)
+        assert error.reason == (f"no value; line {line} of {path} has it" if line else "no value")
+        assert (error.text, pickle.loads(pickle.dumps(error)).text) == (text, text)
 
 
 def test_compressed_values_are_an_error_that_says_how_to_read_them(tmp_path: Path) -> None:

@@ -231,6 +231,7 @@ class MosaicFile(LocatedFile):
         if column.family == "BOOLEAN" and not encodings:
             raise LiteralError(
                 f"{literal.text!r} is not a value of column {column.name}, BOOLEAN",
+                text=literal.text,
                 path=self.source.path,
                 hint="write it like true or false",
             )
