@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -231,3 +232,12 @@ def test_executors_of_spark_build_the_same_index(lake: Path, tmp_path: Path, spa
     (lake / "6.parquet").write_bytes(parquet(range(6000, 6100), kind=pa.int64()))
     updated = bloom_spark.index_update(spark, lake, tmp_path / "there.idx")
     assert (updated.added, updated.kept) == (1, FILES)
+    shutil.copy(tmp_path / "there.idx", tmp_path / "here.idx")
+    (lake / "1.parquet").unlink()
+    (lake / "7.parquet").write_bytes(parquet(range(7000, 7100), kind=pa.int64()))
+    paths = [str(lake / "[01].parquet"), str(lake / "7.parquet")]
+    here = bloomcli.index_update(paths, tmp_path / "here.idx")
+    there = bloom_spark.index_update(spark, paths, tmp_path / "there.idx")
+    told = [(r.added, r.kept, r.dropped_gone, r.dropped_unnamed, r.written) for r in (here, there)]
+    assert told[0] == told[1] == (1, 1, 1, FILES - 1, True)
+    assert sorted(files_of(tmp_path / "here.idx"), key=str) == sorted(files_of(tmp_path / "there.idx"), key=str)
