@@ -43,7 +43,7 @@ Examples:
   bloom add /data/orders --columns id --in-place --jobs 8
   bloom add /data/orders --policy bloom.toml --in-place
   bloom add /data/orders --columns '*' --in-place --readers spark,trino
-  bloom add orders.parquet --columns id --replace --max-bytes 1MiB -o out.parquet
+  bloom add orders.parquet --columns id --max-bytes 1MiB -o out.parquet
   bloom add --table ice.db.orders --columns id --dry-run
   bloom add --table 'delta.`/data/orders`' --columns id""",
 )

@@ -64,7 +64,7 @@ Examples:
   bloom advise /data/orders --policy bloom.toml
   bloom advise /data/orders --report html=advice.html
   bloom advise orders.parquet --columns 'user.*' --sample 50 --seed 7
-  bloom advise /data/orders --format json | jq '.columns[] | select(.recommended) | .column'
+  bloom advise orders/ -f json | jq '.columns[]|select(.recommended)|.column'
   bloom advise --table ice.db.orders --queries queries.sql""",
 )
 @options.files_argument

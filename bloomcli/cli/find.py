@@ -38,15 +38,14 @@ _ANOTHER: Final = "name another file, or remove it"
     cls=TakesNegatives,
     epilog="""\b
 Examples:
-  bloom find 42 /data/orders -c id                        # every row with the id 42
-  bloom find 8f2c91ab s3://lake/orders/ -c trace_id --select time --format jsonl
-  bloom find --values-from ids.txt /data/orders -c user.id --format parquet -o hits.parquet
-  bloom find 42 /data/orders -c id --files-only           # the files that have it
-  bloom find 42 /data/orders -c id --maybe                # the files that may have it, unread
+  bloom find 42 /data/orders -c id                # every row with the id 42
+  bloom find 8f2c91ab s3://lake/orders/ -c trace_id --select time -f jsonl
+  bloom find --values-from ids.txt orders/ -c id -f parquet -o hits.parquet
+  bloom find 42 /data/orders -c id --files-only   # the files that have it
+  bloom find 42 /data/orders -c id --maybe        # files that may have it
   bloom find -v 42 -v 43 day=*/*.parquet -c id --limit 10
-  bloom find --values-from ids.txt --table ice.db.orders -c user_id --engine spark
+  bloom find --values-from ids.txt -c user_id --table ice.db.orders
 
-\b
 Values are written as for `bloom probe`. A row number is that of the file, from 0 on, without
 regard to row groups. A list has a value if one of its elements equals it.""",
 )

@@ -48,7 +48,7 @@ def command() -> None:
     epilog="""\b
 Examples:
   bloom index build lake/orders/ -c user_id,trace_id -o lake.bloom-index
-  bloom index build s3://lake/orders/ -c trace_id -o s3://lake/orders.bloom-index
+  bloom index build s3://lake/orders/ -c id -o s3://lake/orders.bloom-index
   bloom index build lake/orders/ -c trace_id --dry-run""",
 )
 @_paths

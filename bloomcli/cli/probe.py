@@ -26,20 +26,18 @@ if TYPE_CHECKING:
     cls=TakesNegatives,
     epilog="""\b
 Examples:
-  bloom probe orders.parquet --column id 42 43     # one file: values follow it
-  bloom probe orders.parquet 42                    # if only one column has filters
+  bloom probe orders.parquet --column id 42 43   # one file: values follow it
+  bloom probe orders.parquet 42                  # if one column has filters
   bloom probe orders.parquet -c user.email --values-from emails.txt --explain
-  bloom probe /data/orders -c id -v 42 -v 43       # every file of a directory
+  bloom probe /data/orders -c id -v 42 -v 43     # every file of a directory
   bloom probe day=*/*.parquet -c id -v 42
-  bloom probe /data/orders -c id -v 42 -l          # only the paths of files that may hold it
+  bloom probe /data/orders -c id -v 42 -l        # the files that may hold it
   bloom probe orders.parquet -c id 42 > /dev/null || echo "not in this file"
 
-\b
 Values by type: integers 42 or 0x2a, floats 1.5, decimals 12.34, dates 2024-02-29,
 +20240-01-01 or 0044-03-15 (BC), times 13:45:30.250, timestamps 2024-02-29T13:45:30.250Z,
 UUIDs, binary 0x0fff, strings without quotes. Zones only if the column is in UTC.
 
-\b
 Blank lines of a file are skipped, except for columns of strings and binary, where they are the
 empty value. A byte order mark is not part of the first line.""",
 )

@@ -31,12 +31,12 @@ class _Runnable(click.Option):
     epilog="""\b
 Examples:
   bloom trial orders.parquet --columns id
-  bloom trial orders.parquet --columns id,user.email --readers duckdb,spark --values 50
-  bloom trial filtered.parquet                       # the columns that have filters
+  bloom trial orders.parquet --columns id --readers duckdb,spark --values 50
+  bloom trial filtered.parquet            # the columns that have filters
   bloom trial /data/orders --columns id --sample 2
   bloom trial orders.parquet --queries queries.sql --table-name orders
   bloom trial orders.parquet --columns id --report html=trial.html
-  pip install 'bloomcli[trial]'                      # DuckDB, DataFusion, Polars, chDB""",
+  pip install 'bloomcli[trial]'           # DuckDB, DataFusion, Polars, chDB""",
 )
 @options.files_argument
 @options.columns_option(
