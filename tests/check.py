@@ -34,6 +34,8 @@ QUICK_MINUTES: Final = 20
 """The limits for all of it: less than those of the workflow, which says nothing of what it ends."""
 PROCESSES: Final = 4
 QUICK: Final = "not spark and not interop and not servers and not slow"
+AT_EVERY_CALL: Final = ("faults", "property", "storage/local")
+"""Without coverage: tests/storage/local stops writes at each call of a function, and a probe is a call."""
 PARTS: Final = (
     ("tables/test_*.py",),
     ("tables/delta", "tables/iceberg"),
@@ -42,17 +44,17 @@ PARTS: Final = (
     ("formats",),
     ("interop",),
     ("advice", "finding", "report", "trials"),
-    ("storage/[!_l]*",),
+    AT_EVERY_CALL,
     ("stores",),
-    ("faults", "property", "storage/local"),
+    ("storage/[!_l]*",),
 )
 """Folders and files of tests that share a process, and with it a Spark session, those that take longest first. The
 folders that are not named are one more part. tests/tables needs processes of its own, for another PySpark."""
-UNMEASURED: Final = (("interop",), PARTS[-1])
-"""Parts without coverage. tests/storage/local stops writes at each call of a function, and a probe is a call."""
+UNMEASURED: Final = (("interop",), AT_EVERY_CALL)
+"""Parts without coverage."""
 ALREADY_QUICK: Final = ("interop", "stores", "tables/test_*.py")
 """Folders and files without a test that the quick run keeps: pytest fails where it selects none."""
-FEW_QUICK: Final = (("tables/delta", "tables/iceberg"), PARTS[-1])
+FEW_QUICK: Final = (("tables/delta", "tables/iceberg"), AT_EVERY_CALL)
 """Parts of which the quick run keeps so few tests that a process takes longer to start than to run them."""
 QUICK_HOST: Final = ("datasets", "validation")
 """The part whose process runs those."""
@@ -120,14 +122,17 @@ def tests(*, quick: bool) -> Iterator[Step]:
 
 
 def parts(*, quick: bool) -> list[Sequence[str]]:
-    """The folders and files of tests, each in one part: those that aren't named before the shortest three."""
+    """The folders and files of tests, each in one part: those that aren't named before the shortest three, or, of a
+    quick run, first."""
     found = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
     named = {name.partition("/")[0] for part in PARTS for name in part}
     assert named <= found, f"no folders of tests: {named - found}"
-    every = [*PARTS[:-3], sorted(found - named), *PARTS[-3:]]
+    rest = sorted(found - named)
+    if not quick:
+        return [*PARTS[:-3], rest, *PARTS[-3:]]
     few = [name for part in FEW_QUICK for name in part]
-    joined = [[*part, *few] if part == QUICK_HOST else part for part in every if part not in FEW_QUICK]
-    return joined if quick else every
+    joined = [[*part, *few] if part == QUICK_HOST else part for part in PARTS if part not in FEW_QUICK]
+    return [rest, *joined]
 
 
 def paths(names: Sequence[str]) -> list[Path]:

@@ -114,6 +114,7 @@ def test_nothing_is_chosen_where_nothing_gains(columns: list[list[Size]]) -> Non
     assert (choice.nbytes, choice.gain, choice.bound, choice.gap) == (0, 0, 0, 0)
 
 
+@pytest.mark.slow
 def test_thousands_of_columns_take_a_moment() -> None:
     rng = random.Random(7)
     columns = [[Size(2.0**n, rng.random() * (1 - 0.4**n)) for n in range(5, 14)] for _ in range(3000)]

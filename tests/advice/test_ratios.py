@@ -102,6 +102,7 @@ def test_a_sketch_has_the_hashes_that_one_update_a_value_results_in() -> None:
     assert list(one.compact()) == sketch_hashes(values[:1]).tolist()
 
 
+@pytest.mark.slow
 def test_a_value_sample_has_each_value_as_often_whatever_its_order_and_its_number() -> None:
     values = mixed(np.arange(50, dtype=np.uint64))
     counts = np.zeros(50)
@@ -118,6 +119,7 @@ def test_a_value_sample_has_each_value_as_often_whatever_its_order_and_its_numbe
     assert np.all(np.abs(counts - 400) < 5 * math.sqrt(400 * 0.8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["unique", "shared", "clustered", "skewed"])
 def test_distinct_values_of_all_units_lie_within_the_interval(kind: str) -> None:
     chance = np.random.default_rng(5)

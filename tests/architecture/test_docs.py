@@ -173,6 +173,7 @@ def test_readme_s_example_runs_twice_in_a_row_as_it_is_written(tmp_path: Path) -
     assert {f.row_group for f in bloomcli.inspect(tmp_path / "orders.parquet").filters} == {0, 1, 2, 3}
 
 
+@pytest.mark.slow
 def test_readme_s_example_can_be_taken_back(tmp_path: Path) -> None:
     (script,) = EXAMPLE.findall(README.read_text())
     file = tmp_path / "orders.parquet"

@@ -8,6 +8,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 MOST = 60
 FILES = sorted(
@@ -55,6 +57,7 @@ def test_functions_are_found_in_every_clause() -> None:
     assert sorted(name for name, _ in sizes(text)) == list("abdefghij")
 
 
+@pytest.mark.slow
 def test_no_function_has_more_than_60_lines_of_code() -> None:
     texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in FILES}
     assert len(texts) > 500

@@ -77,6 +77,7 @@ def test_rules_and_keys_of_a_policy_complete(completions: Completions) -> None:
     assert completions("validate", "--explain", "max-") == ["max-fpp", "max-oversize"]
 
 
+@pytest.mark.slow
 def test_a_bash_completes(lake: Path, tmp_path: Path) -> None:
     bash = shutil.which("bash")
     need(bash is not None, "bash")

@@ -203,6 +203,7 @@ def test_the_console_script_and_the_module_are_the_same_program(plain: Path) -> 
     assert missing.returncode == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_output_that_takes_a_part_only_is_an_error(filtered: Path, tmp_path: Path, unbuffered: str) -> None:
     """Unbuffered, Python writes once and doesn't look how much of it was taken."""

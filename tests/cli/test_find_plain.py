@@ -224,6 +224,7 @@ def test_more_rows_than_a_few_are_left_to_arrow(tmp_path: Path, runs: Runs) -> N
     assert runs.plain == [False]
 
 
+@pytest.mark.slow
 def test_damaged_files_are_told_of_as_with_arrow(tmp_path: Path, runs: Runs) -> None:
     lake = Lake(tmp_path)
     lake.write(table(PLAIN), use_dictionary=False)

@@ -273,6 +273,7 @@ def test_a_report_replaces_nothing_but_reports(bloom: Bloom, lake: Path) -> None
         assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_a_report_goes_through_a_pipe_or_a_device(bloom: Bloom, lake: Path) -> None:
     os.mkfifo("pipe")
     with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE) as cat:

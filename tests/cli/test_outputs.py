@@ -150,6 +150,7 @@ def test_of_links_alone_to_a_file_elsewhere_the_first_is_worked_on(bloom: Bloom,
     assert len(list((tmp_path / "out").iterdir())) == 2, "each has an output of its own"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("closed", "code"), [(">&-", 3), ("<&-", 0), ("2>&-", 0), (">&- 2>&-", 3), ("<&- >&- 2>&-", 3)]
 )

@@ -12,6 +12,7 @@ from support.advised_lakes import LAKES, write
 from support.cli import Bloom
 
 
+@pytest.mark.slow
 def test_forms_in_files_are_what_standard_output_shows(
     bloom: Bloom, filtered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

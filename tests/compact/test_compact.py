@@ -85,6 +85,7 @@ def test_tasks_share_their_options_however_many_there_are() -> None:
     assert len({id(task.options) for task in found}) == 1
 
 
+@pytest.mark.slow
 def test_items_that_come_in_any_order_are_in_the_order_of_their_positions() -> None:
     order = list(range(0, MANY * 2, 2))  # every second position stays empty
     random.Random(7).shuffle(order)
@@ -147,6 +148,7 @@ def test_what_doesnt_fit_into_some_memory_goes_to_a_file_that_has_no_name(
     assert found[MANY] == found[MANY : MANY + 1][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["no file", "full", "half"])
 def test_where_no_file_can_be_written_the_items_stay_in_memory(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed, "_MEMORY_BYTES", 1 << 20)
@@ -172,6 +174,7 @@ def test_where_no_file_can_be_written_the_items_stay_in_memory(how: str, monkeyp
     assert (calls > 10) is (how != "no file")
 
 
+@pytest.mark.slow
 def test_a_set_of_many_texts_tells_which_were_added_and_takes_little_memory() -> None:
     count = 30_000
     texts = [f"s3://lake/date=2024-{i // 1000:03}/part-{i:07}-5f2c7a44-c000.zstd.parquet" for i in range(count)]

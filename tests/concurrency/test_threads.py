@@ -102,6 +102,7 @@ print(hit)
 """
 
 
+@pytest.mark.slow
 def test_a_pool_ends_wherever_a_signal_met_the_thread_that_submits_and_waits() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False

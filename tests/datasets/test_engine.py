@@ -25,6 +25,7 @@ def engines_imported(path: Path) -> set[str]:
     return ENGINES & {name for found in imports for name in (found.module, f"{found.module}.{found.name}")}
 
 
+@pytest.mark.slow
 def test_only_one_module_knows_the_engines() -> None:
     package = ROOT / "bloomcli"
     users = {p.relative_to(package).as_posix() for p in package.rglob("*.py") if engines_imported(p)}

@@ -134,6 +134,7 @@ def another_thread() -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("early")
 def test_the_child_process_gets_many_tasks_in_groups(lake: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(lake, tmp_path / "lake")

@@ -80,6 +80,7 @@ def lake(tmp_path: Path) -> Path:
     return datasets.mixed(tmp_path / "original")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_place", [True, False])
 def test_every_command_changes_a_directory_in_a_store_as_one_on_disk(
     places: dict[str, Place], lake: Path, in_place: bool

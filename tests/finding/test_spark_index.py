@@ -45,6 +45,7 @@ def in_parts(values: Sequence[int], count: int, before: Callable[[int], None] = 
     return ask
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 1000])
 @pytest.mark.parametrize("values", [[5], [5, 4000, 10**7], list(range(0, 8000, 900)), [10**7]])
 def test_an_index_says_the_same_of_values_in_parts(lake: Path, values: list[int], count: int) -> None:

@@ -113,6 +113,7 @@ def filtered(path: Path, bloom: Bloom) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_without_the_package_the_format_is_unknown(path: Path) -> None:
     done = start(None, "inspect", path)
     assert done.returncode == 3

@@ -202,6 +202,7 @@ def test_the_two_hold_the_same_rows(rule: str, ending: str, tmp_path: Path) -> N
     assert (sorted(broken, key=str) == sorted(sound, key=str)) == (rule not in OTHER_ROWS)
 
 
+@pytest.mark.slow
 def test_every_pair_is_distinguished_from_its_neighbour_on_the_command_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,6 +228,7 @@ def test_every_pair_is_distinguished_from_its_neighbour_on_the_command_line(
         assert all(by_rule[id_] == RULES[id_].severity for id_ in by_rule if deep or id_ not in LATER)
 
 
+@pytest.mark.slow
 def test_the_recipes_write_these_very_bytes_with_the_engines_that_the_manifest_names(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -257,6 +259,7 @@ def test_rows_row_groups_and_filters_of_mosaic_files_are_those_of_the_manifest(e
     assert {blob.column for g in groups for blob in g.blobs} == {numbers[column] for column in entry["filters"]}
 
 
+@pytest.mark.slow
 def test_whatever_raises_a_filter_problem_says_which_rule_is_broken() -> None:
     """A fault of the medium or a length beyond the file ends the look at the file instead."""
     raised = 0

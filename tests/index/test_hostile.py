@@ -82,6 +82,7 @@ def test_an_index_that_is_cut_off_anywhere_is_an_error(index: Path, tmp_path: Pa
         failing(tmp_path / "cut", data[:length])
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_anywhere_is_an_error_or_changes_no_answer(index: Path, tmp_path: Path) -> None:
     data, path = index.read_bytes(), tmp_path / "flipped"
     right, rng, errors = use(index), random.Random(4), 0
@@ -354,6 +355,7 @@ def test_tables_that_are_none_are_errors(index: Path, tmp_path: Path) -> None:
         assert error.field.startswith("blobs[1]")
 
 
+@pytest.mark.slow
 def test_damaged_arrow_streams_are_errors_and_nothing_large_is_allocated(index: Path, tmp_path: Path) -> None:
     """Under a limit of address space, with right checksums: only the checks of values are left."""
     data = index.read_bytes()

@@ -80,6 +80,7 @@ def test_an_index_answers_as_its_filters_at_the_common_size(
         assert sum(len(file.rows) for file in index.files) == len(units)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     before=UNITS,

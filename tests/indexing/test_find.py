@@ -147,6 +147,7 @@ def test_a_file_without_the_column_is_an_error_with_an_index_too(lake: Place) ->
     assert (report.failed, report.files_not_indexed) == (1, 1)
 
 
+@pytest.mark.slow
 def test_after_any_changes_an_old_index_and_an_updated_one_give_the_same_rows(lake: Place) -> None:
     seed = 17
     chance = random.Random(seed)

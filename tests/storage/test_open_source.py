@@ -131,7 +131,9 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> N
         ("file://elsewhere/data", UnsupportedError, "another machine, elsewhere"),
         ("file://[bad/data", UnsupportedError, r"another machine, \[bad"),
         ("mock:///nowhere", UnreadableError, "no such file"),
-        ("http://127.0.0.1:1/data", UnreadableError, "the connection was refused"),
+        pytest.param(
+            *("http://127.0.0.1:1/data", UnreadableError, "the connection was refused"), marks=pytest.mark.slow
+        ),
         ("nonsense://there", UnsupportedError, "can't be read here"),
         ("hf://datasets/owner/name", UnsupportedError, "can't be read here"),
         pytest.param("nonsense://" + "x" * 5000, UnsupportedError, "can't be read here", id="long URI"),

@@ -109,7 +109,6 @@ def in_process(
 
 _KILLED = {
     ("iceberg", "writing"): (1, 0, 0),
-    ("delta", "writing"): (1, 0, 0),
     ("iceberg", "made"): (1, 0, 2),
     ("iceberg", "renaming"): (1, 0, 2),
     ("iceberg", "committing"): (2, 2, 2),
@@ -119,7 +118,8 @@ _KILLED = {
     ("iceberg", "worker"): (1, 0, 2),
 }
 """How often a run has come to a stage, how many files have their filters, and how many new data files no version has,
-when all is killed there. Stages between which nothing is written are one; Delta writes no deletes for a commit."""
+when all is killed there. Stages between which nothing is written are one. Until files are committed both formats'
+runs are the same. Delta writes no deletes for a commit."""
 
 
 def has_deletes(path: Path) -> bool:

@@ -72,6 +72,7 @@ def parts(path: Path) -> Parts:
     return Parts.of(path.read_bytes())
 
 
+@pytest.mark.slow
 def test_a_file_that_is_cut_off_is_refused_at_every_length(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut at its end it isn't known for a Mosaic file any more; cut at its start, all offsets are wrong."""
     monkeypatch.setattr("os.fsync", lambda _: None)

@@ -87,6 +87,7 @@ def same(found: pa.Table, expected: pa.Table) -> None:
         assert bits_of(found[name]) == bits_of(expected[name]), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [40, 3])  # Arrow decodes whole chunks where a third of the rows is read
 @pytest.mark.parametrize("name", KEYS)
 def test_rows_by_keys_of_every_type_are_those_with_an_equal_key(name: str, share: int, tmp_path: Path) -> None:
@@ -222,6 +223,7 @@ def test_fewer_rows_are_made_together_where_their_values_are_long(
     assert len(found) > 10
 
 
+@pytest.mark.slow
 def test_few_rows_of_many_take_the_memory_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "wide.parquet"
     count, wide = 120_000, 400

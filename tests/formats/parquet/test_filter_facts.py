@@ -103,6 +103,7 @@ def test_every_type_has_the_same_facts_and_no_filter_is_examined_alone(
     assert not alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_files_have_the_same_facts_or_faults(every_type: Path, tmp_path: Path, seed: int) -> None:
     random = Random(seed)

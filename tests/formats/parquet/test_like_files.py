@@ -257,6 +257,7 @@ def test_hashes_that_do_not_ascend_are_refused() -> None:
         kernels.Ascending((2).to_bytes(8, "little") + (1).to_bytes(8, "little"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ndv", [3, 60, 4000])
 def test_the_positions_of_many_hashes_are_those_that_each_filter_gives(tmp_path: Path, ndv: int) -> None:
     table = pa.table({"id": pa.array(range(0, 2000, 2), pa.int64())})

@@ -99,6 +99,7 @@ def write(path: Path, **options: Any) -> pa.Table:
     return pq.read_table(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip", "brotli", "lz4"])
 @pytest.mark.parametrize("dictionary", [True, False])

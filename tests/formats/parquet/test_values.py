@@ -189,6 +189,7 @@ def without_bodies(data: bytes, chunks: list[ColumnChunk], starts: list[int]) ->
     return bytes(changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page_version", [1, 2])
 def test_a_dictionary_encoded_chunk_is_read_until_every_entry_was_seen(tmp_path: Path, page_version: int) -> None:
     entries = [f"{i:030}" for i in range(40)]

@@ -69,6 +69,7 @@ class Parsed(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_names_stay_text_in_tables_and_charts(name: str) -> None:
     page = Parsed(page_of(name))
@@ -157,6 +158,7 @@ def _tables(text: str) -> list[tuple[int, int]]:
     return [found.span() for found in re.finditer(r"<table.*?</table>", text, re.DOTALL)]
 
 
+@pytest.mark.slow
 def test_the_same_report_is_the_same_page() -> None:
     assert html.write(html_reports.of_file()) == html.write(html_reports.of_file())
 

@@ -248,6 +248,7 @@ def test_connections_are_used_again(place: HttpPlace) -> None:
     assert manager.connection_from_url(at.uri).num_connections == 1  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_password_and_a_signature_are_in_no_report_and_in_no_error(
     place: HttpPlace, tmp_path: Path, bloom: Bloom, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def test_a_hit_in_a_small_file_takes_two_requests(client: MemoryClient) -> None:
     assert len(gets(client)) == 2, "filters lie in the tail"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("select", [("id", "c3"), ()], ids=["two columns", "all columns"])
 def test_of_large_row_groups_the_pages_with_the_row_are_read_at_once(
     client: MemoryClient, select: tuple[str, ...]

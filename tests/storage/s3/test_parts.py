@@ -144,6 +144,7 @@ def test_objects_of_any_size_have_few_enough_parts(size: int) -> None:
     check(segments, parts_of(segments, sizes), sizes)
 
 
+@pytest.mark.slow
 def test_an_orc_file_of_many_stripes_has_few_enough_parts() -> None:
     stripe = 64 * MIB
     pieces = [piece for n in range(16_000) for piece in ((True, stripe, n * stripe), (False, 10_000, n * 10_000))]
