@@ -56,6 +56,11 @@ _TOGETHER: Final = 1000
 """So many files that an index rules out are counted together."""
 
 
+_ALONE: Final = 0.04
+"""Seconds for which one thread searches the files of which an index names the row groups: a page of such a file takes
+a millisecond, most of it in Python, and two threads take longer for it than one."""
+
+
 class Unopened(NamedTuple):
     """Files in a row that the index rules out."""
 
@@ -185,9 +190,14 @@ class Search:
         with Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
             waiting: deque[OneFile | FilterAnswer | Unopened | Future[OneFile]] = deque()
             searched, most = 0, jobs if threads.most else 0  # one more than are worked on
+            alone = 0.0 if remote else _ALONE
             try:
                 for piece in self._pieces(threads, jobs, stop, remote=remote):
-                    if isinstance(piece, Piece):
+                    if isinstance(piece, Piece) and alone > 0 and not isinstance(piece.indexed, Lack | None):
+                        begun = time.perf_counter()
+                        waiting.append(self._work(piece, stop))
+                        alone -= time.perf_counter() - begun
+                    elif isinstance(piece, Piece):
                         searched += 1
                         waiting.append(threads.submit(partial(self._work, piece, stop)))
                     else:
