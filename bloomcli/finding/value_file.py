@@ -46,9 +46,14 @@ def values_of(path: str) -> Values | ValueParts:
 
 
 def with_line(error: LiteralError, values: Values | ValueParts) -> LiteralError:
-    """The error, with the line of the file that has the value. Raises as `values_of`."""
-    line = None if values.file is None or error.text is None else _line_of(error.text, values.file)
-    if values.file is None or line is None:
+    """The error, with the line of the file that has the value; as it is where the file can't be read any more."""
+    if values.file is None or error.text is None:
+        return error
+    try:
+        line = _line_of(error.text, values.file)
+    except UnreadableError:
+        return error
+    if line is None:
         return error
     reason = f"{error.reason}; line {line} of {shown(values.file)} has it"
     return LiteralError(reason, text=error.text, path=error.path, hint=error.hint)

@@ -40,7 +40,6 @@ def test_a_value_is_found_without_importing_pandas(lake: Path) -> None:
     assert find_spec("pandas") is not None
     code = """
 import sys
-import threading
 from bloomcli.cli import run
 for options in (["--maybe"], ["--files-only"], ["--format", "jsonl"]):
     assert run(["find", "5", sys.argv[1], "-c", "id", *options]) == 0, options

@@ -191,6 +191,9 @@ def test_the_line_of_a_text_is_found_wherever_the_file_is_cut(
         error = value_file.with_line(LiteralError("no value", text=text), values)
         assert error.reason == (f"no value; line {line} of {path} has it" if line else "no value")
         assert (error.text, pickle.loads(pickle.dumps(error)).text) == (text, text)
+    path.unlink()
+    error = LiteralError("no value", text="gone by now")
+    assert value_file.with_line(error, values) is error
 
 
 def test_compressed_values_are_an_error_that_says_how_to_read_them(tmp_path: Path) -> None:
