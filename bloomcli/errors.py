@@ -51,7 +51,7 @@ class BloomError(Exception):
         field: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(reason)
+        super().__init__(reason)  # pickled with the attributes: worker processes send errors to their parent
         self.reason = reason
         self.path = None if path is None else shown(path)
         self.offset = offset
@@ -67,21 +67,6 @@ class BloomError(Exception):
         if self.offset is not None:
             location.append(f"byte {self.offset}")
         return f"{text} ({', '.join(location)})" if location else text
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the keyword attributes too: worker processes send errors to their parent."""
-        return (_rebuild, (type(self), self.reason, self.path, self.offset, self.field, self.hint))
-
-
-def _rebuild(
-    kind: type[BloomError],
-    reason: str,
-    path: str | None,
-    offset: int | None,
-    field: str | None,
-    hint: str | None,
-) -> BloomError:
-    return kind(reason, path=path, offset=offset, field=field, hint=hint)
 
 
 class UsageError(BloomError):
@@ -117,9 +102,6 @@ class LiteralError(UsageError):
     ) -> None:
         super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
         self.text = text
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (*super().__reduce__(), {"text": self.text})
 
 
 class PolicyError(UsageError):

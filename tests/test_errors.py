@@ -11,6 +11,8 @@ import pytest
 
 from bloomcli import errors
 from bloomcli.errors import BloomError
+from bloomcli.formats.parquet.filter_header import FilterProblem
+from bloomcli.tables.base import Conflict
 
 
 def family(kind: type[BloomError] = BloomError) -> list[type[BloomError]]:
@@ -46,6 +48,20 @@ def test_every_error_survives_pickling_with_all_it_says(kind: type[BloomError]) 
         assert str(found) == str(error)
         assert found.args == error.args
     assert str(copy.copy(error)) == str(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.LiteralError("it broke", text="six"),
+        FilterProblem("it broke", path="a.parquet", id="filter-hash"),
+        Conflict("it broke", path="t", paths=["a", "b"]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_only_some_errors_say_survives_pickling_too(error: BloomError) -> None:
+    found = pickle.loads(pickle.dumps(error))
+    assert (type(found), vars(found), str(found)) == (type(error), vars(error), str(error))
 
 
 def fail() -> None:

@@ -39,6 +39,7 @@ def test_every_command_and_option_has_help(bloom: Bloom, name: str) -> None:
     shown = bloom(name, "--help")
     assert shown.code == 0
     assert "Examples:" in shown.out
+    assert max(map(len, shown.out.splitlines())) <= 100
 
 
 @pytest.mark.parametrize("name", COMMANDS)
