@@ -30,7 +30,8 @@ from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Column
 from bloomcli.model.queries import QueryLog
 from bloomcli.model.sizes import POWER_OF_TWO, TIGHT
-from bloomcli.policy.policy import Policy, matches
+from bloomcli.policy.column_globs import matches
+from bloomcli.policy.policy import Policy
 from bloomcli.rules.readers import any_size_refusal, reader
 from bloomcli.values.literals import parse
 from bloomcli.words import plural

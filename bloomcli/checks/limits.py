@@ -15,7 +15,8 @@ from bloomcli.formats.records import format_named
 from bloomcli.hints import folding
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.policy.policy import FilePolicy, matches
+from bloomcli.policy.column_globs import matches
+from bloomcli.policy.policy import FilePolicy
 from bloomcli.words import counted
 
 _SHOWN: Final = 8

@@ -124,6 +124,7 @@ def command(
     """
     from bloomcli.commands.find_options import FindOptions
     from bloomcli.commands.find_values import Values
+    from bloomcli.report.found_rows import OF_FILES
 
     paths, wanted = [unmarked(a) for a in arguments], [unmarked(v) for v in values]
     if not wanted and source is None:
@@ -155,7 +156,7 @@ def command(
         conf=conf,
         table=table,
     )
-    if isinstance(looked_for, Values) and source is None and form in {"text", "jsonl"} and engine != "spark":
+    if isinstance(looked_for, Values) and source is None and form in OF_FILES and engine != "spark":
         looked_for.plain = "rows"
     search = _search(where, looked_for, asked, index)
     _write(search, form, target, rows=asked.rows, maybe=maybe)

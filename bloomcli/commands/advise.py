@@ -13,7 +13,8 @@ from bloomcli.formats.sampled import Extent
 from bloomcli.model.column_sample import ColumnExtents, FileExtents, SampledRow
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Column
-from bloomcli.policy.policy import FilePolicy, Policy, matches
+from bloomcli.policy.column_globs import matches
+from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source
 

@@ -12,7 +12,7 @@ from bloomcli.formats.base import Chosen, FilterFile
 from bloomcli.formats.table_names import why_lacking
 from bloomcli.hints import listed
 from bloomcli.model.file import Column
-from bloomcli.policy.policy import matches
+from bloomcli.policy.column_globs import matches
 
 _GLOB: Final = frozenset("*?[")
 _NEAR: Final = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find_options import FindOptions
@@ -91,8 +92,10 @@ def run(
         if answer is not None:
             row_groups, values = answer.possible, _left(values, answer)
         file = open_file(source, options.names)
-        if by_index and (found := _plain(file, source, values, row_groups, options, emit, stop)) is not None:
-            return found
+        told = by_index or (answer is not None and answer.possible is not None)
+        plain = _plain(file, source, values, row_groups, options, emit, stop, told=told)
+        if plain is not None:
+            return plain if answer is None else replace(plain, bytes_read=plain.bytes_read + answer.bytes_read)
         if not file.searched:  # refuses whatever the file's columns are
             file.search(Column(path=options.column, index=0, physical=""))
         column = only_column(file, options.column, purpose="find")
@@ -101,7 +104,6 @@ def run(
         search.row_groups = row_groups
         search.values_told = answer is not None and answer.texts is not None
         work = _work(values, file, column, search, options, emit)
-        told = by_index or (answer is not None and answer.possible is not None)
         if isinstance(values, Values) and work.wanted is not None and not told:
             values.like_files = search.like_files(work.wanted, work.columns)
         groups = list(_placed(work.candidates()))
@@ -151,16 +153,22 @@ def _plain(
     options: FindOptions,
     emit: Emit,
     stop: Stop | None,
+    *,
+    told: bool,
 ) -> FileFound | None:
-    """Find the rows of a file without Arrow; None where Arrow has to."""
-    if not isinstance(values, Values) or values.plain == "nothing" or not isinstance(row_groups, frozenset):
-        return None
-    if not options.rows or values.few is None:
+    """Search a file without Arrow; None where Arrow has to. `told`: it is known which row groups may have values."""
+    if not isinstance(values, Values) or values.plain == "nothing" or values.few is None:
         return None
     from bloomcli.commands import find_plain
 
-    rows = emit if values.plain == "rows" else None
-    return values.searched_plainly(find_plain.found(file, source, options, values.few, row_groups, rows, stop))
+    search = find_plain.search_of(file, options, values.few)
+    if search is None:
+        return values.searched_plainly(find_plain.Refused.UNPLAIN)
+    rows = emit if values.plain == "rows" or not options.rows else None
+    found = find_plain.found(file, source, search, options, values.few, row_groups, rows, stop)
+    if not told and isinstance(found, FileFound):
+        values.like_files = search.like_files()
+    return values.searched_plainly(found)
 
 
 def _asked(original: Source, values: Values | ValueParts, asked: Asked | None) -> Asked | None:

@@ -1,8 +1,9 @@
-"""find without Arrow: few rows of files with plain columns, where an index has told where they may be."""
+"""find without Arrow: few rows of files with plain columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Container, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -46,42 +47,57 @@ class PlainRows(NamedTuple):
         return PlainRows(self.rows[start : start + count])
 
 
+def search_of(file: FilterFile, options: FindOptions, texts: Sequence[str]) -> PlainSearch | None:
+    """What searches an open file without Arrow; None where Arrow has to, which then tells of errors, too."""
+    try:
+        column = only_column(file, options.column, purpose="find")
+        return file.plain_search(column, texts, selected(file, options) if options.rows else ())
+    except (Unplain, BloomError):
+        return None
+
+
 def found(
     file: FilterFile,
     source: CountedSource,
+    search: PlainSearch,
     options: FindOptions,
     texts: Sequence[str],
-    row_groups: frozenset[int],
+    row_groups: Container[int] | None,
     emit: Callable[[Any], None] | None,
     stop: Stop | None,
 ) -> FileFound | Refused:
-    """Find the rows of one file, or why Arrow has to, which then tells of errors, too.
+    """Find the rows of one file, or why Arrow has to.
 
     Args:
         file: the open file.
         source: what it reads from.
-        options: checked, for rows.
+        search: of the file.
+        options: checked.
         texts: the values.
-        row_groups: those that may have a value.
-        emit: called with `PlainRows` once, if there are rows. Without it, a file with rows is `Refused.HAS_ROWS`.
+        row_groups: those that may have a value; None: all.
+        emit: called with `PlainRows` once, if there are rows. Without it, a file with rows is `Refused.HAS_ROWS`. Not
+            called with `maybe` and `files_only`.
         stop: ends the search early.
     """
+    groups = file.row_group_count
+    rows: list[dict[str, Any]] = []
+    count = read = 0
+    most = (options.limit or sys.maxsize) if options.rows else 1
     try:
-        column = only_column(file, options.column, purpose="find")
-        search = file.plain_search(column, texts, selected(file, options))
-        possible = list(search.possible(row_groups))
-        rows: list[dict[str, Any]] = []
-        read = 0
-        for one in possible:
+        possible = list(search.possible(range(groups) if row_groups is None else row_groups))
+        for one in () if options.maybe else possible:
             if stop is not None:
                 stop.check()
             read += 1
-            if emit is None:
+            if not options.rows:
+                count = sum(1 for _ in search.rows(one, 1))
+            elif emit is None:
                 if any(True for _ in search.rows(one, 1)):
                     return Refused.HAS_ROWS
-                continue
-            rows += _rows(file, search, one, texts, None if options.limit is None else options.limit - len(rows))
-            if len(rows) == options.limit:
+            else:
+                rows += _rows(file, search, one, texts, None if options.limit is None else options.limit - len(rows))
+                count = len(rows)
+            if count >= most:
                 break
         scanned = search.scanned_bytes()
     except (Unplain, BloomError):
@@ -91,12 +107,12 @@ def found(
     return FileFound(
         path=source.path,
         format=file.format,
-        row_groups=len(file.row_group_rows()),
+        row_groups=groups,
         row_groups_possible=tuple(one.row_group for one in possible),
         row_groups_read=read,
         pages_read=search.pages_read,
         pages_left_out=search.pages_left_out,
-        rows=len(rows),
+        rows=count,
         bytes_read=source.bytes_read,
         scan_bytes=scanned,
     )

@@ -33,8 +33,8 @@ class Values:
         like_files: tells of files like one that was searched whether they can't have the values.
         given: a few texts, or an array.
         file: the path of the file that they come from.
-        plain: what is told without Arrow of files whose row groups an index has told, until one needs Arrow: their
-            rows, which are taken as `find_plain.PlainRows` then, too; only that they have none; nothing.
+        plain: what is told without Arrow of files, until one needs Arrow: their rows, which are taken as
+            `find_plain.PlainRows` then, too; only that they have none; nothing.
     """
 
     like_files: LikeFiles | None = None

@@ -13,7 +13,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.hints import listed
 from bloomcli.model.file import Column
 from bloomcli.model.inspect import InspectReport
-from bloomcli.policy.policy import matches
+from bloomcli.policy.column_globs import matches
 from bloomcli.storage.os_errors import of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.traffic import counted

@@ -11,7 +11,8 @@ from bloomcli.errors import NothingToFilter, UnknownColumn, near_names
 from bloomcli.formats.base import Chosen, FilterFile
 from bloomcli.formats.table_names import why_lacking
 from bloomcli.model.file import Column, Severity
-from bloomcli.policy.policy import FilePolicy, Policy, matches
+from bloomcli.policy.column_globs import matches
+from bloomcli.policy.policy import FilePolicy, Policy
 
 _GLOB: Final = frozenset("*?[")
 

@@ -21,7 +21,7 @@ from bloomcli.datasets.spark_frame import struct, text
 from bloomcli.errors import BloomError, UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.file import FilterFacts
-from bloomcli.policy.policy import matches
+from bloomcli.policy.column_globs import matches
 from bloomcli.storage.base import Listed
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import open_source

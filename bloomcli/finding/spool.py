@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -31,6 +30,8 @@ class Spool:
         except OSError as error:  # names no file, and the searched one is not what can't be written
             if self._file is not None:
                 self._file.close()
+            import tempfile
+
             raise WriteError(
                 f"rows can't be kept in a temporary file: {reason(error)}",
                 path=tempfile.gettempdir(),
@@ -42,6 +43,8 @@ class Spool:
             self._batches.append(batch)
             self._bytes += batch.nbytes
             if self._bytes > _MEMORY_BYTES:
+                import tempfile
+
                 import pyarrow as pa
 
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115  read and closed by `batches`

@@ -8,7 +8,6 @@ recognise a file imports the records alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -66,8 +65,7 @@ class Option(NamedTuple):
         return "--" + self.name.replace("_", "-")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class Format(NamedTuple):
     """One format of files."""
 
     name: str

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from bloomcli.formats.filter_answer import LikeFiles
 
 VALUES_MOST: Final = 256
 """Values that are looked for, and rows that are found, of a file."""
@@ -62,3 +65,7 @@ class PlainSearch(ABC):
     @abstractmethod
     def scanned_bytes(self) -> int:
         """Compressed bytes of the searched column and of those of the records in the whole file."""
+
+    def like_files(self) -> LikeFiles | None:
+        """As `finding.ColumnSearch.like_files`; None where nothing can tell."""
+        return None

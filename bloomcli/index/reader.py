@@ -18,11 +18,13 @@ from bloomcli.index.lookup import Lookups
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
 from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Units, read_files, read_units
 from bloomcli.index.transposed import OldBits
-from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexFacts
+from bloomcli.model.index import IndexedColumn
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from bloomcli.model.index_facts import IndexedColumnFacts, IndexFacts
 
 _TOGETHER_BYTES: Final = 16 << 20
 """Tables up to this size are read together, in one request."""
@@ -156,6 +158,8 @@ class Index:
 
     def facts(self) -> IndexFacts:
         """What `index inspect` reports; reads no bits."""
+        from bloomcli.model.index_facts import BlobFacts, IndexFacts
+
         return IndexFacts(
             path=self.source.path,
             bytes=self.source.size,
@@ -208,6 +212,8 @@ class Index:
         return Chosen(*(array("i", (pair[at] for pair in found)) for at in range(2)))
 
     def _column_facts(self, column: IndexedColumn) -> IndexedColumnFacts:
+        from bloomcli.model.index_facts import IndexedColumnFacts
+
         layout, units = self.layout(column), self.units(column)
         state = bytes(units.state)
         states = [state.count(value) for value in range(NEVER + 1)]

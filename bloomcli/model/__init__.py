@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from bloomcli.model.find import FileFound, FindReport
     from bloomcli.model.gate import GateReport, Sample
-    from bloomcli.model.index import BlobFacts, IndexedColumnFacts, IndexFacts
+    from bloomcli.model.index_facts import BlobFacts, IndexedColumnFacts, IndexFacts
     from bloomcli.model.indexing import IndexReport
     from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
     from bloomcli.model.lake import ColumnFilters, ColumnOverFiles
@@ -125,7 +125,7 @@ _HOMES = {
         ),
         "gate",
     ),
-    **dict.fromkeys(("BlobFacts", "IndexFacts", "IndexedColumnFacts"), "index"),
+    **dict.fromkeys(("BlobFacts", "IndexFacts", "IndexedColumnFacts"), "index_facts"),
     "IndexReport": "indexing",
 }
 

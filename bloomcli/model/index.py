@@ -1,16 +1,15 @@
-"""What an index of filters holds: files, their chunks, and the figures that `index inspect` reports."""
+"""What an index of filters holds: files, and their chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from bloomcli.model.file import Column
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnType:
+class ColumnType(NamedTuple):
     """The type of a column, as far as it decides which bytes are hashed for a value."""
 
     physical: str
@@ -62,8 +61,7 @@ class ColumnType:
         return self.physical if self.logical is None else f"{self.physical} {self.logical}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedColumn:
+class IndexedColumn(NamedTuple):
     """A column in one of the types that files have it in."""
 
     path: str
@@ -71,8 +69,7 @@ class IndexedColumn:
     type: ColumnType
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedFile:
+class IndexedFile(NamedTuple):
     """A data file in an index, and what tells whether it is still the file that was indexed."""
 
     path: str
@@ -109,61 +106,3 @@ class IndexedChunk:
     bitset: bytes | bytearray | None = field(default=None, repr=False)
     """The bits of a split-block filter of any number of blocks, with Parquet's hash and block selection; given for
     `Indexed.FILTER`, and only then."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlobFacts:
-    """A blob of the index."""
-
-    type: str
-    offset: int
-    length: int
-    """Bytes in the file, compressed where they are."""
-    codec: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedColumnFacts:
-    """A column and type in an index."""
-
-    column: str
-    physical: str
-    logical: str | None
-    row_groups: int
-    """Row groups that have the column in this type."""
-    filters: int
-    """Those with the bits of a filter."""
-    always: int
-    """Those that are possible for every value."""
-    never: int
-    """Those without values."""
-    free_slots: int
-    """Places of files that are gone, which an update uses again."""
-    filter_bytes: int
-    """The common size of the filters."""
-    fpp: float | None
-    """The mean of the false-positive rates of the filters at that size, measured; None without filters."""
-    bytes: int
-    """Bytes of the bits in the index."""
-    lookup_bytes: int
-    """Bytes that are read for one value on a local disk."""
-    slab_bytes: int
-    """Bytes of the slab that a value's block has: one request reads at most as many from a store."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexFacts:
-    """What `index inspect` reports."""
-
-    path: str
-    bytes: int
-    created_by: str
-    fpp: float
-    """The false-positive rate that the index was built for."""
-    files: int
-    row_groups: int
-    rows: int
-    data_bytes: int
-    """Bytes of the indexed files."""
-    columns: Sequence[IndexedColumnFacts]
-    blobs: Sequence[BlobFacts]

@@ -7,11 +7,10 @@ holds what it takes, can be pickled, and goes with the options to wherever a fil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnName:
+class ColumnName(NamedTuple):
     """A leaf column of a table, and how files name it."""
 
     path: str
@@ -24,8 +23,7 @@ class ColumnName:
     ``value``. A column without a field id and without these has its `path` in files."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnNames:
+class ColumnNames(NamedTuple):
     """The leaf columns of a table, in the order of its schema."""
 
     columns: tuple[ColumnName, ...]

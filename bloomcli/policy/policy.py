@@ -11,13 +11,13 @@ table's schema, the last part that sets them decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from bloomcli.errors import UsageError
 from bloomcli.model.file import Severity
+from bloomcli.policy.column_globs import matches
 from bloomcli.policy.globs import Globs, relative_to_base
 
 if TYPE_CHECKING:
@@ -123,11 +123,6 @@ class FilePolicy(NamedTuple):
             if column is not None and rule in part.off and matches(part.names, column):
                 off = part.off[rule]
         return off
-
-
-def matches(names: Iterable[str], column: str) -> bool:
-    """Return whether any of the names is the column's name or a glob that matches it, as in `--columns`."""
-    return any(column == name or fnmatchcase(column, name) for name in names)
 
 
 class _Matched:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from bloomcli.model.traffic import Counted, traffic_of
 from bloomcli.report.human import size
-from bloomcli.report.layout import Block, Cell, line
 from bloomcli.words import plural
+
+if TYPE_CHECKING:
+    from bloomcli.report.layout import Block, Cell
 
 
 def traffic_text(report: Counted) -> str | None:
@@ -25,6 +28,8 @@ def traffic_text(report: Counted) -> str | None:
 
 def traffic_line(report: Counted, *, dry_run: bool = False) -> Iterator[Block]:
     """Yield the line about the requests, unless there were none."""
+    from bloomcli.report.layout import line
+
     text = traffic_text(report)
     if text is not None:
         yield line(f"object store: {'would take about ' if dry_run else ''}{text}")
@@ -32,6 +37,8 @@ def traffic_line(report: Counted, *, dry_run: bool = False) -> Iterator[Block]:
 
 def traffic_pairs(report: Counted) -> Iterator[tuple[str, Cell]]:
     """Yield the same as a name and a value."""
+    from bloomcli.report.layout import Cell
+
     text = traffic_text(report)
     if text is not None:
         yield "object store", Cell(text)

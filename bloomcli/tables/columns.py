@@ -26,7 +26,8 @@ from bloomcli.commands.options_base import Options
 from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.hints import listed
 from bloomcli.model.names import ColumnNames
-from bloomcli.policy.policy import ColumnPart, Limits, Policy, matches
+from bloomcli.policy.column_globs import matches
+from bloomcli.policy.policy import ColumnPart, Limits, Policy
 from bloomcli.tables.base import Table, Wanted
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options

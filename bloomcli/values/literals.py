@@ -30,6 +30,7 @@ _TEXTS: Final = ("STRING", "ENUM", "JSON")
 """More digits than any column can store. A number with more digits is rejected, never rounded."""
 _MOST_DIGITS: Final = 4000
 """Of a decimal: the precision of `decimals.WIDE`."""
+_WHOLE: Final = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]{1,100})\s*")
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _INT: Final = {4: "<i", 8: "<q"}
 
@@ -83,9 +84,9 @@ def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
 
 
 def _integer(text: str, column: Column) -> bytes:
-    match = re.fullmatch(r"\s*([+-]?)(0[xX][0-9a-fA-F]+)\s*", text)
-    if match is not None:
-        value = int(match[2], 16) * (-1 if match[1] == "-" else 1)
+    match = _WHOLE.fullmatch(text)
+    if match is not None:  # the usual text, which needs no `decimal`
+        value = int(match[2], 16 if match[2][:2] in {"0x", "0X"} else 10) * (-1 if match[1] == "-" else 1)
     else:
         from bloomcli.values.decimals import WIDE
 

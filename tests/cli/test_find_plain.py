@@ -102,6 +102,11 @@ class Lake:
         return self
 
 
+def _same(line: str) -> bool:
+    """Whether a line of a report is the same in both ways: bytes and times aren't."""
+    return not line.lstrip().startswith(("read: ", '"bytes_read": ', '"seconds": '))
+
+
 class Runs:
     """Runs `find` twice: without Arrow where that can be, and with Arrow."""
 
@@ -113,27 +118,40 @@ class Runs:
         from bloomcli.cli import run
 
         code = run(list(line))
-        return (code, *self._capfd.readouterr())
+        out, err = ("".join(filter(_same, text.splitlines(keepends=True))) for text in self._capfd.readouterr())
+        return code, out, err
 
     def same(self, lake: Lake, *arguments: str) -> str:
-        """What both print: the same, but for the bytes that were read."""
-        line = ["find", *arguments, str(lake.folder), "--index", str(lake.index)]
-        original, self.plain = find_plain.found, []
+        """What both print, by the index and then without it: the same, but for the bytes that were read. `plain` says
+        of which files without Arrow: first by the index."""
+        self.plain = []
+        line = ["find", *arguments, str(lake.folder)]
+        by_index = self.both([*line, "--index", str(lake.index)])
+        assert self.both(line) == by_index or "json" in arguments  # the report names the index
+        return by_index
+
+    def both(self, line: Sequence[str]) -> str:
+        """What a command prints without Arrow and with it."""
+        search_of, found = find_plain.search_of, find_plain.found
+
+        def searched(*args: Any) -> Any:
+            search = search_of(*args)
+            if search is None:
+                self.plain.append(False)
+            return search
 
         def watched(*args: Any) -> Any:
-            found = original(*args)
-            self.plain.append(isinstance(found, FileFound))
-            return found
+            self.plain.append(isinstance(one := found(*args), FileFound))
+            return one
 
         with self._monkeypatch.context() as patch:
+            patch.setattr(find_plain, "search_of", searched)
             patch.setattr(find_plain, "found", watched)
             plain = self._one(line)
         with self._monkeypatch.context() as patch:
-            patch.setattr(find, "_plain", lambda *_: None)
+            patch.setattr(find, "_plain", lambda *_, **__: None)
             arrow = self._one(line)
-        assert plain[:2] == arrow[:2]
-        told = [[line for line in err.splitlines() if not line.startswith("read: ")] for err in (plain[2], arrow[2])]
-        assert told[0] == told[1]
+        assert plain == arrow
         return plain[1]
 
 
@@ -176,7 +194,36 @@ def test_other_columns_are_left_to_arrow(tmp_path: Path, runs: Runs, name: str) 
     lake.built()
     for value in ("7", "500"):
         assert len(runs.same(lake, value, "-c", "number", "--format", "jsonl").splitlines()) == 3
-        assert runs.plain == [False]
+        assert runs.plain == [False, False]
+
+
+@pytest.mark.parametrize("way", ["--files-only", "--maybe"])
+@pytest.mark.parametrize("form", ["text", "jsonl", "paths", "json"])
+def test_files_are_printed_as_with_arrow_whatever_columns_they_have(
+    tmp_path: Path, runs: Runs, way: str, form: str
+) -> None:
+    lake = Lake(tmp_path)
+    for name, other in OTHER.items():
+        lake.write(table({"x": other}), name, **WRITERS["filters"])
+    lake.built()
+    for value, column in (("k7", "key"), ("999", "number"), ("absent", "key")):
+        runs.same(lake, value, "-c", column, way, "--format", form)
+        assert all(runs.plain)
+        assert runs.plain
+
+
+WRITTEN = {"binary": "0x00", "large binary": "0x00", "fixed": "0x000000"}
+"""Values of types whose text isn't Python's."""
+
+
+@pytest.mark.parametrize("name", sorted(PLAIN.keys() | OTHER.keys() - {"list", "struct", "null"}))
+def test_files_with_a_value_of_any_type_are_printed_as_with_arrow(tmp_path: Path, runs: Runs, name: str) -> None:
+    kind, values = (PLAIN | OTHER)[name]
+    folder = Lake(tmp_path).folder
+    pq.write_table(pa.table({"x": pa.array(values, kind)}), folder / "a.parquet", row_group_size=ROWS // 4)
+    texts = sorted({str(value) for value in values if value is not None})
+    for text in [WRITTEN[name]] if name in WRITTEN else texts[:3]:
+        runs.both(["find", f"--value={text}", str(folder), "-c", "x", "--files-only", "--format", "jsonl"])
 
 
 def test_options_choose_the_same_rows_and_columns(tmp_path: Path, runs: Runs) -> None:
@@ -213,7 +260,7 @@ def test_texts_that_are_not_utf_8_are_shown_as_with_arrow(tmp_path: Path, runs: 
     data = table({}).append_column("text", pa.Array.from_buffers(pa.string(), ROWS, raw.buffers()))
     lake.write(data)
     out = runs.same(lake.built(), "7", "-c", "number")
-    assert runs.plain == [True]
+    assert runs.plain == [True, True]
     assert "\ufffd" in out
 
 
@@ -221,7 +268,7 @@ def test_more_rows_than_a_few_are_left_to_arrow(tmp_path: Path, runs: Runs) -> N
     lake = Lake(tmp_path)
     lake.write(table({}).set_column(1, "number", pa.array([1] * ROWS)))
     assert len(runs.same(lake.built(), "1", "-c", "number").splitlines()) == ROWS
-    assert runs.plain == [False]
+    assert runs.plain == [False, False]
 
 
 @pytest.mark.slow
@@ -242,7 +289,7 @@ def test_damaged_files_are_told_of_as_with_arrow(tmp_path: Path, runs: Runs) -> 
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # the index believes that it is the same file
         runs.same(lake, "7", "-c", "number", "-q", "--format", "jsonl")
         codes.add(tuple(runs.plain))
-    assert (True,) in codes
+    assert (True, True) in codes
 
 
 @pytest.mark.parametrize("hits", [(0,), (2,), (0, 1, 2, 3, 4), ()])
@@ -274,7 +321,7 @@ def test_batches_are_those_of_arrow_where_files_without_rows_are_told_without_it
     monkeypatch.setattr(Pruning, "of", lambda index, item: ruled(index, item)._replace(possible=frozenset({0, 1})))
     monkeypatch.setattr(find_plain, "found", watched)
     plain = found()
-    monkeypatch.setattr(find, "_plain", lambda *_: None)
+    monkeypatch.setattr(find, "_plain", lambda *_, **__: None)
     arrow = found()
     assert plain == arrow
     assert sum(batch.num_rows for batch in plain[0]) == 2 * len(hits)
@@ -294,9 +341,10 @@ def test_few_rows_are_found_without_arrow_s_import(tmp_path: Path) -> None:
         "import sys; from bloomcli.cli import run; code = run(sys.argv[1:])\n"
         "print(code, bool({'pyarrow', 'numpy', 'pandas'} & set(sys.modules)))"
     )
-    for form, expected in (("text", "0 False"), ("jsonl", "0 False"), ("csv", "0 True")):
+    for form, expected in (("text", "0 False"), ("jsonl", "0 False"), ("paths", "0 False"), ("csv", "0 True")):
         line = [sys.executable, "-c", program, "find", "7", str(lake.folder), "-c", "number", "--format", form]
-        done = subprocess.run([*line, "--index", str(lake.index)], capture_output=True, text=True, check=True)
-        assert done.stdout.splitlines()[-1] == expected
+        for more in ([], ["--index", str(lake.index)]):
+            done = subprocess.run([*line, *more], capture_output=True, text=True, check=True)
+            assert done.stdout.splitlines()[-1] == expected
         if form == "jsonl":
             assert json.loads(done.stdout.splitlines()[0])["record"]["key"] == "k7"

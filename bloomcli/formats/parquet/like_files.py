@@ -8,23 +8,23 @@ write it, or that may have a value, is opened: then `search.py` decides about th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from bloomcli import kernels
 from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
-from bloomcli.formats.finding import Wanted
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import field_ids
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from bloomcli.concurrency.cancellation import Stop
+    from bloomcli.formats.finding import Wanted
     from bloomcli.formats.parquet.footer import Footer
     from bloomcli.model.file import Column
     from bloomcli.storage.base import Source
+    from bloomcli.values.literals import Literal
 
 _SAME: Final = ("schema", "created_by", "column_orders")
 """Fields of the footer that say which columns there are, and which of their bounds can be trusted."""
@@ -38,19 +38,24 @@ class LikeParquetFiles(LikeFiles):
     Args:
         footer: of this file.
         column: is searched.
-        wanted: the values. Of many, it is told which a file may have.
+        hashes: of the values, as its filters have them; ascending, if they are many.
+        owners: of each hash the position of its text, if they are many: then it is told which a file may have.
         summed: the ordinals of the columns whose bytes a scan reads; None: all.
     """
 
     format = "parquet"
 
-    def __init__(self, footer: Footer, column: Column, wanted: Wanted, summed: set[int] | None) -> None:
+    def __init__(
+        self,
+        footer: Footer,
+        column: Column,
+        hashes: bytes | kernels.Ascending,
+        owners: pa.Int64Array | None,
+        summed: set[int] | None,
+    ) -> None:
         ids = field_ids("FileMetaData")
-        self.together = wanted.literals is not None
-        self._owners = wanted.owners
-        hashes: bytes | kernels.Ascending = wanted.hashes
-        if not self.together:
-            hashes, self._owners = _ascending(wanted)
+        self.together = owners is None
+        self._owners = owners
         self._query = kernels.FilterQuery(
             parquet_limits.THRIFT_MAX_DEPTH,
             {ids[field]: footer.top.raw(field) for field in _SAME},
@@ -80,6 +85,10 @@ class LikeParquetFiles(LikeFiles):
             yield from map(FilterAnswer._make, found)
 
     def _texts(self, left: bytes) -> pa.Int64Array:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        assert self._owners is not None  # noqa: S101  few values aren't told one by one
         forms = pa.Array.from_buffers(pa.int64(), len(left) // 8, [None, pa.py_buffer(left)])
         texts = pc.unique(self._owners.take(forms))
         return texts.take(pc.array_sort_indices(texts))
@@ -87,6 +96,9 @@ class LikeParquetFiles(LikeFiles):
 
 def _ascending(wanted: Wanted) -> tuple[kernels.Ascending, pa.Int64Array]:
     """The hashes in ascending order, and their owners."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     try:
         return kernels.Ascending(wanted.hashes), wanted.owners
     except ValueError:
@@ -98,13 +110,26 @@ def _ascending(wanted: Wanted) -> tuple[kernels.Ascending, pa.Int64Array]:
 
 def like_files(footer: Footer, column: Column, wanted: Wanted, summed: set[int] | None) -> LikeParquetFiles | None:
     """What tells of files like an open one whether they can't have the values; None where filters can't tell."""
-    literals = wanted.literals
-    if (
+    if wanted.nan is not None or not _told_by_filters(footer, column, wanted.literals or ()):
+        return None
+    if wanted.literals is not None:
+        return LikeParquetFiles(footer, column, wanted.hashes, None, summed)
+    return LikeParquetFiles(footer, column, *_ascending(wanted), summed)
+
+
+def like_files_of_few(
+    footer: Footer, column: Column, literals: Sequence[Literal], forms: Iterable[bytes], summed: set[int] | None
+) -> LikeParquetFiles | None:
+    """The same for a few values, without Arrow: `forms` are what chunks may have stored for them."""
+    if not _told_by_filters(footer, column, literals):
+        return None
+    return LikeParquetFiles(footer, column, array("Q", map(kernels.xxh64, forms)).tobytes(), None, summed)
+
+
+def _told_by_filters(footer: Footer, column: Column, literals: Iterable[Literal]) -> bool:
+    return not (
         footer.signed
         or column.physical == "BOOLEAN"
         or len(footer.columns) != footer.column_count
-        or wanted.nan is not None
-        or any(literal.unknowable is not None for literal in literals or ())
-    ):
-        return None
-    return LikeParquetFiles(footer, column, wanted, summed)
+        or any(literal.unknowable is not None for literal in literals)
+    )

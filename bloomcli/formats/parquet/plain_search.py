@@ -12,6 +12,7 @@ import binascii
 import struct
 from array import array
 from collections.abc import Container, Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -28,6 +29,7 @@ from bloomcli.values.column_types import kind_of
 from bloomcli.values.literals import Literal, parse
 
 if TYPE_CHECKING:
+    from bloomcli.formats.filter_answer import LikeFiles
     from bloomcli.formats.located_file import LocatedFile
     from bloomcli.formats.parquet.filters import Filters
     from bloomcli.formats.parquet.page_selection import PagePlace
@@ -82,7 +84,7 @@ class ParquetPlainSearch(PlainSearch):
         filters: its filters.
         column: one of its columns.
         texts: the values.
-        selected: the columns of records; None for all.
+        selected: the columns of records; None for all, none where records aren't read.
 
     Raises:
         Unplain: Arrow has to search it.
@@ -99,7 +101,7 @@ class ParquetPlainSearch(PlainSearch):
     ) -> None:
         _need(len(texts) <= VALUES_MOST and not file.source.request_bytes and column.physical != "BOOLEAN")
         self._file, self._filters, self._footer, self._column = file, filters, filters.footer, column
-        _plain(column)
+        _need(not column.max_repetition_level and column.max_definition_level < 2)
         self._literals = tuple(parse(text, column, path=file.source.path) for text in texts)
         _need(all(one.unknowable is None or one.impossible is not None for one in self._literals))
         self._columns = _selected(self._footer, selected)
@@ -115,6 +117,12 @@ class ParquetPlainSearch(PlainSearch):
         if self._read is None:
             return self._file.total_bytes()
         return sum(footer.chunk(key).compressed_bytes for key in footer.chunk_keys(self._read))
+
+    def like_files(self) -> LikeFiles | None:
+        """What tells of files like this one, by their filters alone, whether they can't have the values."""
+        from bloomcli.formats.parquet.like_files import like_files_of_few
+
+        return like_files_of_few(self._footer, self._column, self._literals, self._forms, self._read)
 
     def possible(self, units: Container[int]) -> Iterator[Possible]:
         """Those of some row groups that may have values, by their filters, statistics and dictionaries."""
@@ -202,6 +210,8 @@ def _need(right: bool) -> None:
 def _selected(footer: Footer, selected: Sequence[str] | None) -> list[Column]:
     """The columns of records. Raises Unplain unless all columns of the file are at its top level, and Arrow's own
     schema, where the file has one, says no more of these columns than Parquet's."""
+    if selected is not None and not selected:
+        return []
     columns = footer.columns
     names = [column.path for column in columns]
     _need(len(footer.top.list_starts("schema")) - 1 == len(columns) + 1 and len(set(names)) == len(names))
@@ -222,14 +232,20 @@ def _arrow_types(footer: Footer) -> Sequence[tuple[str, int | None]] | None:
     for start in footer.top.list_starts("key_value_metadata")[:-1]:
         pair = Struct("KeyValue", footer.raw, start, location)
         if pair.binary("key") == _ARROW_SCHEMA:
-            try:
-                found = type_codes(base64.b64decode(pair.binary("value") or b"", validate=True), len(footer.columns))
-            except binascii.Error:
-                raise Unplain from None
+            found = _types_of(pair.binary("value") or b"", len(footer.columns))
             if found is None:
                 raise Unplain
             return found
     return None
+
+
+@lru_cache(maxsize=16)
+def _types_of(schema: bytes, columns: int) -> Sequence[tuple[str, int | None]] | None:
+    """Those of Arrow's schema in base 64; None where it isn't known how to read it. Most files of a lake have one."""
+    try:
+        return type_codes(base64.b64decode(schema, validate=True), columns)
+    except binascii.Error:
+        return None
 
 
 def _table(forms: Sequence[bytes], column: Column) -> kernels.ValueTable:
