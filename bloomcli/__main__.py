@@ -6,7 +6,7 @@ import gc
 import sys
 from typing import Final
 
-_NEW_OBJECTS: Final = 20_000
+_NEW_OBJECTS: Final = 100_000
 """New objects between two searches for cycles. By Python's default of 700, imports alone take 60 such searches, a
 twentieth of the time of a short run."""
 

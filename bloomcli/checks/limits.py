@@ -13,7 +13,8 @@ from bloomcli.filters import sizing
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.records import format_named
 from bloomcli.hints import folding
-from bloomcli.model.file import Column, FilterFacts, Severity
+from bloomcli.model.file import Column, Severity
+from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
 from bloomcli.policy.column_globs import matches
 from bloomcli.policy.policy import FilePolicy

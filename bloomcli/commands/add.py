@@ -21,7 +21,8 @@ from bloomcli.formats.base import Chosen, FilterFile, Plan
 from bloomcli.formats.size_rule import SizeRule, no_limit
 from bloomcli.formats.table_names import why_lacking
 from bloomcli.model.change import ChangeReport
-from bloomcli.model.file import Column, FilterFacts, Severity
+from bloomcli.model.file import Column, Severity
+from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.policy.policy import FilePolicy, Policy
 
 

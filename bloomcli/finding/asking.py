@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bloomcli.commands.find import Asked
 from bloomcli.commands.find_values import Values
 from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
-from bloomcli.index.freshness import Lack
+from bloomcli.index.lack import Lack
 from bloomcli.storage.base import Listed
 from bloomcli.storage.registry import system_name
 

@@ -23,7 +23,7 @@ from bloomcli.finding.spool import Spool
 from bloomcli.formats.filter_answer import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
-from bloomcli.index.freshness import Lack
+from bloomcli.index.lack import Lack
 from bloomcli.model.exit_codes import gravest
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown

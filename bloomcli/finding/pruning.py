@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bloomcli.commands.find import Indexed
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError
 from bloomcli.hints import quoted
-from bloomcli.index.freshness import Fresh, Lack
+from bloomcli.index.freshness import Fresh
+from bloomcli.index.lack import Lack
 from bloomcli.index.reader import Chosen, Index
 from bloomcli.model.index import IndexedColumn
 from bloomcli.storage.base import Fingerprint, Listed

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bloomcli.finding.pruning import Pruning, Told
 from bloomcli.finding.values import Blocks
 from bloomcli.finding.work import FileWork
-from bloomcli.index.freshness import Lack
+from bloomcli.index.lack import Lack
 from bloomcli.model.find import FileFound
 from bloomcli.storage.base import Listed
 

@@ -17,13 +17,14 @@ from bloomcli.formats.indexed import Indexable
 from bloomcli.formats.sampled import Extent, UnitValues, extents
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
-from bloomcli.model.file import Column, FilterFacts
+from bloomcli.model.file import Column
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.model.change import FilterChange
+    from bloomcli.model.filter_facts import FilterFacts
     from bloomcli.model.inspect import FilterDump, FilterSummary
     from bloomcli.model.lineage import RowLineage
     from bloomcli.model.names import ColumnNames

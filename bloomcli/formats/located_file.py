@@ -16,9 +16,10 @@ from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, Tick
 from bloomcli.formats.records import format_named
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import Column, FilterFacts
+from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
+    from bloomcli.model.filter_facts import FilterFacts
     from bloomcli.model.inspect import FilterDump
     from bloomcli.model.validate import Finding
 

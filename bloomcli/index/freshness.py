@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from bloomcli.errors import BloomError
+from bloomcli.index.lack import Lack
 from bloomcli.index.reader import Index
 from bloomcli.index.tables import Stamp
 from bloomcli.model.index import IndexedFile
 from bloomcli.storage.base import Listed
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.registry import store_of
-
-
-class Lack(Enum):
-    """Why an index tells nothing of a file."""
-
-    UNKNOWN = "it doesn't have the file, or not with the column"
-    CHANGED = "the file changed since"
 
 
 class Fresh:

@@ -15,7 +15,8 @@ from bloomcli.commands.index_options import IndexOptions
 from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UnknownColumn, UsageError
-from bloomcli.index.freshness import Fresh, Lack
+from bloomcli.index.freshness import Fresh
+from bloomcli.index.lack import Lack
 from bloomcli.index.puffin import MAGIC
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from bloomcli.model.file import (
         Column,
         ColumnChunk,
-        FilterFacts,
         Presence,
         Severity,
     )
+    from bloomcli.model.filter_facts import FilterFacts
     from bloomcli.model.find import FileFound, FindReport
     from bloomcli.model.gate import GateReport, Sample
     from bloomcli.model.index_facts import BlobFacts, IndexedColumnFacts, IndexFacts
@@ -103,7 +103,6 @@ _HOMES = {
             "Severity",
             "Column",
             "ColumnChunk",
-            "FilterFacts",
         ),
         "file",
     ),
@@ -117,6 +116,7 @@ _HOMES = {
         ),
         "dataset",
     ),
+    "FilterFacts": "filter_facts",
     "gravest": "exit_codes",
     **dict.fromkeys(
         (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bloomcli.model.exit_codes import gravest
-from bloomcli.model.file import FilterFacts
+from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.lake import ColumnFilters, ColumnOverFiles, ColumnSums
 from bloomcli.model.paths import shown
 from bloomcli.model.probe import ValueTotals

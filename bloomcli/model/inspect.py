@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bloomcli.model.columns import ColumnSummary
-from bloomcli.model.file import FilterFacts
+from bloomcli.model.filter_facts import FilterFacts
 
 if TYPE_CHECKING:  # most reports have neither: `report.schema` resolves their names
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts

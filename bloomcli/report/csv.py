@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from bloomcli.model.change import FilterChange
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.file import FilterFacts
+from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.probe import ValueTotals, Verdict
 from bloomcli.model.validate import Finding
 from bloomcli.report.human import csv_field

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bloomcli.model.file import SIGNATURE, FilterFacts
+from bloomcli.model.file import SIGNATURE
+from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.report.drawn import bar
 from bloomcli.report.human import count, rate, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line

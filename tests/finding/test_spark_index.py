@@ -16,7 +16,7 @@ from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spark_index import Indexed, Ruling, asked, by_index
 from bloomcli.finding.values import packed
 from bloomcli.finding.work import FileWork
-from bloomcli.index.freshness import Lack
+from bloomcli.index.lack import Lack
 from bloomcli.storage.listing import expand
 
 

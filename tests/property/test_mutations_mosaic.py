@@ -16,7 +16,7 @@ from support.mosaicfiles import DRAFT, FOOTER, varint
 from support.mutants import EXAMPLES, MORE, Whole, flipped, is_set, put, told
 
 import bloomcli
-from bloomcli.model.file import FilterFacts
+from bloomcli.model.filter_facts import FilterFacts
 
 pytestmark = pytest.mark.slow
 

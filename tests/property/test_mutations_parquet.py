@@ -20,7 +20,8 @@ from support.tables import packed, write
 from support.thrift import Fields
 
 import bloomcli
-from bloomcli.model.file import FilterFacts, Severity
+from bloomcli.model.file import Severity
+from bloomcli.model.filter_facts import FilterFacts
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,8 @@ from typing import Final
 from bloomcli.model.advice import AdviseReport, AtRate, ColumnAdvice, Interval, LookupCost, LookupGain
 from bloomcli.model.columns import ColumnSummary
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.file import FilterFacts, Severity
+from bloomcli.model.file import Severity
+from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.gate import GateReport
 from bloomcli.model.inspect import InspectReport
 from bloomcli.model.lake import ColumnFilters

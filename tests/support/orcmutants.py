@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from bloomcli.model.file import FilterFacts
+from bloomcli.model.filter_facts import FilterFacts
 from support.mutants import Whole
 from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, File
 from support.orcwalk import Orc

@@ -25,7 +25,8 @@ from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.missing_values import Again, Lost
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.hints import removing
-from bloomcli.model.file import FilterFacts, Severity
+from bloomcli.model.file import Severity
+from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
 from bloomcli.words import counted

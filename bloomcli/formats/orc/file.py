@@ -19,7 +19,8 @@ from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
-from bloomcli.model.file import Column, FilterFacts
+from bloomcli.model.file import Column
+from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:

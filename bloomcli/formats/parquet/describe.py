@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.parquet import bounds
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, LoadedFilter
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.model.file import ColumnChunk, FilterFacts
+from bloomcli.model.file import ColumnChunk
+
+if TYPE_CHECKING:
+    from bloomcli.model.filter_facts import FilterFacts
 
 
 def non_null_values(chunk: ColumnChunk) -> int:
@@ -24,6 +28,8 @@ def ordinal(chunk: ColumnChunk) -> int:
 
 def facts(filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[FilterFacts]:
     """A filter's facts, measured on its bits."""
+    from bloomcli.model.filter_facts import FilterFacts
+
     del filters
     bits = loaded.bits
     ndv = bits.ndv_estimate
@@ -64,6 +70,8 @@ def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:
 
 def problem_facts(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> FilterFacts:
     """A filter that can't be used, as a row that says why."""
+    from bloomcli.model.filter_facts import FilterFacts
+
     del filters
     assert chunk.bloom_filter_offset is not None  # noqa: S101  a problem is about a filter that is named
     return FilterFacts(

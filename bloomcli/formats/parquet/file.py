@@ -20,7 +20,7 @@ from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
 from bloomcli.formats.parquet.looked_up import lookups_of
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
-from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts
+from bloomcli.model.file import SIGNATURE, Column, ColumnChunk
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.indexed import BitsSource, RowGroupBits
     from bloomcli.formats.plain_rows import PlainSearch
     from bloomcli.formats.sampled import Extent, UnitValues
+    from bloomcli.model.filter_facts import FilterFacts
     from bloomcli.model.lineage import RowLineage
     from bloomcli.model.names import ColumnNames
     from bloomcli.model.pages import IndexEntry, PageFacts

@@ -18,7 +18,8 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import variants
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
-from bloomcli.model.file import Column, FilterFacts
+from bloomcli.model.file import Column
+from bloomcli.model.filter_facts import FilterFacts
 
 _MOST_BYTES: Final = 1 << 20
 """Of a filter that is examined so. A larger one takes so long to read that the rest makes no difference."""

@@ -7,7 +7,7 @@ from heapq import nlargest
 from typing import Final
 
 from bloomcli.model.columns import ColumnSummary
-from bloomcli.model.file import FilterFacts
+from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.report.html import charts, scales
 from bloomcli.report.html.charts import Place

@@ -16,7 +16,8 @@ from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Tick
 from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
-from bloomcli.model.file import Column, FilterFacts, Severity
+from bloomcli.model.file import Column, Severity
+from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
