@@ -22,7 +22,7 @@ _V5: Final = 4
 _SCHEMA, _BATCH = 1, 3
 """Types of messages."""
 _LARGE_UTF8, _LARGE_LIST = 20, 21
-_INT, _FLOAT = 2, 3
+_INT, _FLOAT, _TIMESTAMP = 2, 3, 10
 """Types of columns."""
 _OFFSET_BYTES: Final = 8
 _ALIGNMENT: Final = 8
@@ -77,7 +77,7 @@ def columns_of(raw: bytes, kinds: Mapping[str, str]) -> tuple[int, list[Column]]
 
 def type_codes(raw: bytes, most: int) -> list[tuple[str, int | None]] | None:
     """The names of a schema's columns, and their types' numbers of Schema.fbs: None for those with dictionaries, or
-    with metadata, such as extension types.
+    with metadata, such as extension types, and for timestamps of another time zone than UTC.
 
     Args:
         raw: a stream, or its schema alone.
@@ -88,12 +88,19 @@ def type_codes(raw: bytes, most: int) -> list[tuple[str, int | None]] | None:
     """
     try:
         schema, _, _ = _message(memoryview(raw), 0, _SCHEMA)
-        return [
-            (field.text(0), None if field.has(4) or field.has(6) else field.number(2, "B"))
-            for field in schema.tables(1, most)
-        ]
+        return [(field.text(0), _type_code(field)) for field in schema.tables(1, most)]
     except (_Unknown, struct.error, UnicodeDecodeError):
         return None
+
+
+def _type_code(field: _Table) -> int | None:
+    code = field.number(2, "B")
+    if field.has(4) or field.has(6):
+        return None
+    if code == _TIMESTAMP:
+        described = field.table(3)
+        return code if not described.has(1) or described.text(1) == "UTC" else None
+    return code
 
 
 def _columns_of(raw: memoryview, kinds: Mapping[str, str]) -> tuple[int, list[Column]]:

@@ -17,6 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import footers
+from support.thrift import Fields
 
 import bloomcli
 from bloomcli.commands import find, find_plain
@@ -58,17 +60,28 @@ PLAIN = {
     "large text": (pa.large_string(), texts()),
     "binary": (pa.binary(), some(lambda: RANDOM.randbytes(RANDOM.randint(0, 9)))),
     "large binary": (pa.large_binary(), some(lambda: RANDOM.randbytes(RANDOM.randint(0, 9)))),
+    "int8": (pa.int8(), integers(8)),
+    "uint16": (pa.uint16(), integers(16, signed=False)),
+    "date": (pa.date32(), some(lambda: date(1, 1, 1) + timedelta(RANDOM.randint(0, 3_650_000)))),
+    "seconds": (pa.timestamp("s"), some(lambda: RANDOM.randint(-(1 << 33), 1 << 33))),
+    "millis": (pa.timestamp("ms"), some(lambda: RANDOM.randint(-(1 << 40), 1 << 40))),
+    "micros": (pa.timestamp("us"), some(lambda: RANDOM.randint(-(1 << 50), 1 << 50))),
+    "instant": (pa.timestamp("us", "UTC"), some(lambda: RANDOM.randint(0, 1 << 50))),
+    "time": (pa.time32("ms"), some(lambda: RANDOM.randrange(86_400_000))),
+    "time of micros": (pa.time64("us"), some(lambda: RANDOM.randrange(86_400_000_000))),
+    "decimal": (pa.decimal128(9, 2), some(lambda: Decimal(RANDOM.randint(-999999, 999999)).scaleb(-2))),
+    "decimal of 38 digits": (pa.decimal128(38, 9), some(lambda: Decimal(RANDOM.choice([0, -1, 10**20])).scaleb(-9))),
+    "fixed": (pa.binary(3), some(lambda: RANDOM.randbytes(3))),
     "nulls": (pa.int64(), [None] * ROWS),
 }
 """Columns that are read without Arrow."""
 OTHER = {
-    "int8": (pa.int8(), integers(8)),
-    "uint16": (pa.uint16(), integers(16, signed=False)),
-    "date": (pa.date32(), some(lambda: date(2026, 1, 1) + timedelta(RANDOM.randint(0, 999)))),
-    "timestamp": (pa.timestamp("us"), some(lambda: RANDOM.randint(0, 1 << 50))),
+    "float16": (pa.float16(), some(lambda: RANDOM.choice([0.0, 1.5]))),
+    "nanos": (pa.timestamp("ns"), some(lambda: RANDOM.randint(0, 1 << 50) * 1000)),
+    "time zone": (pa.timestamp("us", "Europe/Berlin"), some(lambda: RANDOM.randint(0, 1 << 50))),
     "duration": (pa.duration("us"), some(lambda: RANDOM.randint(0, 1 << 40))),  # Parquet's type is INT64, no more
-    "decimal": (pa.decimal128(9, 2), some(lambda: Decimal(RANDOM.randint(0, 999999)).scaleb(-2))),
-    "fixed": (pa.binary(3), some(lambda: RANDOM.randbytes(3))),
+    "far": (pa.timestamp("us"), [1 << 60] * ROWS),  # beyond Python's years
+    "wide decimal": (pa.decimal256(50, 2), some(lambda: Decimal(RANDOM.randint(0, 999999)).scaleb(-2))),
     "dictionary": (pa.dictionary(pa.int32(), pa.string()), some(lambda: RANDOM.choice("abc"))),
     "list": (pa.list_(pa.int64()), some(lambda: [1, 2])),
     "struct": (pa.struct([("a", pa.int64())]), some(lambda: {"a": RANDOM.randint(0, 9)})),
@@ -224,6 +237,24 @@ def test_files_with_a_value_of_any_type_are_printed_as_with_arrow(tmp_path: Path
     texts = sorted({str(value) for value in values if value is not None})
     for text in [WRITTEN[name]] if name in WRITTEN else texts[:3]:
         runs.both(["find", f"--value={text}", str(folder), "-c", "x", "--files-only", "--format", "jsonl"])
+
+
+def test_timestamps_that_only_a_converted_type_describes_are_left_to_arrow(tmp_path: Path, runs: Runs) -> None:
+    """Arrow takes these for local ones, and the specification for instants."""
+    lake = Lake(tmp_path)
+    for name in ("instant", "seconds"):
+        lake.write(table({name: PLAIN[name]}), name, store_schema=False)
+        path = lake.folder / f"{name}.parquet"
+        path.write_bytes(footers.edited(path.read_bytes(), _without_logical_types))
+    lake.built()
+    out = runs.same(lake, "7", "-c", "number", "--format", "jsonl")
+    assert len(out.splitlines()) == 6
+    assert not any(runs.plain)
+
+
+def _without_logical_types(metadata: Fields) -> None:
+    for element in metadata[2][1].values:
+        element.pop(10, None)
 
 
 def test_options_choose_the_same_rows_and_columns(tmp_path: Path, runs: Runs) -> None:

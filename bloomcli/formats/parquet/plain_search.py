@@ -1,20 +1,19 @@
 """Finds rows of few values, and the rows' records, without Arrow: its import takes longer than the look into a file.
 
-Only of files whose columns are all at the top level, of types that are easily made of their bytes, and only where an
-index has told which row groups may have a value. Of other files, of other pages, and of what is damaged, it says that
-it doesn't know it: `search` and `records` read them, with Arrow, or tell what is wrong.
+Only of files of this machine, of a column that isn't nested, and of records whose columns are all at the top level and
+of types that are easily made of their bytes. Other files, other pages, and what is damaged it leaves to `search` and
+`records`, which read them with Arrow, or tell what is wrong.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import struct
 from array import array
 from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli import kernels
 from bloomcli.formats import answer
@@ -22,11 +21,11 @@ from bloomcli.formats.parquet import page_parts, page_scan, page_selection
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.looked_up import stored_forms
+from bloomcli.formats.parquet.plain_values import TIMESTAMP, Plain, plain_values
 from bloomcli.formats.parquet.spec import Struct
 from bloomcli.formats.plain_rows import VALUES_MOST, PlainRow, PlainSearch, Possible, Unplain
 from bloomcli.index.ipc import type_codes
-from bloomcli.values.column_types import kind_of
-from bloomcli.values.literals import Literal, parse
+from bloomcli.values import literals
 
 if TYPE_CHECKING:
     from bloomcli.formats.filter_answer import LikeFiles
@@ -37,43 +36,7 @@ if TYPE_CHECKING:
 
 _BYTES_MOST: Final = 1 << 20
 """Bytes of a column's values in these rows."""
-_INT, _FLOAT, _BINARY, _UTF8, _BOOL, _LARGE_BINARY, _LARGE_UTF8 = 2, 3, 4, 5, 6, 19, 20
-"""Types of Arrow's Schema.fbs."""
 _ARROW_SCHEMA: Final = b"ARROW:schema"
-
-
-class _Plain(NamedTuple):
-    """How the stored values of a column become Python's."""
-
-    form: str
-    """A format of `struct`, or `text` or `binary`."""
-    arrow: tuple[int, ...]
-    """The types that Arrow's own schema may give the column, so that it reads the same values."""
-
-
-_TEXT, _BYTES = _Plain("text", (_UTF8, _LARGE_UTF8)), _Plain("binary", (_BINARY, _LARGE_BINARY))
-_NUMBERS: Final = {
-    ("INT32", None): _Plain("i", (_INT,)),
-    ("INT64", None): _Plain("q", (_INT,)),
-    ("FLOAT", None): _Plain("f", (_FLOAT,)),
-    ("DOUBLE", None): _Plain("d", (_FLOAT,)),
-    ("BOOLEAN", None): _Plain("?", (_BOOL,)),
-    ("BYTE_ARRAY", None): _BYTES,
-    ("BYTE_ARRAY", "STRING"): _TEXT,
-}
-_INTEGERS: Final = {("INT32", 32): "i", ("INT64", 64): "q"}
-
-
-def _plain(column: Column) -> _Plain:
-    """How the values of a column are made. Raises Unplain."""
-    _need(not column.max_repetition_level and column.max_definition_level < 2)
-    found = _NUMBERS.get((column.physical, column.logical))
-    form = _INTEGERS.get((column.physical, column.bit_width)) if kind_of(column) == "INTEGER" else None
-    if form is not None:
-        return _Plain(form if column.signed else form.upper(), (_INT,))
-    if found is None:
-        raise Unplain
-    return found
 
 
 class ParquetPlainSearch(PlainSearch):
@@ -102,7 +65,7 @@ class ParquetPlainSearch(PlainSearch):
         _need(len(texts) <= VALUES_MOST and not file.source.request_bytes and column.physical != "BOOLEAN")
         self._file, self._filters, self._footer, self._column = file, filters, filters.footer, column
         _need(not column.max_repetition_level and column.max_definition_level < 2)
-        self._literals = tuple(parse(text, column, path=file.source.path) for text in texts)
+        self._literals = tuple(literals.parse(text, column, path=file.source.path) for text in texts)
         _need(all(one.unknowable is None or one.impossible is not None for one in self._literals))
         self._columns = _selected(self._footer, selected)
         self._read = None if selected is None else {c.index for c in self._columns} | {column.index}
@@ -171,9 +134,9 @@ class ParquetPlainSearch(PlainSearch):
 
     def _values(self, row_group: int, column: Column, numbers: memoryview, rows: Sequence[PlainRow]) -> list[Any]:
         """A column's values in some rows."""
-        plain = _plain(column)
+        plain = plain_values(column)
         if column.index == self._column.index:
-            return [_value(row.form, plain) for row in rows]
+            return [plain.value(row.form) for row in rows]
         key, chunk = self._chunk(row_group, column)
         source, count = self._file.source, self._footer.row_group(row_group).rows
         _need(page_scan.readable(chunk))
@@ -197,8 +160,8 @@ class ParquetPlainSearch(PlainSearch):
 
     def _sorted_keys(self, forms: Sequence[bytes]) -> list[Any] | None:
         """The keys of forms as bounds compare with them, in ascending order; None where they have no order."""
-        literals: list[Literal] = [self._literals[self._forms[form]] for form in forms]
-        keys = [literal.order_key for literal in literals]
+        chosen: list[literals.Literal] = [self._literals[self._forms[form]] for form in forms]
+        keys = [literal.order_key for literal in chosen]
         return None if None in keys else sorted(keys)
 
 
@@ -214,13 +177,17 @@ def _selected(footer: Footer, selected: Sequence[str] | None) -> list[Column]:
         return []
     columns = footer.columns
     names = [column.path for column in columns]
-    _need(len(footer.top.list_starts("schema")) - 1 == len(columns) + 1 and len(set(names)) == len(names))
+    elements = footer.top.list_starts("schema")
+    _need(len(elements) - 1 == len(columns) + 1 and len(set(names)) == len(names))
     codes = _arrow_types(footer)
     _need(codes is None or [name for name, _ in codes] == names)
     found = [column for column in columns if selected is None or column.path in selected]
     for column in found:
-        plain = _plain(column)
+        plain = plain_values(column)
         _need(codes is None or codes[column.index][1] in plain.arrow)
+        if plain.arrow == (TIMESTAMP,):  # Arrow takes those of a converted type alone for local ones
+            element = Struct("SchemaElement", footer.raw, elements[column.index + 1], footer.location.at("schema"))
+            _need(element.span("logicalType") is not None)
     return found
 
 
@@ -256,14 +223,7 @@ def _table(forms: Sequence[bytes], column: Column) -> kernels.ValueTable:
     return kernels.ValueTable(hashes, b"".join(forms), ends, 0)
 
 
-def _value(stored: bytes, plain: _Plain) -> Any:
-    """A stored value as Arrow gives it to Python; texts that aren't UTF-8 as reports show them."""
-    if plain.form == "binary":
-        return stored
-    return stored.decode("utf-8", "replace") if plain.form == "text" else struct.unpack(f"<{plain.form}", stored)[0]
-
-
-def _made(part: page_parts.Part, plain: _Plain, column: Column) -> Iterator[Any]:
+def _made(part: page_parts.Part, plain: Plain, column: Column) -> Iterator[Any]:
     """The values of a part, nulls as None."""
     data, there = bytes(part.values), memoryview(part.positions).cast("q")
     if column.physical == "BYTE_ARRAY":
@@ -274,4 +234,4 @@ def _made(part: page_parts.Part, plain: _Plain, column: Column) -> Iterator[Any]
         ends = list(range(0, len(data) + 1, width))
     for at in range(len(ends) - 1):
         null = len(there) > 0 and there[at] < 0
-        yield None if null else _value(data[ends[at] : ends[at + 1]], plain)
+        yield None if null else plain.value(data[ends[at] : ends[at + 1]])

@@ -1,0 +1,140 @@
+"""Makes Python's values of a column's stored ones, the same as Arrow makes, without Arrow.
+
+Source: the types of the Parquet format's LogicalTypes.md, and what Arrow's `to_pylist` gives for them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from bloomcli.formats.plain_rows import Unplain
+from bloomcli.model.file import Column
+from bloomcli.values.column_types import kind_of
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+_INT, _FLOAT, _BINARY, _UTF8, _BOOL, _DECIMAL, _DATE, _TIME, TIMESTAMP, _FIXED = 2, 3, 4, 5, 6, 7, 8, 9, 10, 15
+_LARGE_BINARY, _LARGE_UTF8 = 19, 20
+"""Types of Arrow's Schema.fbs."""
+_DIGITS: Final = 38
+"""Of Arrow's decimals of 128 bits."""
+
+
+class Plain(NamedTuple):
+    """How the stored values of a column become Python's, as Arrow's do."""
+
+    made: Callable[[bytes], Any]
+    """Makes one; raises ValueError, OverflowError where Arrow has to."""
+    arrow: tuple[int, ...]
+    """The types that Arrow's own schema may give the column, so that it reads the same values."""
+
+    def value(self, stored: bytes) -> Any:
+        """A value of a stored one. Raises Unplain."""
+        try:
+            return self.made(stored)
+        except (ValueError, OverflowError):
+            raise Unplain from None
+
+
+def _number(form: str) -> Callable[[bytes], Any]:
+    """Makes numbers; `form` is that of `struct`."""
+    read = struct.Struct(f"<{form}")
+    return lambda stored: read.unpack(stored)[0]
+
+
+def _text(stored: bytes) -> str:
+    """A text; one that isn't UTF-8 as reports show it."""
+    return stored.decode("utf-8", "replace")
+
+
+def _integer(bits: int, *, signed: bool) -> Callable[[bytes], int]:
+    """Makes integers of a width."""
+    low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
+
+    def made(stored: bytes) -> int:
+        number = int.from_bytes(stored, "little", signed=signed)
+        if not low <= number < high:
+            raise OverflowError
+        return number
+
+    return made
+
+
+def _decimal(column: Column) -> Callable[[bytes], Decimal]:
+    """Makes decimals with the digits of the column's scale."""
+    from decimal import Decimal
+
+    order: Literal["little", "big"] = "little" if column.physical in {"INT32", "INT64"} else "big"
+
+    def made(stored: bytes) -> Decimal:
+        unscaled = int.from_bytes(stored, order, signed=True)
+        digits = str(abs(unscaled))
+        if len(digits) > column.precision:
+            raise OverflowError
+        return Decimal((int(unscaled < 0), tuple(map(int, digits)), -column.scale))
+
+    return made
+
+
+def _date(stored: bytes) -> date:
+    return _EPOCH.date() + timedelta(days=int.from_bytes(stored, "little", signed=True))
+
+
+def _timestamp(column: Column) -> Callable[[bytes], datetime]:
+    """Makes timestamps: instants in UTC, or what a clock showed."""
+    unit, zone = _MICROSECONDS[column.unit or ""], UTC if column.utc else None
+    start = _EPOCH.replace(tzinfo=zone)
+    return lambda stored: start + timedelta(microseconds=unit * int.from_bytes(stored, "little", signed=True))
+
+
+def _time(column: Column) -> Callable[[bytes], time]:
+    """Makes times of day."""
+    unit = _MICROSECONDS[column.unit or ""]
+
+    def made(stored: bytes) -> time:
+        of_day = timedelta(microseconds=unit * int.from_bytes(stored, "little", signed=True))
+        if not timedelta(0) <= of_day < timedelta(days=1):
+            raise OverflowError
+        return (_EPOCH + of_day).time()
+
+    return made
+
+
+_EPOCH: Final = datetime(1970, 1, 1)
+_MICROSECONDS: Final = {"MILLIS": 1000, "MICROS": 1}
+"""Units of times that Python's times have."""
+_BYTES: Final = Plain(bytes, (_BINARY, _LARGE_BINARY))
+_UNCHANGED: Final = {
+    ("INT32", None): Plain(_number("i"), (_INT,)),
+    ("INT64", None): Plain(_number("q"), (_INT,)),
+    ("FLOAT", None): Plain(_number("f"), (_FLOAT,)),
+    ("DOUBLE", None): Plain(_number("d"), (_FLOAT,)),
+    ("BOOLEAN", None): Plain(_number("?"), (_BOOL,)),
+    ("BYTE_ARRAY", None): _BYTES,
+    ("BYTE_ARRAY", "STRING"): Plain(_text, (_UTF8, _LARGE_UTF8)),
+    ("FIXED_LEN_BYTE_ARRAY", None): Plain(bytes, (_FIXED,)),
+    ("INT32", "DATE"): Plain(_date, (_DATE,)),
+}
+
+
+def plain_values(column: Column) -> Plain:
+    """How the values of a column are made. Raises Unplain."""
+    if column.max_repetition_level or column.max_definition_level > 1:
+        raise Unplain
+    found = _UNCHANGED.get((column.physical, column.logical))
+    if found is not None:
+        return found
+    kind = kind_of(column)
+    if kind == "INTEGER" and column.bit_width:
+        return Plain(_integer(column.bit_width, signed=column.signed), (_INT,))
+    if kind == "DECIMAL" and column.precision <= _DIGITS:
+        return Plain(_decimal(column), (_DECIMAL,))
+    if kind == "TIMESTAMP" and column.unit in _MICROSECONDS:
+        return Plain(_timestamp(column), (TIMESTAMP,))
+    if kind == "TIME" and column.unit in _MICROSECONDS:
+        return Plain(_time(column), (_TIME,))
+    raise Unplain
