@@ -267,7 +267,8 @@ def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
     def say(text: str) -> None:
         if form == "paths" and as_it_is and "\n" in text:
             raise UnsupportedError(
-                "a list of paths can't have its name, which has a line break",
+                "a list of paths can't have its name, which has a line break; the search ends here, and its output"
+                " isn't complete",
                 path=text,
                 hint="--format jsonl takes it",
             )

@@ -20,6 +20,7 @@ from bloomcli.commands.columns import kind_of
 from bloomcli.compact.batches import StoredBatches
 from bloomcli.formats.finding import Candidates, Wanted
 from bloomcli.formats.registry import hash_for_index
+from bloomcli.storage.os_errors import in_temporary_file
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile
@@ -36,11 +37,27 @@ _HELD_BYTES: Final = 32 << 20
 _NAN, _NAN_OWNER, _KEYED = b"nan", b"nan owner", b"keyed"
 
 
+class _Stored(StoredBatches):
+    """Batches of values. `add` raises WriteError."""
+
+    def __init__(self) -> None:
+        with in_temporary_file("values"):
+            super().__init__()
+
+    def add(self, batch: pa.RecordBatch) -> int:
+        """Write a batch; gives its position. Raises WriteError where there is no room in the temporary directory."""
+        with in_temporary_file("values"):
+            return super().add(batch)
+
+
 class ValueParts:
     """Values in parts. Each is converted once for each type of column that files have.
 
     Args:
         parts: texts, of at most `PART_VALUES` each.
+
+    Raises:
+        WriteError: there is no room in the temporary directory.
 
     Attributes:
         count: of the values.
@@ -50,7 +67,7 @@ class ValueParts:
     file: str | None = None
 
     def __init__(self, parts: Iterable[pa.LargeBinaryArray]) -> None:
-        self._texts = StoredBatches()
+        self._texts = _Stored()
         self.count = 0
         for part in parts:
             self._texts.add(pa.record_batch([part], ["text"]))
@@ -81,7 +98,7 @@ class ValueParts:
             return self._converted[key]
 
     def _convert(self, search: ColumnSearch) -> StoredBatches:
-        out, first = StoredBatches(), 0
+        out, first = _Stored(), 0
         for at in range(len(self._texts)):
             texts = self._texts[at].column(0)
             out.add(_stored(search.wanted(texts), first))
@@ -183,7 +200,7 @@ class PartedSearch:
             held.append(batch)
             return
         if self._file is None:
-            self._file = StoredBatches()
+            self._file = _Stored()
         held.append(self._file.add(batch))
 
     def rounds(self, candidates: Candidates) -> Iterator[tuple[Wanted, pa.Int64Array]]:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import tempfile
 import weakref
+from contextlib import suppress
 from threading import Lock
+from typing import IO
 
 import pyarrow as pa
+
+
+def _closed(file: IO[bytes]) -> None:
+    """Close a temporary file. What a full disk refused to take was told of by `add`."""
+    with suppress(OSError):
+        file.close()
 
 
 class StoredBatches:
@@ -17,7 +25,7 @@ class StoredBatches:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed with the object
-        weakref.finalize(self, self._file.close)
+        weakref.finalize(self, _closed, self._file)
         self._lock = Lock()
         self._extents: list[tuple[int, int]] = []
 
@@ -33,6 +41,7 @@ class StoredBatches:
         with self._lock:
             offset = self._file.seek(0, 2)
             self._file.write(data)
+            self._file.flush()  # what is buffered would fail when a batch is read
             self._extents.append((offset, data.size))
             return len(self._extents) - 1
 

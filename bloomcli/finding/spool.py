@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 from bloomcli.errors import WriteError
-from bloomcli.storage.os_errors import reason
+from bloomcli.storage.os_errors import in_temporary_file
 
 _MEMORY_BYTES: Final = 8 << 20
 
@@ -25,18 +26,20 @@ class Spool:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add a batch. Raises WriteError where there is no room in the temporary directory."""
-        try:
+        with self._written():
             self._add(batch)
-        except OSError as error:  # names no file, and the searched one is not what can't be written
-            if self._file is not None:
-                self._file.close()
-            import tempfile
 
-            raise WriteError(
-                f"rows can't be kept in a temporary file: {reason(error)}",
-                path=tempfile.gettempdir(),
-                hint="TMPDIR names another directory",
-            ) from None
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """Close the file where the block fails. Raises WriteError."""
+        try:
+            with in_temporary_file("rows"):
+                yield
+        except WriteError:
+            if self._file is not None:
+                with suppress(OSError):  # it writes what is buffered
+                    self._file.close()
+            raise
 
     def _add(self, batch: pa.RecordBatch) -> None:
         if self._writer is None:
@@ -56,13 +59,14 @@ class Spool:
             self._writer.write_batch(batch)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches, in order."""
+        """The batches, in order. Raises WriteError as `add`."""
         if self._writer is None or self._file is None:
             yield from self._batches
             return
         import pyarrow as pa
 
-        self._writer.close()
-        self._file.seek(0)
+        with self._written():
+            self._writer.close()
+            self._file.seek(0)  # writes what is buffered
         with self._file, pa.ipc.open_stream(self._file) as reader:
             yield from reader

@@ -24,6 +24,8 @@ from bloomcli.storage.os_errors import hint, reason
 from bloomcli.storage.registry import LOCAL, open_source, store_of
 
 _BLOCK_BYTES: Final = 8 << 20
+_LINE_MOST: Final = 128 << 20
+"""Bytes of a line: a page with a longer value isn't read, and a file without line breaks may have no end."""
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_HINT: Final = "it is compressed: `gzip -dc FILE | bloom find --values-from - ...`"
 
@@ -35,7 +37,7 @@ def values_of(path: str) -> Values | ValueParts:
 
     Raises:
         UnreadableError: the file can't be read.
-        UsageError: it isn't UTF-8, or has no values.
+        UsageError: it isn't UTF-8, has a line that no value is as long as, or has no values.
     """
     found = in_parts(_parts(_lines(path, _blocks(path))))
     if not found.count:
@@ -51,7 +53,7 @@ def with_line(error: LiteralError, values: Values | ValueParts) -> LiteralError:
         return error
     try:
         line = _line_of(error.text, values.file)
-    except UnreadableError:
+    except (UnreadableError, UsageError):
         return error
     if line is None:
         return error
@@ -64,7 +66,7 @@ def _line_of(text: str, path: str) -> int | None:
     """The number of the first line that is a text, from 1 on; None if none is: the file has changed since."""
     pattern = re.compile(rb"^" + re.escape(text.encode("utf-8", "surrogateescape")) + rb"\r?$", re.MULTILINE)
     before = 0
-    for lines in _whole_lines(_blocks(path)):
+    for lines in _whole_lines(path, _blocks(path)):
         data = lines if before else lines.removeprefix(BOM_UTF8)
         found = pattern.search(data)
         if found is not None:
@@ -126,9 +128,9 @@ def _blocks(path: str) -> Iterator[bytes]:
 
 
 def _lines(path: str, blocks: Iterable[bytes]) -> Iterator[pa.LargeBinaryArray]:
-    """The lines that are complete in each block. Raises UsageError for bytes that aren't UTF-8."""
+    """The lines that are complete in each block. Raises UsageError for bytes that aren't UTF-8, or too long."""
     offset, line, first = 0, 1, True
-    for whole in _whole_lines(blocks):
+    for whole in _whole_lines(path, blocks):
         try:
             whole.decode()
         except UnicodeDecodeError as error:
@@ -147,17 +149,28 @@ def _lines(path: str, blocks: Iterable[bytes]) -> Iterator[pa.LargeBinaryArray]:
         line += whole.count(b"\n")
 
 
-def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The bytes of a file, cut after ends of lines."""
-    rest = b""
+def _whole_lines(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes of a file, cut after ends of lines. Raises UsageError for a line beyond `_LINE_MOST`."""
+    waiting: list[bytes] = []
+    size = offset = 0
     for block in blocks:
-        data = rest + block
-        end = data.rfind(b"\n") + 1
-        rest = data[end:]
+        end = block.rfind(b"\n") + 1
         if end:
-            yield data[:end]
-    if rest:
-        yield rest
+            whole = b"".join((*waiting, block[:end]))
+            offset += len(whole)
+            yield whole
+            waiting, size = [], 0
+        waiting.append(block[end:])
+        size += len(block) - end
+        if size > _LINE_MOST:
+            raise UsageError(
+                f"a line has more than {_LINE_MOST:,} bytes, which no value has",
+                path=path,
+                offset=offset,
+                hint="write one value in each line",
+            )
+    if size:
+        yield b"".join(waiting)
 
 
 def _kept(data: bytes) -> bytes:

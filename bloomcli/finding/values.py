@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from bloomcli.commands.find_values import Values
 from bloomcli.finding.texts import texts_of
+from bloomcli.storage.os_errors import in_temporary_file
 
 if TYPE_CHECKING:
     from bloomcli.formats.finding import Wanted
@@ -112,12 +113,26 @@ def block_of(given: pa.Array) -> Block:
     return Block(given, Values(texts))
 
 
+def _temporary() -> IO[bytes]:
+    with in_temporary_file("values"):
+        return tempfile.TemporaryFile()  # closed with the task's process, or `Blocks.close`
+
+
+def _dump(given: object, file: IO[bytes]) -> None:
+    with in_temporary_file("values"):
+        pickle.dump(given, file, 5)
+        file.flush()
+
+
 class Blocks:
     """All values of a task. Many are in a temporary file.
 
     Args:
         blocks: of `pieces_of`.
         texts: they are the texts of values, instead of values.
+
+    Raises:
+        WriteError: there is no room in the temporary directory.
     """
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
@@ -131,9 +146,9 @@ class Blocks:
                 first = values
                 continue
             if self._file is None:
-                self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed with the task's process, or `close`
-                pickle.dump(first, self._file, 5)
-            pickle.dump(values, self._file, 5)
+                self._file = _temporary()
+                _dump(first, self._file)
+            _dump(values, self._file)
         if first is not None and self._file is None:
             self.only = block_of(first)
 
@@ -142,9 +157,9 @@ class Blocks:
     ) -> Iterator[tuple[pa.Array, Wanted]]:
         """Yield each block's values, and the same as a column stores them: converted once for each kind of column."""
         if key not in self._converted:
-            file = tempfile.TemporaryFile()  # noqa: SIM115  as above
+            file = _temporary()
             for given in self._each(self._file):
-                pickle.dump((given, convert(block_of(given).values.texts)), file, 5)
+                _dump((given, convert(block_of(given).values.texts)), file)
             self._converted[key] = file
         yield from self._each(self._converted[key])
 

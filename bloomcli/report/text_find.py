@@ -64,7 +64,7 @@ def problems(report: FindReport) -> Iterator[tuple[str, str | None]]:
 
 
 def _found(report: FindReport) -> str:
-    what = "searched file" if report.failed else "file"  # others were named, too
+    what = "searched file" if report.failed or report.limited else "file"  # others were named, too
     files = f"{report.files_found:,} of {plural(report.files, what)}"
     if report.rows:
         return f"{plural(report.rows, 'row')} in {files}"

@@ -86,6 +86,29 @@ def out_of_memory(path: str | os.PathLike[str] | None = None) -> UnreadableError
 
 
 @contextmanager
+def in_temporary_file(what: str) -> Iterator[None]:
+    """Turn an OSError of a temporary file without a name into an error that names its directory: the file that is
+    worked on, or standard output, is not what can't be written.
+
+    Args:
+        what: what the file keeps, such as ``rows``.
+
+    Raises:
+        WriteError: the system refused something.
+    """
+    try:
+        yield
+    except OSError as error:
+        import tempfile
+
+        raise WriteError(
+            f"{what} can't be kept in a temporary file: {reason(error)}",
+            path=tempfile.gettempdir(),
+            hint="TMPDIR names another directory",
+        ) from error
+
+
+@contextmanager
 def refused(path: str | os.PathLike[str] | None = None) -> Iterator[None]:
     """Turn an OSError or a MemoryError of the block into an error of bloomcli. An OSError becomes its cause, which
     BLOOM_DEBUG shows.

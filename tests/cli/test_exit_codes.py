@@ -104,6 +104,29 @@ def test_ctrl_c_is_130(bloom: Bloom, plain: Path, monkeypatch: pytest.MonkeyPatc
     assert bloom("inspect", plain).code == 130
 
 
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("module", ["bloomcli.cli", "bloomcli.cli.inspect", "bloomcli.commands.inspect"])
+def test_ctrl_c_while_modules_are_imported_is_130_without_a_traceback(plain: Path, module: str, lost: bool) -> None:
+    program = (
+        "import os, signal, sys, weakref\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            def interrupt(*_):\n"
+        "                os.kill(os.getpid(), signal.SIGINT)\n"
+        "                for _ in range(100): pass\n"
+        f"            if {lost}: weakref.ref(Interrupting(), interrupt)  # what it raises is lost\n"
+        "            else: interrupt()\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from bloomcli.__main__ import main\n"
+        "sys.argv = ['bloom', 'inspect', sys.argv[1]]\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(plain)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.lstrip()) == (130, "", "bloom: stopped\n")
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import Bloom
 
-from bloomcli.finding import spool
+from bloomcli.finding import spool, value_file
 from bloomcli.report import found_rows
 
 SLOW = """
@@ -78,10 +78,30 @@ def test_a_full_temporary_directory_is_not_an_error_of_the_searched_file(
     bloom: Bloom, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spool, "_MEMORY_BYTES", 0)
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b", buffering=0))  # noqa: PTH123, SIM115
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b"))  # noqa: PTH123, SIM115
     done = bloom("find", "1", file, "-c", "id", "-f", "csv")  # rows that Arrow has found are kept
     assert done.code == 3
     assert f"{tempfile.gettempdir()}: rows can't be kept in a temporary file: no space left on device" in done.err
+    assert "TMPDIR" in done.err
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["values", "converted values"])
+def test_values_that_find_no_room_are_not_an_error_of_standard_output(
+    bloom: Bloom, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: bool
+) -> None:
+    monkeypatch.setattr(value_file, "PART_VALUES", 2)
+    opened, temporary = [], tempfile.TemporaryFile
+
+    def full() -> Any:
+        """A temporary file on a full disk; where `within`, not the first one."""
+        opened.append(temporary() if within and not opened else open("/dev/full", "r+b"))  # noqa: PTH123, SIM115
+        return opened[-1]
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    (tmp_path / "values").write_text("1\n2\n3\n4\n5\n")
+    done = bloom("find", "--values-from", tmp_path / "values", file, "-c", "id")
+    assert (done.code, done.out, len(opened)) == (3, "", 1 + within)
+    assert f"{tempfile.gettempdir()}: values can't be kept in a temporary file: no space left on device" in done.err
     assert "TMPDIR" in done.err
 
 
@@ -107,7 +127,7 @@ def test_a_name_that_a_list_of_paths_can_not_have_is_an_error(bloom: Bloom, file
     file.rename(file.with_name("a\nb.parquet"))
     done = bloom("find", "1", file.parent, "-c", "id", "-f", "paths")
     assert (done.code, done.out) == (4, "")
-    assert "line break" in done.err
+    assert "line break; the search ends here, and its output isn't complete" in done.err
     assert "--format jsonl" in done.err
 
 

@@ -179,6 +179,28 @@ def test_a_line_that_is_not_utf_8_is_an_error_with_its_place(
     assert error.value.offset == 13
 
 
+def test_a_file_whose_line_has_no_end_is_an_error_and_not_read_on() -> None:
+    with pytest.raises(UsageError, match="a line has more than 134,217,728 bytes") as error:
+        value_file.values_of("/dev/zero")
+    assert error.value.offset == 0
+
+
+@pytest.mark.parametrize("block", [4, 8 << 20])
+def test_a_line_may_be_as_long_as_the_longest_value(
+    tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(value_file, "_BLOCK_BYTES", block)
+    monkeypatch.setattr(value_file, "_LINE_MOST", 40)
+    path = tmp_path / "texts"
+    path.write_text("1\n" + "x" * 40 + "\n22\n" + "y" * 40)
+    values = value_file.values_of(str(path))
+    assert values.texts.to_pylist() == [b"1", b"x" * 40, b"22", b"y" * 40]
+    path.write_text("1\n" + "x" * 41)
+    with pytest.raises(UsageError, match="more than 40 bytes") as error:
+        value_file.values_of(str(path))
+    assert error.value.offset == 2
+
+
 @pytest.mark.parametrize("block", [4, 8 << 20])
 def test_the_line_of_a_text_is_found_wherever_the_file_is_cut(
     tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch

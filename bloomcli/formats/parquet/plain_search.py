@@ -1,8 +1,8 @@
 """Finds rows of few values, and the rows' records, without Arrow: its import takes longer than the look into a file.
 
-Only of files of this machine, of a column that isn't nested, and of records whose columns are all at the top level and
-of types that are easily made of their bytes. Other files, other pages, and what is damaged it leaves to `search` and
-`records`, which read them with Arrow, or tell what is wrong.
+Only of files of this machine, of a column that isn't nested, and of records whose columns are all at the top level
+and of types that are easily made of their bytes. Other files, other pages, and what is damaged it leaves to `search`
+and `records`, which read them with Arrow, or tell what is wrong.
 """
 
 from __future__ import annotations
