@@ -60,6 +60,7 @@ class Source(ABC):
         streams: how many long ranges may be read at a time; None where it doesn't matter.
         request_bytes: bytes that are transferred in the time until a request is answered; 0 where reads aren't
             requests.
+        part_bytes: bytes that one request reads of announced ranges, at most; 0 where reads aren't requests.
     """
 
     path: str
@@ -67,6 +68,7 @@ class Source(ABC):
     read_ahead_bytes: int = 512 << 10
     streams: int | None = None
     request_bytes: int = 0
+    part_bytes: int = 0
 
     def __enter__(self) -> Self:
         return self
@@ -200,6 +202,27 @@ class Store(ABC):
             UnreadableError: it doesn't exist, isn't a file, or may not be read.
             UnsupportedError: the store can't be read here.
         """
+
+    def open_end(self, path: str, length: int) -> Source:
+        """Open a file of which the last bytes are read, with the request that opens it where there is one.
+
+        Raises: as `open`.
+        """
+        del length
+        return self.open(path)
+
+    def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+        """Open a file of which ranges are known, without a request. None where that isn't possible.
+
+        Each read raises SourceChanged if the file isn't the one that was seen.
+
+        Args:
+            path: the file.
+            seen: its fingerprint.
+            parts: ranges of it, each an offset and the bytes, in order. The last one ends where the file ends.
+        """
+        del path, seen, parts
+        return None
 
     @abstractmethod
     def status(self, path: str) -> Status | None:
