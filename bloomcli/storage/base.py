@@ -25,28 +25,12 @@ from typing import Final, NamedTuple, Self
 
 from bloomcli.errors import CorruptFile, SourceChanged
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.entries import Kind, Listed, Status, Swept, output_exists, unlisted
+from bloomcli.storage.entries import Fingerprint, Kind, Listed, Status, Swept, output_exists, unlisted
 
-__all__ = ["Kind", "Listed", "Status", "Swept", "unlisted"]
+__all__ = ["Fingerprint", "Kind", "Listed", "Status", "Swept", "unlisted"]
 
 STEP_BYTES: Final = 16 << 20
 """Bytes of a kept range that are copied at a time, at most: between steps a store reports progress and may stop."""
-
-
-class Fingerprint(NamedTuple):
-    """Tells whether a file is still the one that was opened. A store fills in what it knows."""
-
-    size: int
-    mtime_ns: int
-    inode: int = 0
-    device: int = 0
-    tag: str = ""
-    """An object's ETag or generation."""
-
-    def has_content_of(self, other: Fingerprint) -> bool:
-        """Whether two fingerprints of a path are of one content, by size and tag, or time where there are no tags."""
-        tagged = self.tag or other.tag
-        return self.size == other.size and (self.tag == other.tag if tagged else self.mtime_ns == other.mtime_ns)
 
 
 class Source(ABC):
@@ -204,22 +188,18 @@ class Store(ABC):
         """
 
     def open_end(self, path: str, length: int) -> Source:
-        """Open a file of which the last bytes are read, with the request that opens it where there is one.
-
-        Raises: as `open`.
-        """
+        """Open a file of which so many last bytes are read: by the request that opens it. Raises as `open`."""
         del length
         return self.open(path)
 
     def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
-        """Open a file of which ranges are known, without a request. None where that isn't possible.
-
-        Each read raises SourceChanged if the file isn't the one that was seen.
+        """Open a file that was seen, without a request; None where that can't be done. Each read raises SourceChanged
+        if it isn't that file.
 
         Args:
             path: the file.
             seen: its fingerprint.
-            parts: ranges of it, each an offset and the bytes, in order. The last one ends where the file ends.
+            parts: known ranges, each an offset and the bytes, in order; the last one ends where the file ends.
         """
         del path, seen, parts
         return None

@@ -65,7 +65,8 @@ def encoded(data: pa.Table, group: int = ROWS, **options: Any) -> bytes:
 
 def indexed(path: Path, columns: Sequence[str] = ("id",), **options: Any) -> Path:
     """An index of the folder."""
-    assert bloomcli.index_build(FOLDER, columns, output=path / "x.bloom-index", overwrite=True, **options).written
+    output = path / "x.bloom-index"
+    assert bloomcli.index_build(FOLDER, columns, output=output, overwrite=True, jobs=1, **options).written
     return path / "x.bloom-index"
 
 
@@ -271,7 +272,7 @@ def test_an_index_of_an_older_version_gives_the_same_rows_and_an_update_keeps_wh
     same(client, value, index)
     assert len(gets(client)) == 3, "the tail, the column, the record"
     client.store(f"{FOLDER}part-1.parquet", encoded(new))
-    assert bloomcli.index_update(FOLDER, index).kept == 1
+    assert bloomcli.index_update(FOLDER, index, jobs=1).kept == 1
     same(client, value, index)
     assert len(gets(client)) == 3
     same(client, new["id"][70_000].as_py(), index)
@@ -285,7 +286,7 @@ def test_an_update_keeps_the_ends_of_files_and_forgets_those_of_others(client: M
     index = indexed(tmp_path)
     del client.objects[f"{FOLDER}part-1.parquet"]
     client.store(f"{FOLDER}part-3.parquet", encoded(tables[3]))
-    assert bloomcli.index_update(FOLDER, index).dropped_gone == 1
+    assert bloomcli.index_update(FOLDER, index, jobs=1).dropped_gone == 1
     with LOCAL.open(str(index)) as source:
         read = Index(source)
         assert [at for at, _ in read.ends(range(len(read.files)))] == [0, 1, 2]
