@@ -193,8 +193,7 @@ class Store(ABC):
         return self.open(path)
 
     def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
-        """Open a file that was seen, without a request; None where that can't be done. Each read raises SourceChanged
-        if it isn't that file.
+        """Open a file without a request; None where that can't be done. Reads raise SourceChanged if it has changed.
 
         Args:
             path: the file.
