@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bloomcli.commands.find_values import Values
     from bloomcli.commands.value_parts import ValueParts
 
+_ENDS_BYTES: Final = 64 << 20
+"""Bytes of the ends of files that are held: 10,000 files' or more. Further files are opened as without them."""
 _NOTHING: Final[frozenset[int]] = frozenset()
 
 
@@ -86,7 +88,7 @@ class Pruning:
             else:
                 for indexed in index.types(column):
                     self._look_up(index, indexed, values)
-            self._ends = dict(index.ends(sorted(self._possible))) if ends else {}
+            self._ends = dict(index.ends(sorted(self._possible), _ENDS_BYTES)) if ends else {}
             self.bytes_read = source.bytes_read
         self._files = index.files
         self._fresh = Fresh(index)

@@ -84,18 +84,21 @@ class Ends:
         self._bytes = bytes_of
         self._starts = list(accumulate(bytes_of, initial=0))
 
-    def read(self, files: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-        """Yield the packed ends of some files, and the files' positions; of those that have one. The files' positions
-        ascend. Raises CorruptFile.
+    def read(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield the packed ends of some files, by their positions, that have one; of the first ones that have no more
+        than so many bytes together. Raises CorruptFile.
 
         One request reads all of them, with those between them, where it can: that is up to 16 MiB once for a lookup.
         """
         chosen = [at for at in files if self._bytes[at]]
+        if most is not None:
+            sums = accumulate(self._bytes[at] for at in chosen)
+            chosen = [at for at, together in zip(chosen, sums, strict=True) if together <= most]
         if not chosen:
             return
         ranges = [(self._blob.offset + self._starts[at], self._bytes[at]) for at in chosen]
-        whole = ranges[0][0], sum(ranges[-1]) - ranges[0][0]
-        self._source.will_read([whole] if whole[1] <= self._source.part_bytes else ranges)
+        first, end = min(ranges)[0], sum(max(ranges))
+        self._source.will_read([(first, end - first)] if end - first <= self._source.part_bytes else ranges)
         for at in chosen:
             offset = self._blob.offset + self._starts[at]
             found = self._source.read_at(offset, self._bytes[at])

@@ -99,10 +99,10 @@ class Index:
         self._units: dict[IndexedColumn, Units] = {}
         self._ends = None if ends is None else read_ends(source, ends, self._table(ends.sizes), self.files)
 
-    def ends(self, files: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-        """Yield the packed ends (`bloomcli.index.ends`) of those files, by their positions, that have one. Raises
-        CorruptFile."""
-        return iter(()) if self._ends is None else self._ends.read(files)
+    def ends(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield the packed ends of those files, by their positions, that have one (`bloomcli.index.ends.Ends.read`).
+        Raises CorruptFile."""
+        return iter(()) if self._ends is None else self._ends.read(files, most)
 
     def types(self, path: str) -> tuple[IndexedColumn, ...]:
         """A column in each of its types; none where no file has it. Raises UnknownColumn if it isn't indexed."""

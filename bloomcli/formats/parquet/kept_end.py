@@ -7,6 +7,7 @@ have a larger part of the index's bytes, too.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet.filters import Filters
@@ -14,6 +15,9 @@ from bloomcli.limits import INDEX_END_MAX_BYTES
 from bloomcli.storage.objects.source import TAIL_BYTES
 
 Range = tuple[int, int]
+
+_RANGES_MOST: Final = 256
+"""Writers put all offset indexes together, and all column indexes of a row group or of the file."""
 
 
 def ranges(filters: Filters, columns: Collection[int]) -> Sequence[Range]:
@@ -30,8 +34,8 @@ def ranges(filters: Filters, columns: Collection[int]) -> Sequence[Range]:
     if not source.request_bytes or small or end[1] > INDEX_END_MAX_BYTES:
         return ()
     found = _joined([*_indexes(filters, columns), end])
-    whole = found[-1][0] + found[-1][1] == source.size and sum(length for _, length in found) <= INDEX_END_MAX_BYTES
-    return found if whole else (end,)
+    small = len(found) <= _RANGES_MOST and sum(length for _, length in found) <= INDEX_END_MAX_BYTES
+    return found if small and sum(found[-1]) == source.size else (end,)
 
 
 def _indexes(filters: Filters, columns: Collection[int]) -> Iterable[Range]:

@@ -87,7 +87,7 @@ class RequestPlan:
         if not indexes or (not there and self._bytes(every) <= self._source.request_bytes):
             self._whole.add(candidates.row_group)
             own = [_extent(found[column][1])]
-            self._source.will_read(every if self._bytes(every) - self._bytes(own) <= self._most else own)
+            self._source.will_read(every if self._worth(every, own) else own)
             return
         self._source.will_read(indexes)
         own, rows = self._own(*found[column], candidates, keys)
@@ -98,10 +98,7 @@ class RequestPlan:
             for extent in self._with_rows(key, chunk, rows if ordinal in paged else None)
         ]
         together = [*own, *others]
-        few = self._bytes(together) - self._bytes(own) <= self._most
-        if few and self.sparing:
-            few = self._requests(together) <= max(self._requests(own), 1)
-        self._source.will_read(together if few else own)
+        self._source.will_read(together if self._worth(together, own) else own)
 
     def will_read(
         self, whole: Iterable[ColumnChunk], paged: Iterable[tuple[ColumnChunk, Sequence[PagePlace]]]
@@ -133,8 +130,11 @@ class RequestPlan:
         """Bytes that are read in vain, at most, to save a request."""
         return self._source.request_bytes
 
-    def _requests(self, ranges: Sequence[Range]) -> int:
-        return self._source.estimate(ranges).requests
+    def _worth(self, together: Sequence[Range], own: Sequence[Range]) -> bool:
+        """Whether the record is requested with the searched column, before it is known whether there is one."""
+        if self.sparing and self._source.estimate(together).requests > max(self._source.estimate(own).requests, 1):
+            return False
+        return self._bytes(together) - self._bytes(own) <= self._most
 
     def _bytes(self, ranges: Sequence[Range]) -> int:
         return self._source.estimate(ranges).bytes_downloaded

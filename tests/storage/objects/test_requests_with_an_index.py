@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -18,6 +19,7 @@ import bloomcli
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.errors import CorruptFile
+from bloomcli.finding import pruning
 from bloomcli.finding.lake import Search
 from bloomcli.finding.texts import texts_of
 from bloomcli.index.ends import packed_end, unpacked_end
@@ -344,6 +346,21 @@ def test_a_flipped_bit_in_the_ends_is_an_error_that_names_the_index(client: Memo
 def test_ends_that_are_none_of_the_file_are_errors(ranges: list[tuple[int, bytes]]) -> None:
     with pytest.raises(ValueError, match="range"):
         unpacked_end(packed_end(ranges), 10)
+
+
+def test_files_beyond_the_bytes_that_are_held_are_opened(
+    client: MemoryClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = table()
+    for number in range(3):
+        client.store(f"{FOLDER}part-{number}.parquet", encoded(data))
+    index = indexed(tmp_path)
+    (ends,) = [blob for blob in bloomcli.index_inspect(index).blobs if blob.type == ENDS]
+    monkeypatch.setattr(pruning, "_ENDS_BYTES", ends.length // 2)
+    rows, _ = same(client, data["id"][70_000].as_py(), index, jobs=1)
+    assert [row["row"] for row in rows] == [70_000] * 3
+    asked = Counter(request.key for request in client.requests if request.kind == "GET")
+    assert list(asked.values()) == [2, 3, 3]
 
 
 def test_an_end_is_unpacked_as_it_was_packed() -> None:
