@@ -29,13 +29,20 @@ def ranges(filters: Filters, columns: Collection[int]) -> Sequence[Range]:
     """
     footer, source = filters.footer, filters.source
     end = footer.start, source.size - footer.start
-    groups = range(footer.row_group_count)
-    small = all(footer.row_group_bytes(at) <= source.request_bytes for at in groups) and end[1] <= TAIL_BYTES
-    if not source.request_bytes or small or end[1] > INDEX_END_MAX_BYTES:
+    if not source.request_bytes or end[1] > INDEX_END_MAX_BYTES or not (end[1] > TAIL_BYTES or _large(filters)):
         return ()
     found = _joined([*_indexes(filters, columns), end])
-    small = len(found) <= _RANGES_MOST and sum(length for _, length in found) <= INDEX_END_MAX_BYTES
-    return found if small and sum(found[-1]) == source.size else (end,)
+    few = len(found) <= _RANGES_MOST and sum(length for _, length in found) <= INDEX_END_MAX_BYTES
+    return found if few and sum(found[-1]) == source.size else (end,)
+
+
+def _large(filters: Filters) -> bool:
+    """Whether a row group has more bytes than a request costs; no where the metadata are damaged."""
+    footer, most = filters.footer, filters.source.request_bytes
+    try:
+        return any(footer.row_group_bytes(at) > most for at in range(footer.row_group_count))
+    except BloomError:
+        return False
 
 
 def _indexes(filters: Filters, columns: Collection[int]) -> Iterable[Range]:

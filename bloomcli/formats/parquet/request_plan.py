@@ -3,8 +3,9 @@
 A request takes as long as the transfer of `Source.request_bytes`. Chunks that have no more bytes than that together
 are read whole, in one request, without their page indexes. Of larger ones the page indexes say which pages are read:
 those of the searched column, and with them the pages of the selected columns that have the same rows, unless these
-have more bytes than a request costs. They are then read when the rows are known: in one request, with the gaps
-between them, where that costs less than a request for each, and has no more than `Source.part_bytes`.
+have more bytes than a request costs. They are then read when the rows are known. Of a file whose end an index has, they
+are read in one request, with the gaps between them, where that costs less than requests for each one after the other,
+and has no more than `Source.part_bytes`.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ class RequestPlan:
         filters: of the file.
 
     Attributes:
-        sparing: nothing but the searched column is requested before rows are found, unless that takes no further
-            request. A filter's false positive is one request then, and a hit two.
+        sparing: an index has the file's end. Nothing but the searched column is requested before rows are found,
+            unless that takes no further request, and the record in one: a filter's false positive is one request, and
+            a hit two.
     """
 
     sparing = False
@@ -107,7 +109,7 @@ class RequestPlan:
         if self._source.request_bytes:
             ranges = [_extent(chunk) for chunk in whole]
             ranges += (extent for chunk, pages in paged for extent in _pages(chunk, pages))
-            self._source.will_read(self._in_one(ranges))
+            self._source.will_read(self._in_one(ranges) if self.sparing else ranges)
 
     def _in_one(self, ranges: Iterable[Range]) -> list[Range]:
         """Ranges as one where that costs less than a request for each: the bytes of the gaps, divided by the
