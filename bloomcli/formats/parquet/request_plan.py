@@ -3,9 +3,9 @@
 A request takes as long as the transfer of `Source.request_bytes`. Chunks that have no more bytes than that together
 are read whole, in one request, without their page indexes. Of larger ones the page indexes say which pages are read:
 those of the searched column, and with them the pages of the selected columns that have the same rows, unless these
-have more bytes than a request costs. They are then read when the rows are known. Of a file whose end an index has, they
-are read in one request, with the gaps between them, where that costs less than requests for each one after the other,
-and has no more than `Source.part_bytes`.
+have more bytes than a request costs. They are then read when the rows are known. Of a file whose end an index has,
+they are read in one request, with the gaps between them, where that costs less than requests for each one after the
+other, and has no more than `Source.part_bytes`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from bloomcli.finding.texts import texts_of
 from bloomcli.index.ends import packed_end, unpacked_end
 from bloomcli.index.layout import END_SIZES, ENDS
 from bloomcli.index.puffin import MAGIC, footer_bytes, read_footer
-from bloomcli.index.reader import Index
+from bloomcli.index.reader import END_BYTES, Index
 from bloomcli.storage import registry
 from bloomcli.storage.objects.read_ahead import GAP_BYTES, PART_BYTES
 from bloomcli.storage.registry import LOCAL
@@ -346,6 +346,21 @@ def test_a_flipped_bit_in_the_ends_is_an_error_that_names_the_index(client: Memo
 def test_ends_that_are_none_of_the_file_are_errors(ranges: list[tuple[int, bytes]]) -> None:
     with pytest.raises(ValueError, match="range"):
         unpacked_end(packed_end(ranges), 10)
+
+
+def test_an_index_in_a_store_is_opened_once_and_asked_for_the_rows_of_bits(
+    client: MemoryClient, tmp_path: Path
+) -> None:
+    data = table()
+    client.store(URI, encoded(data))
+    index = f"{SCHEME}://lake/x.bloom-index"
+    client.store(index, indexed(tmp_path).read_bytes())
+    client.requests.clear()
+    rows = bloomcli.find(FOLDER, data["id"][70_000].as_py(), column="id", index=index)
+    assert sum(batch.num_rows for batch in rows) == 1
+    asked = [request for request in client.requests if request.key == "x.bloom-index"]
+    assert [request.kind for request in asked] == ["GET", "GET"]
+    assert sum(request.length for request in asked) < END_BYTES + (1 << 20)
 
 
 def test_files_beyond_the_bytes_that_are_held_are_opened(
