@@ -34,6 +34,8 @@ class Layout(NamedTuple):
     """Of a row group."""
     columns: int
     options: dict[str, Any]
+    most: float = WITH_INDEX
+    """Requests for a file with a hit with an index, at most."""
 
 
 LAYOUTS: Final = (
@@ -49,6 +51,16 @@ LAYOUTS: Final = (
         10,
         {"write_page_index": True, "data_page_size": 64 << 10},
     ),
+    Layout("4 row groups of 200,000 rows, 10 columns, the id in the middle", 4, 200_000, 10, {}),
+    Layout("2 row groups of 1,000,000 rows, 4 columns", 2, 1_000_000, 4, {}, NOT_BOUNDED),
+    Layout(
+        "2 row groups of 1,000,000 rows, 4 columns with page indexes, by the id in order",
+        2,
+        1_000_000,
+        4,
+        {"write_page_index": True},
+        NOT_BOUNDED,
+    ),
 )
 
 
@@ -57,7 +69,9 @@ def written(folder: Path, layout: Layout) -> bytes:
     rng = np.random.default_rng(3)
     count = layout.groups * layout.rows
     ids = np.sort(rng.integers(0, 1 << 60, count)) if "order" in layout.name else rng.integers(0, 1 << 60, count)
-    table = pa.table({"id": ids, **{f"c{n}": rng.integers(0, 1 << 60, count) for n in range(layout.columns - 1)}})
+    names = [f"c{n}" for n in range(layout.columns - 1)]
+    names.insert(len(names) // 2 if "middle" in layout.name else 0, "id")
+    table = pa.table({name: ids if name == "id" else rng.integers(0, 1 << 60, count) for name in names})
     path = folder / "find.parquet"
     blooms = {"id": {"ndv": layout.rows, "fpp": 0.0001}}  # a false positive is a row group more
     options: dict[str, Any] = {"compression": "none", "use_dictionary": False, "bloom_filter_options": blooms}
@@ -80,8 +94,8 @@ def find(made: Lake, folder: Path, layout: Layout, files: int) -> Iterator[Figur
     where, value, index = f"s3://{BUCKET}/{prefix}/", value_of(folder), folder / f"{prefix}.bloom-index"
     made.bloom("index", "build", where, "-c", "id", "-o", index, "--overwrite")
     for name, options, most in (
-        ("with an index", ("--index", index), WITH_INDEX),
-        ("with an index, one column", ("--index", index, "--select", "id"), WITH_INDEX),
+        ("with an index", ("--index", index), layout.most),
+        ("with an index, one column", ("--index", index, "--select", "id"), layout.most),
         ("without an index", (), NOT_BOUNDED),
         ("--maybe", ("--maybe",), NOT_BOUNDED),
     ):

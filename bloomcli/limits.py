@@ -61,3 +61,6 @@ INDEX_SLOTS_MAX: Final = 1 << 27
 
 INDEX_BLOCKS_MAX: Final = FILTER_MAX_BYTES // FILTER_MIN_BYTES
 """Blocks of the common size of filters in an index: those of the largest filter."""
+
+INDEX_END_MAX_BYTES: Final = 4 << 20
+"""What an index keeps of the end of a file, unpacked: a footer of a thousand columns and ten row groups."""

@@ -11,13 +11,14 @@ from bloomcli.commands.find_values import Values
 from bloomcli.commands.one_column import only_column
 from bloomcli.commands.record_columns import distinct_fields, selected
 from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import SourceChanged
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
 from bloomcli.storage.counted import CountedSource
-from bloomcli.storage.registry import open_source
+from bloomcli.storage.registry import open_known, open_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +51,8 @@ class Indexed(NamedTuple):
     """The numbers of the row groups (in ORC of the stripes) that may have a value."""
     seen: Fingerprint
     """Of the file that was indexed."""
+    end: bytes | None = None
+    """The packed end of this file (`bloomcli.index.ends`): it needn't be opened then."""
 
     def possible(self, source: Source) -> frozenset[int] | None:
         """The row groups of the file that was opened; None if it isn't the one that was indexed."""
@@ -81,7 +84,50 @@ def run(
         UsageError, LiteralError: no such column, a text that isn't a value of it.
         UnreadableError, UnsupportedError, CorruptFile: as `bloomcli.inspect`, and for the column's pages.
     """
-    with open_source(path) as original:
+    if indexed is None or indexed.end is None:
+        return _run(path, options, values, emit, stop, indexed, asked)
+    emitted = _Emitted(emit)
+    try:
+        return _run(path, options, values, emitted, stop, indexed, asked)
+    except SourceChanged:
+        if emitted.rows:  # they are of the file that was indexed
+            raise
+    return _run(path, options, values, emit, stop, indexed._replace(end=None), asked)
+
+
+class _Emitted:
+    """Counts the rows that are emitted."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.rows = 0
+
+    def __call__(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        self._emit(batch)
+
+
+def opened(path: str, indexed: Indexed | None) -> Source:
+    """Open a file; without a request where an index has its end, and reads raise SourceChanged then if it isn't the
+    file that was indexed. Raises as `open_source`."""
+    if indexed is None or indexed.end is None:
+        return open_source(path)
+    from bloomcli.index.ends import unpacked_end
+
+    return open_known(path, indexed.seen, unpacked_end(indexed.end, indexed.seen.size)) or open_source(path)
+
+
+def _run(
+    path: str,
+    options: FindOptions,
+    values: Values | ValueParts,
+    emit: Emit,
+    stop: Stop | None,
+    indexed: Indexed | None,
+    asked: Asked | None,
+) -> FileFound:
+    """As `run`; raises SourceChanged where a file that needn't be opened has changed."""
+    with opened(path, indexed) as original:
         row_groups: Container[int] | None = None if indexed is None else indexed.possible(original)
         by_index = row_groups is not None  # it has told as much as filters do
         source = _counted(original, values)
@@ -102,6 +148,7 @@ def run(
         search = file.search(column)
         search.pages_follow = not options.maybe
         search.row_groups = row_groups
+        search.bounds_checked = by_index and indexed is not None and indexed.end is not None
         search.values_told = answer is not None and answer.texts is not None
         work = _work(values, file, column, search, options, emit)
         if isinstance(values, Values) and work.wanted is not None and not told:

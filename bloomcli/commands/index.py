@@ -119,9 +119,10 @@ def _read(
     from dataclasses import replace
 
     filters = read = decoded = 0
+    contradicted = False
 
     def chunks() -> Iterator[IndexedChunk]:
-        nonlocal filters, read, decoded
+        nonlocal filters, read, decoded, contradicted
         stop = Stop()
         for column in columns:
             named = IndexedColumn(path=column.path, type=ColumnType.of(file.indexed_column(column)))
@@ -129,6 +130,7 @@ def _read(
                 filters += found.bits is not None and not found.decoded
                 read += found.decoded > 0
                 decoded += found.decoded
+                contradicted = contradicted or found.contradicted
                 state = Indexed.ALWAYS if found.possible else Indexed.NEVER
                 yield IndexedChunk(
                     row_group=found.row_group,
@@ -138,5 +140,28 @@ def _read(
                 )
 
     taken = tuple(chunks())
+    end = b"" if contradicted or identity is None or not identity.tag else _end(file, columns)
     file.source.check_unchanged()
-    return replace(row, filters=filters, row_groups_read=read, bytes_decoded=decoded, indexed=identity, chunks=taken)
+    return replace(
+        row,
+        filters=filters,
+        row_groups_read=read,
+        bytes_decoded=decoded,
+        indexed=identity,
+        chunks=taken,
+        end=end,
+    )
+
+
+def _end(file: FilterFile, columns: Sequence[Column]) -> bytes:
+    """The packed end of a file, with which a search needn't open it; empty where the index keeps none.
+
+    It is kept only where no filter, and no value, contradicts the statistics: who reads it trusts these.
+    """
+    ranges = file.end_ranges(columns)
+    if not ranges:
+        return b""
+    from bloomcli.index.ends import packed_end
+
+    file.source.will_read(ranges)
+    return packed_end([(offset, file.source.read_at(offset, length)) for offset, length in ranges])

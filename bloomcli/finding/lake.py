@@ -107,7 +107,7 @@ class Search:
         self._started = time.perf_counter()
         self._begin(FindReport(column=options.column, values=values.count, index=index and shown(index)))
         with counted_by(self._meter):
-            self._index = None if index is None else _index(index, options.column, values)
+            self._index = None if index is None else _index(index, values, self._options)
 
     def _begin(self, report: FindReport) -> None:
         """Start with a report of no files."""
@@ -314,10 +314,10 @@ class Search:
             sums[name] += number
 
 
-def _index(path: str, column: str, values: Values | ValueParts) -> Pruning:
+def _index(path: str, values: Values | ValueParts, options: FindOptions) -> Pruning:
     from bloomcli.finding.pruning import Pruning
 
-    return Pruning(path, column, values)
+    return Pruning(path, options.column, values, ends=not options.maybe)
 
 
 def _cut(

@@ -10,16 +10,18 @@ from bloomcli.errors import LiteralError, UnsupportedError, UsageError
 from bloomcli.hints import quoted
 from bloomcli.index.freshness import Fresh
 from bloomcli.index.lack import Lack
-from bloomcli.index.reader import Chosen, Index
+from bloomcli.index.reader import END_BYTES, Chosen, Index
 from bloomcli.model.index import IndexedColumn
 from bloomcli.storage.base import Fingerprint, Listed
 from bloomcli.storage.counted import CountedSource
-from bloomcli.storage.registry import open_source, store_of
+from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
     from bloomcli.commands.find_values import Values
     from bloomcli.commands.value_parts import ValueParts
 
+_ENDS_BYTES: Final = 64 << 20
+"""Bytes of the ends of files that are held: 10,000 files' or more. Further files are opened as without them."""
 _NOTHING: Final[frozenset[int]] = frozenset()
 
 
@@ -32,11 +34,13 @@ class Ruled(NamedTuple):
     """The numbers of those that may have a value."""
     seen: Fingerprint
     """Of the file that was indexed."""
+    end: bytes | None = None
+    """Its packed end, with which it needn't be opened."""
 
     @property
     def indexed(self) -> Indexed:
         """The same for the search of the file."""
-        return Indexed(self.possible, self.seen)
+        return Indexed(self.possible, self.seen, self.end)
 
 
 class Told(NamedTuple):
@@ -57,6 +61,7 @@ class Pruning:
         path: the index.
         column: its column, by the whole leaf path.
         values: what is looked for; or what was told of them, of some values after the other.
+        ends: whether files are searched: what the index has of their ends is read, too.
 
     Attributes:
         path: the index.
@@ -67,14 +72,16 @@ class Pruning:
         UnreadableError, CorruptFile: the index can't be read, or is damaged.
     """
 
-    def __init__(self, path: str, column: str, values: Values | ValueParts | Sequence[Told]) -> None:
+    def __init__(
+        self, path: str, column: str, values: Values | ValueParts | Sequence[Told], *, ends: bool = True
+    ) -> None:
         self.path = path
         self._answered: set[int] = set()
         """Positions of the files whose type of the column can have the values."""
         self._possible: dict[int, set[int]] = {}
-        self._index = store_of(path).fingerprint(path)
-        with CountedSource(open_source(path)) as source:
+        with CountedSource(open_source(path, END_BYTES)) as source:
             index = Index(source)
+            self._index = _told_by(source.fingerprint)
             if column not in index.paths:
                 raise _without(path, column, index.paths)
             if isinstance(values, Sequence):
@@ -82,6 +89,7 @@ class Pruning:
             else:
                 for indexed in index.types(column):
                     self._look_up(index, indexed, values)
+            self._ends = dict(index.ends(sorted(self._possible), _ENDS_BYTES)) if ends else {}
             self.bytes_read = source.bytes_read
         self._files = index.files
         self._fresh = Fresh(index)
@@ -128,7 +136,12 @@ class Pruning:
             return Lack.UNKNOWN
         found = self._possible.get(at)
         possible = _NOTHING if found is None else frozenset(found)
-        return Ruled(self._files.row_groups[at], possible, Fingerprint(size, mtime_ns, tag=tag))
+        return Ruled(self._files.row_groups[at], possible, Fingerprint(size, mtime_ns, tag=tag), self._ends.get(at))
+
+
+def _told_by(found: Fingerprint) -> Fingerprint:
+    """What is the same of an index wherever it is opened."""
+    return Fingerprint(found.size, 0 if found.tag else found.mtime_ns, tag=found.tag)
 
 
 def _without(path: str, column: str, has: tuple[str, ...]) -> UsageError:

@@ -90,7 +90,7 @@ def by_index(
 
 def asked(index: str, column: str, ask: Ask) -> Pruning:
     """The answers of an index for the values of a frame. Raises: as `Pruning`."""
-    Pruning(index, column, ())  # it is an index of the column
+    Pruning(index, column, (), ends=False)  # it is an index of the column
     return Pruning(index, column, ask(partial(_told, index=index, column=column)))
 
 
@@ -99,6 +99,6 @@ def _told(blocks: Iterable[bytes], index: str, column: str) -> Iterator[Told]:
     held = Blocks(blocks)
     try:
         for block in held.each():
-            yield Pruning(index, column, block.values).told
+            yield Pruning(index, column, block.values, ends=False).told
     finally:
         held.close()

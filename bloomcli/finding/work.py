@@ -186,7 +186,7 @@ class _File:
     def _indexed_as(self, path: str) -> int | None:
         """How many row groups the file has; None if the column has another path in the file, of which the index then
         says nothing."""
-        with open_source(self.file.path) as source:
+        with find.opened(self.file.path, self._indexed) as source:
             column = only_column(open_file(source, self.options.names), self.options.column, purpose="find")
             file = open_file(source)
             same = self._indexed is not None and self._indexed.possible(source) is not None

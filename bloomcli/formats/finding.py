@@ -100,6 +100,8 @@ class ColumnSearch(ABC):
     """`matches` is called for every row group that may have a value."""
     row_groups: Container[int] | None = None
     """The row groups (in ORC the stripes) that may have a value, as an index says; None: all."""
+    bounds_checked = False
+    """No filter and no value of `row_groups` contradicts the statistics: an index has seen to that."""
     values_told = False
     """The values are those that the filters of `row_groups` leave: where that is one, it may have all of them."""
 

@@ -22,6 +22,8 @@ class RowGroupBits(NamedTuple):
     """The bitset of a split-block filter with the values' XXH64; None where `possible` says all."""
     possible: bool = False
     """Without bits: whether it may have any value. False: it has none but nulls."""
+    contradicted: bool = False
+    """The bits lack the minimum or maximum of the row group's statistics, which can't be trusted then."""
     decoded: int = 0
     """Compressed bytes of the column's pages that were decoded for the bits; 0 where the file's filter has them."""
 
@@ -71,6 +73,12 @@ class Indexable:
         """
         del column, fpp, stop
         raise UnsupportedError(f"files of the format {self.format} can't be indexed")
+
+    def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
+        """What an index of these columns keeps of the file, so that it can be searched without being opened first:
+        offsets and lengths in order, the last up to the file's end. None by default."""
+        del columns
+        return ()
 
     def plain_search(self, column: Column, texts: Sequence[str], selected: Sequence[str] | None) -> PlainSearch:
         """What finds few rows without Arrow, in row groups that an index names, for records of these columns (None:

@@ -3,6 +3,7 @@
     puffin      the container: magic, blobs, footer
     layout      the shape of a column's bits, and the properties that describe it
     tables      the tables of files and of units, as Arrow IPC streams
+    ends        the ends of files, which save the request that opens a file
     sizes       the common size of a column's filters
     spool       bitsets that wait for the common size, in a temporary file
     transposed  windows of the bits: copied from an old index, cleared, set

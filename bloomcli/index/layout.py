@@ -14,6 +14,8 @@ from bloomcli.model.index import ColumnType, IndexedColumn
 BITS: Final = "bloom-index-bits-v1"
 UNITS: Final = "bloom-index-units-v1"
 FILES: Final = "bloom-index-files-v1"
+ENDS: Final = "bloom-index-ends-v1"
+END_SIZES: Final = "bloom-index-end-sizes-v1"
 """Types of blobs."""
 VERSION: Final = "bloom-index-version"
 """The property of the file that makes it an index; its value is 1."""

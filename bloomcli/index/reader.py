@@ -1,19 +1,21 @@
 """Opens an index of filters and looks values up.
 
 Requests to a store: one reads the tail, which has the footer and the tables of a small index; one more reads longer
-tables; one reads the rows of bits of a value.
+tables; one reads the rows of bits of a value; one reads the ends of the files that may have it. With `END_BYTES` the
+first one has the tables of 100,000 row groups.
 """
 
 from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
-from bloomcli.index.layout import BITS, FILES, UNITS, VERSION, Layout, read_properties
+from bloomcli.index.ends import EndBlobs, read_ends
+from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, read_properties
 from bloomcli.index.lookup import Lookups
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
 from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Units, read_files, read_units
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
     from bloomcli.model.index_facts import IndexedColumnFacts, IndexFacts
 
+END_BYTES: Final = 2 << 20
+"""How much of an index's end is read when it is opened for a search: its tables, also those of 100,000 row groups. It
+takes as long as the request for tables that are longer than the usual tail."""
 _TOGETHER_BYTES: Final = 16 << 20
 """Tables up to this size are read together, in one request."""
 _PART: Final = 1 << 18
@@ -87,12 +92,19 @@ class Index:
         self.created_by = self._footer.properties.get("created-by", "")
         self._columns, files, at = self._read_blobs()
         self.columns: tuple[IndexedColumn, ...] = tuple(self._columns)
-        tables = [files, *(bits.units for bits in self._columns.values())]
+        ends = self._end_blobs()
+        tables = [files, *(bits.units for bits in self._columns.values()), *(() if ends is None else (ends.sizes,))]
         self._tables_at = min(blob.offset for blob in tables)
         length = max(blob.offset + blob.length for blob in tables) - self._tables_at
         self._tables = source.read_at(self._tables_at, length) if length <= _TOGETHER_BYTES else None
         self.files: Files = read_files(source.path, files, self._table(files), f"blobs[{at}]")
         self._units: dict[IndexedColumn, Units] = {}
+        self._ends = None if ends is None else read_ends(source, ends, self._table(ends.sizes), self.files)
+
+    def ends(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield the packed ends of those files, by their positions, that have one (`bloomcli.index.ends.Ends.read`).
+        Raises CorruptFile."""
+        return iter(()) if self._ends is None else self._ends.read(files, most)
 
     def types(self, path: str) -> tuple[IndexedColumn, ...]:
         """A column in each of its types; none where no file has it. Raises UnknownColumn if it isn't indexed."""
@@ -273,6 +285,18 @@ class Index:
         if not 0 < fpp < 1:
             raise self._wrong("it is no rate", "properties.fpp")
         return tuple(paths), fpp
+
+    def _end_blobs(self) -> EndBlobs | None:
+        """The blobs of files' ends; None in an index that has none."""
+        found = {
+            kind: [(blob, f"blobs[{at}]") for at, blob in enumerate(self._footer.blobs) if blob.type == kind]
+            for kind in (ENDS, END_SIZES)
+        }
+        if not any(found.values()):
+            return None
+        if any(len(blobs) != 1 for blobs in found.values()):
+            raise self._wrong("there is more than one blob of ends, or one without their sizes", "blobs")
+        return EndBlobs(*found[ENDS][0], *found[END_SIZES][0])
 
     def _read_blobs(self) -> tuple[dict[IndexedColumn, ColumnBits], Blob, int]:
         """The columns by their numbers, and the blob of files with its position."""

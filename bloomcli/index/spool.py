@@ -1,10 +1,10 @@
-"""Bitsets that wait in a temporary file until the common size of a column's filters is known."""
+"""Bitsets that wait in a temporary file until the common size of a column's filters is known; and ends of files."""
 
 from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import IO, Final
 
 from bloomcli import kernels
@@ -14,6 +14,50 @@ from bloomcli.limits import FILTER_MAX_BYTES
 from bloomcli.storage.os_errors import error_of
 
 _BUFFER_BYTES: Final = 1 << 20
+
+
+class Frames:
+    """Short byte strings, in the order in which they were added; in a temporary file where they are many.
+
+    Args:
+        directory: where the temporary file lies; None for the system's directory.
+    """
+
+    def __init__(self, directory: str | None = None) -> None:
+        self._directory = directory
+        self._file: IO[bytes] | None = None
+        self.sizes = array("i")
+        """Bytes of each."""
+
+    def add(self, data: bytes) -> None:
+        """Add one, which may be empty. Raises WriteError."""
+        try:
+            if data and self._file is None:
+                import tempfile
+
+                self._file = tempfile.SpooledTemporaryFile(_BUFFER_BYTES, dir=self._directory)  # noqa: SIM115
+            if data and self._file is not None:
+                self._file.write(data)
+        except OSError as error:
+            raise _failed(error, self._directory) from None
+        self.sizes.append(len(data))
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all of them together, in pieces of some size. Raises WriteError."""
+        if self._file is None:
+            return
+        try:
+            self._file.seek(0)
+            while piece := self._file.read(_BUFFER_BYTES):
+                yield piece
+        except OSError as error:
+            raise _failed(error, self._directory) from None
+
+    def close(self) -> None:
+        """Remove the file."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
 
 class Spool:
@@ -85,12 +129,16 @@ class Spool:
             file.close()
 
     def _failed(self, error: OSError) -> WriteError:
-        import tempfile
+        return _failed(error, self._directory)
 
-        where = self._directory or tempfile.gettempdir()
-        found = error_of(error, where)
-        return WriteError(
-            f"the filters can't be written to a temporary file: {found.reason}",
-            path=where,
-            hint=found.hint or "TMPDIR names another directory",
-        )
+
+def _failed(error: OSError, directory: str | None) -> WriteError:
+    import tempfile
+
+    where = directory or tempfile.gettempdir()
+    found = error_of(error, where)
+    return WriteError(
+        f"the filters can't be written to a temporary file: {found.reason}",
+        path=where,
+        hint=found.hint or "TMPDIR names another directory",
+    )

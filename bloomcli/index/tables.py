@@ -28,6 +28,7 @@ FREE, FILTER, ALWAYS, NEVER = range(4)
 
 FILE_KINDS: Final = {"path": TEXT, "size": "q", "mtime_ns": "q", "tag": TEXT, "rows": LISTS}
 UNIT_KINDS: Final = {"file": "i", "row_group": "i", "state": "B", "fpp": "f"}
+END_KINDS: Final = {"bytes": "i"}
 """The columns of the tables; none has nulls."""
 _LEVEL: Final = 3
 """zstd's own default."""
@@ -195,6 +196,14 @@ def files_table(files: Sequence[IndexedFile]) -> pa.RecordBatch:
         ],
         schema=schema,
     )
+
+
+def end_sizes_table(sizes: array[int]) -> pa.RecordBatch:
+    """The table of the sizes of files' ends."""
+    import pyarrow as pa
+
+    column = pa.Array.from_buffers(pa.int32(), len(sizes), [None, pa.py_buffer(sizes)])
+    return pa.record_batch([column], schema=schema_of(END_KINDS))
 
 
 def units_table(units: UnitArrays) -> pa.RecordBatch:

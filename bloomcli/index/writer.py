@@ -9,12 +9,22 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
-from bloomcli.index.layout import BITS, FILES, UNITS, VERSION, Layout, properties
+from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, properties
 from bloomcli.index.puffin import MAGIC, Blob, footer_bytes
 from bloomcli.index.reader import Index
 from bloomcli.index.sizes import Rates, rates
-from bloomcli.index.spool import Spool
-from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, UnitArrays, files_table, packed, units_table
+from bloomcli.index.spool import Frames, Spool
+from bloomcli.index.tables import (
+    ALWAYS,
+    FILTER,
+    FREE,
+    NEVER,
+    UnitArrays,
+    end_sizes_table,
+    files_table,
+    packed,
+    units_table,
+)
 from bloomcli.index.transposed import OldBits, windows
 from bloomcli.limits import INDEX_SLOTS_MAX
 from bloomcli.model.index import Indexed, IndexedChunk, IndexedColumn, IndexedFile
@@ -110,7 +120,7 @@ class IndexWriter:
             )
         self._paths = tuple(dict.fromkeys(columns)) if old is None else old.paths
         self._fpp, self._old, self._window_bytes = fpp, old, window_bytes
-        self._spool = Spool(directory)
+        self._spool, self._ends = Spool(directory), Frames(directory)
         self._rates: list[array[float]] = []
         self._kept: list[int] = []
         self._files: list[IndexedFile] = []
@@ -135,8 +145,13 @@ class IndexWriter:
             self._claim(self._old.files[position].path)
             self._kept.append(position)
 
-    def add(self, file: IndexedFile, chunks: Iterable[IndexedChunk]) -> None:
+    def add(self, file: IndexedFile, chunks: Iterable[IndexedChunk], end: bytes = b"") -> None:
         """Add a file with its chunks of the indexed columns. A file without any is possible for no value.
+
+        Args:
+            file: the file.
+            chunks: its chunks of the indexed columns.
+            end: its packed end (`bloomcli.index.ends`); empty where none is kept.
 
         Raises:
             ValueError: a path is kept or added already, a chunk's row group isn't one of the file's, its column isn't
@@ -157,6 +172,7 @@ class IndexWriter:
         self._claim(file.path)
         position = len(self._files)
         self._files.append(file)
+        self._ends.add(end)
         for chunk in given:
             new = self._new.setdefault(chunk.column, _New(array("i"), array("i"), array("B"), array("i")))
             number = -1
@@ -224,6 +240,7 @@ class IndexWriter:
     def close(self) -> None:
         """Remove the temporary file. Closing it twice does no harm."""
         self._spool.close()
+        self._ends.close()
 
     def _claim(self, path: str) -> None:
         if path in self._names:
@@ -293,6 +310,19 @@ class IndexWriter:
                 known.add_at(units.fpp[slot], level)
         return units, dropped, level if known.count else 0, known
 
+    def _end_pieces(self, sizes: array[int]) -> Iterator[bytes]:
+        """The packed ends of kept files and then of new ones; appends the size of each to `sizes`."""
+        old = iter(()) if self._old is None else self._old.ends(self._kept)
+        following = next(old, None)
+        for position in self._kept:
+            end = b""
+            if following is not None and following[0] == position:
+                end, following = following[1], next(old, None)
+                yield end
+            sizes.append(len(end))
+        sizes.extend(self._ends.sizes)
+        yield from self._ends.pieces()
+
     def _pieces(self, files: Sequence[IndexedFile], plans: Sequence[_Plan], progress: Progress | None) -> Pieces:
         """The new file, a window of bits at a time."""
         blobs: list[Blob] = []
@@ -316,6 +346,15 @@ class IndexWriter:
                 if progress is not None:
                     progress(size)
             ended(BITS, length, None, properties(number, plan.column, plan.layout))
+        sizes, length = array("i"), 0
+        for piece in self._end_pieces(sizes):
+            yield piece
+            length += len(piece)
+        if length:
+            ended(ENDS, length, None, {})
+            data, found = packed(end_sizes_table(sizes))
+            yield data
+            ended(END_SIZES, len(data), "zstd", found)
         for number, plan in enumerate(plans):
             data, found = packed(units_table(plan.units))
             yield data

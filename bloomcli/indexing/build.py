@@ -216,7 +216,7 @@ class _Run:
             if isinstance(row, IndexedRow):
                 path = self._spell(row.path if row.indexed is None else row.indexed.path)
                 if row.indexed is not None:
-                    writer.add(row.indexed._replace(path=path), row.chunks)
+                    writer.add(row.indexed._replace(path=path), row.chunks, row.end)
                 self._added.add(path)
             if progress is not None:
                 progress(row)

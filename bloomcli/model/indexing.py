@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.index import IndexedChunk, IndexedFile
@@ -16,12 +16,14 @@ class IndexedRow(FileRow):
     indexed: IndexedFile | None = None
     """None in a dry run, and in reports."""
     chunks: tuple[IndexedChunk, ...] = ()
+    end: bytes = field(default=b"", repr=False)
+    """What the index keeps of the file's end, packed; empty where it keeps nothing."""
     has: tuple[str, ...] = ()
     """The indexed columns that the file has."""
 
     def reported(self) -> FileRow:
         """The row without the bits."""
-        return replace(self, indexed=None, chunks=())
+        return replace(self, indexed=None, chunks=(), end=b"")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

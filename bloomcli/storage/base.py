@@ -25,28 +25,12 @@ from typing import Final, NamedTuple, Self
 
 from bloomcli.errors import CorruptFile, SourceChanged
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.entries import Kind, Listed, Status, Swept, output_exists, unlisted
+from bloomcli.storage.entries import Fingerprint, Kind, Listed, Status, Swept, output_exists, unlisted
 
-__all__ = ["Kind", "Listed", "Status", "Swept", "unlisted"]
+__all__ = ["Fingerprint", "Kind", "Listed", "Status", "Swept", "unlisted"]
 
 STEP_BYTES: Final = 16 << 20
 """Bytes of a kept range that are copied at a time, at most: between steps a store reports progress and may stop."""
-
-
-class Fingerprint(NamedTuple):
-    """Tells whether a file is still the one that was opened. A store fills in what it knows."""
-
-    size: int
-    mtime_ns: int
-    inode: int = 0
-    device: int = 0
-    tag: str = ""
-    """An object's ETag or generation."""
-
-    def has_content_of(self, other: Fingerprint) -> bool:
-        """Whether two fingerprints of a path are of one content, by size and tag, or time where there are no tags."""
-        tagged = self.tag or other.tag
-        return self.size == other.size and (self.tag == other.tag if tagged else self.mtime_ns == other.mtime_ns)
 
 
 class Source(ABC):
@@ -60,6 +44,7 @@ class Source(ABC):
         streams: how many long ranges may be read at a time; None where it doesn't matter.
         request_bytes: bytes that are transferred in the time until a request is answered; 0 where reads aren't
             requests.
+        part_bytes: bytes that one request reads of announced ranges, at most; 0 where reads aren't requests.
     """
 
     path: str
@@ -67,6 +52,7 @@ class Source(ABC):
     read_ahead_bytes: int = 512 << 10
     streams: int | None = None
     request_bytes: int = 0
+    part_bytes: int = 0
 
     def __enter__(self) -> Self:
         return self
@@ -200,6 +186,22 @@ class Store(ABC):
             UnreadableError: it doesn't exist, isn't a file, or may not be read.
             UnsupportedError: the store can't be read here.
         """
+
+    def open_end(self, path: str, length: int) -> Source:
+        """Open a file of which so many last bytes are read: by the request that opens it. Raises as `open`."""
+        del length
+        return self.open(path)
+
+    def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+        """Open a file without a request; None where that can't be done. Reads raise SourceChanged if it has changed.
+
+        Args:
+            path: the file.
+            seen: its fingerprint.
+            parts: known ranges, each an offset and the bytes, in order; the last one ends where the file ends.
+        """
+        del path, seen, parts
+        return None
 
     @abstractmethod
     def status(self, path: str) -> Status | None:

@@ -10,6 +10,22 @@ from typing import NamedTuple
 from bloomcli.errors import BloomError, UsageError
 
 
+class Fingerprint(NamedTuple):
+    """Tells whether a file is still the one that was opened. A store fills in what it knows."""
+
+    size: int
+    mtime_ns: int
+    inode: int = 0
+    device: int = 0
+    tag: str = ""
+    """An object's ETag or generation."""
+
+    def has_content_of(self, other: Fingerprint) -> bool:
+        """Whether two fingerprints of a path are of one content, by size and tag, or time where there are no tags."""
+        tagged = self.tag or other.tag
+        return self.size == other.size and (self.tag == other.tag if tagged else self.mtime_ns == other.mtime_ns)
+
+
 class Kind(Enum):
     """The type of a path's target."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final
 
 from bloomcli.storage import os_errors
 from bloomcli.storage.arrow_store import ArrowStore
-from bloomcli.storage.base import Source, Store, Swept
+from bloomcli.storage.base import Fingerprint, Source, Store, Swept
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.local.store import LocalStore
 from bloomcli.storage.names import is_uri
@@ -79,14 +79,25 @@ def system_name(path: str) -> bytes | None:
         return None
 
 
-def open_source(path: str | os.PathLike[str]) -> Source:
+def open_source(path: str | os.PathLike[str], end_bytes: int | None = None) -> Source:
     """Open a local path, a ``file:`` URI or a URI of another scheme for reading.
+
+    Args:
+        path: the file.
+        end_bytes: how much of its end is read, which is done with the request that opens it in a store. None: as
+            much as the store reads of any file.
 
     Raises:
         UnreadableError: it doesn't exist, isn't a regular file, or may not be read.
         UnsupportedError: nothing here can read URIs of that kind.
     """
-    return store_of(path).open(os.fspath(path))
+    store, text = store_of(path), os.fspath(path)
+    return store.open(text) if end_bytes is None else store.open_end(text, end_bytes)
+
+
+def open_known(path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+    """Open a file of which ranges are known, as `Store.open_known`. Raises UnsupportedError, UsageError."""
+    return store_of(path).open_known(path, seen, parts)
 
 
 class _OfStore(Iterable[str]):

@@ -20,6 +20,7 @@ import zstandard
 from pyiceberg.table.puffin import PuffinFile
 from support.indexes import COLUMN, IDS, answers, chunk, filled, hashes, made, opened
 
+from bloomcli.index.ends import packed_end, unpacked_end
 from bloomcli.index.writer import IndexWriter
 from bloomcli.model.index import ColumnType, Indexed, IndexedColumn
 
@@ -181,3 +182,37 @@ def test_values_of_orc_and_mosaic_files_are_hashed_as_the_page_says(tmp_path: Pa
         expected = {(str(tmp_path / name), 0)}
         assert stranger.possible(column, physical, xxhash.xxh64_intdigest(hashed)) == expected, column
         assert stranger.possible(column, physical, xxhash.xxh64_intdigest(hashed + b"?")) == set(), column
+
+
+def test_the_ends_of_files_are_those_of_the_page(tmp_path: Path) -> None:
+    given = {0: [(900, b"offset index"), (992, b"a footer")], 2: [(1000, b"ft")]}
+    with IndexWriter([COLUMN], fpp=0.01) as writer:
+        for number in range(4):
+            ranges = given.get(number, [])
+            writer.add(
+                made(number, 1), [chunk(0, filled(2, 9, random.Random(1)))], packed_end(ranges) if ranges else b""
+            )
+        writer.write(str(tmp_path / "index"), overwrite=False)
+    stranger = Stranger((tmp_path / "index").read_bytes())
+    (ends,), (sizes,) = stranger.blobs("ends"), stranger.blobs("end-sizes")
+    section = PAGE.read_text().split("## The ends of files\n")[1].split("\n## ")[0]
+    table = stranger.table(sizes)
+    assert re.findall(r"^\| `(\w+)` ", section, re.MULTILINE) == table.schema.names
+    at, found = ends["offset"], {}
+    for file, size in enumerate(table["bytes"].to_pylist()):
+        data = stranger.data[at : at + size]
+        at += size
+        if not size:
+            continue
+        assert int.from_bytes(data[:8], "little") == xxhash.xxh64_intdigest(data[8:])
+        content = zstandard.decompress(data[8:])
+        (count,) = struct.unpack_from("<i", content)
+        numbers, rest = struct.unpack_from(f"<{2 * count}q", content, 4), content[4 + 16 * count :]
+        found[file] = [(numbers[0], rest[: numbers[1]])]
+        for place in range(1, count):
+            rest = rest[numbers[2 * place - 1] :]
+            found[file].append((numbers[2 * place], rest[: numbers[2 * place + 1]]))
+    assert at == ends["offset"] + ends["length"]
+    assert found == given
+    with opened(tmp_path / "index") as ours:
+        assert {at: unpacked_end(end, ours.files[at].size) for at, end in ours.ends(range(4))} == given

@@ -18,6 +18,8 @@ import zstandard
 from support.indexes import COLUMN, IDS, answers, chunk, filled, made, opened
 
 from bloomcli.errors import BloomError, CorruptFile, UnknownFormat, UnsupportedError
+from bloomcli.index.ends import packed_end
+from bloomcli.index.tables import end_sizes_table
 from bloomcli.index.writer import IndexWriter
 from bloomcli.model.index import Indexed, IndexedColumn
 
@@ -323,6 +325,45 @@ def test_a_lie_in_the_table_of_files_is_an_error(
     error = failing(tmp_path / "files", with_footer(data[: files["offset"]] + new, content))
     assert reason in error.reason
     assert error.field == f"blobs[2].{next(iter(changed))}"
+
+
+def ends_table(sizes: list[int]) -> bytes:
+    """A table of the sizes of ends."""
+    sink, batch = pa.BufferOutputStream(), end_sizes_table(array("i", sizes))
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sizes", "reason"),
+    [
+        ([0, 1], "2 ends of 3 files"),
+        ([-1, 1, 0], "aren't those"),
+        ([3, 0, 1 << 20], "aren't those"),
+        (None, "blob of"),
+    ],
+    ids=["too few", "negative", "too many bytes", "no table"],
+)
+def test_a_lie_about_the_ends_of_files_is_an_error(sizes: list[int] | None, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    with IndexWriter([COLUMN], fpp=0.01) as writer:
+        for number in range(3):
+            writer.add(made(number, 1), [chunk(0, filled(2, 9, random.Random(1)))], packed_end([(990, b"x" * 10)]))
+        writer.write(str(path), overwrite=False)
+    data = path.read_bytes()
+    content, start = footer_of(data)
+    (blob,) = [blob for blob in content["blobs"] if blob["type"] == "bloom-index-end-sizes-v1"]
+    new = b""
+    if sizes is None:
+        content["blobs"].remove(blob)
+    else:
+        new = zstandard.ZstdCompressor().compress(ends_table(sizes))
+        blob.update(offset=start, length=len(new))
+        blob["properties"] |= {"xxh64": f"{xxhash.xxh64_intdigest(new):016x}", "rows": str(len(sizes))}
+    assert use(path)
+    assert reason in failing(tmp_path / "lie", with_footer(data[:start] + new, content)).reason
 
 
 def table_bytes() -> bytes:

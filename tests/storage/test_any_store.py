@@ -70,6 +70,7 @@ def test_a_source_says_nothing_of_where_it_lies() -> None:
         "estimate",
         "fileno",
         "fingerprint",
+        "part_bytes",
         "read_ahead_bytes",
         "read_at",
         "request_bytes",

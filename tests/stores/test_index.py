@@ -1,19 +1,28 @@
-"""An index of 100,000 row groups in MinIO: written to it, and looked up in at most three requests."""
+"""An index of 100,000 row groups in MinIO: written to it, and looked up in at most three requests. And files of large
+row groups in real stores: those that an index names aren't opened."""
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import need
 from support.indexes import answers, large_answer, large_pool, pool_hash, write_large
 from support.s3_place import S3Place
 from support.servers import clients, running
 from support.servers.dialects import S3
-from support.servers.proxy import Proxy
+from support.servers.faults import Action, Fault
+from support.servers.proxy import Proxy, Recorded
+from support.servers.rigs import RIGS, Rig
 
-from bloomcli.index.reader import Index
+from bloomcli.index.reader import END_BYTES, Index
 from bloomcli.storage import registry
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.s3.store import S3Store
@@ -49,3 +58,98 @@ def test_a_lookup_in_100_000_row_groups_takes_at_most_three_requests(lake: tuple
         assert {request.status for request in proxy.recorded} == {206}
         assert sum(request.received for request in proxy.recorded) < 6 << 20
     assert not place.unfinished()
+
+
+def test_a_search_in_100_000_row_groups_asks_the_index_for_footers_too_in_three_requests(
+    lake: tuple[S3Place, Proxy],
+) -> None:
+    place, proxy = lake
+    path = place.path("ends.bloom-index")
+    write_large(path, ends=True)
+    pool = large_pool()
+    for value in (pool_hash(), random.Random(1).randbytes(8)):
+        proxy.forget()
+        with open_source(path, END_BYTES) as source:
+            index = Index(source)
+            files = sorted({file for _, file, _ in answers(index, value)})
+            ends = dict(index.ends(files))
+        assert files == sorted({file for file, _ in large_answer(pool, value)}) == list(ends)
+        assert len(proxy.recorded) == (3 if files else 2)
+        assert sum(request.received for request in proxy.recorded) < 24 << 20
+
+
+ROWS = 100_000
+"""Of a row group, which has 3.2 MB."""
+
+
+@pytest.fixture(scope="module", params=list(RIGS))
+def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """A store behind a proxy."""
+    server, made = RIGS[request.param]
+    need(running.installed(server), f"{server}: python tests/support/servers/install.py {server}")
+    with made() as found:
+        yield found
+
+
+def ranges(rig: Rig, folder: str) -> list[Recorded]:
+    """The answered requests for ranges of the files in a folder, since the proxy forgot."""
+    return [r for r in rig.proxy.recorded if r.status == 206 and folder in r.path]
+
+
+@pytest.mark.parametrize("page_index", [False, True], ids=["no page index", "page index"])
+def test_a_hit_in_a_large_row_group_takes_two_requests_and_a_false_positive_one(
+    rig: Rig, page_index: bool, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(3)
+    table = pa.table({name: rng.permutation(3 * ROWS) * 7 for name in ("id", "a", "b", "c")})
+    path, folder = tmp_path / "f.parquet", f"large-{page_index}"
+    pq.write_table(
+        table, path, row_group_size=ROWS, compression="none", use_dictionary=False, write_page_index=page_index
+    )
+    for number in range(2):
+        rig.place.put(f"{folder}/part-{number}.parquet", path.read_bytes())
+    where, index = rig.place.path(f"{folder}/"), str(tmp_path / "x.bloom-index")
+    done = rig.bloom("index", "build", where, "-c", "id", "-o", index, "--fpp", "0.2")
+    assert done.code == 0, done.err
+    at = ROWS + ROWS // 2
+    given = {}
+    for options in ((), ("--index", index)):
+        for select in ((), ("--select", "id")):
+            rig.proxy.forget()
+            done = rig.bloom(
+                "find", str(table["id"][at].as_py()), where, "-c", "id", "-f", "jsonl", *options, *select
+            )
+            assert done.code == 0, done.err
+            given[options, select] = [json.loads(line) for line in done.out.splitlines()]
+            assert [row["row"] for row in given[options, select]] == [at, at]
+            if options:
+                assert given[options, select] == given[(), select]
+                false = int(re.search(r"(\d+) read \(", done.err)[1]) - 2  # type: ignore[index]
+                assert len(ranges(rig, folder)) == false + 2 * (1 if select else 2)
+
+
+def test_a_file_that_changed_since_it_was_indexed_is_searched_anew(rig: Rig, tmp_path: Path) -> None:
+    rng, tables = np.random.default_rng(4), []
+    for number in range(2):
+        numbers = rng.permutation(ROWS) * 2 + number
+        tables.append(pa.table({"id": numbers, **{name: rng.random(ROWS) for name in ("a", "b", "c")}}))
+        pq.write_table(tables[-1], tmp_path / f"{number}.parquet", compression="none", use_dictionary=False)
+    old, new = ((tmp_path / f"{number}.parquet").read_bytes() for number in range(2))
+    assert len(old) == len(new)
+    name, index = "changed/part-0.parquet", str(tmp_path / "x.bloom-index")
+    where = rig.place.path("changed/")
+    rig.place.put(name, old)
+    assert rig.bloom("index", "build", where, "-c", "id", "-o", index).code == 0
+    rig.proxy.forget()
+    # listed as it was indexed, changed when the column is asked for
+    fault = Fault(Action.PASS, kind=_READ[rig.name], at=1, call=lambda: rig.place.put(name, new))
+    with rig.proxy.injecting(fault):
+        done = rig.bloom("find", str(tables[0]["id"][5].as_py()), where, "-c", "id", "-f", "jsonl", "--index", index)
+    assert (done.code, done.out) == (1, ""), done.err
+    assert {412, 206} <= {request.status for request in rig.proxy.recorded}
+    done = rig.bloom("find", str(tables[1]["id"][5].as_py()), where, "-c", "id", "-f", "jsonl", "--index", index)
+    assert done.code == 0, done.err
+    assert [json.loads(line)["row"] for line in done.out.splitlines()] == [5]
+
+
+_READ = {"s3": "GetObject", "azure": "Get Blob", "gcs": "objects.get (media)"}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bloomcli import kernels
+from bloomcli.index.ends import packed_end
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
 from bloomcli.model.index import ColumnType, Indexed, IndexedChunk, IndexedColumn, IndexedFile
@@ -126,8 +127,13 @@ def large_pool() -> list[bytes]:
     return [bytes(filled(16, 250, rng)) for _ in range(_POOL)]
 
 
-def write_large(path: str) -> None:
-    """Write an index of 100,000 row groups in 10,000 files with paths and tags as stores have them."""
+LARGE_END_BYTES: Final = 1500
+"""What the index keeps of each file's end: as much as of four row groups of ten columns."""
+
+
+def write_large(path: str, *, ends: bool = False) -> None:
+    """Write an index of 100,000 row groups in 10,000 files with paths and tags as stores have them; with the ends of
+    the files, if wanted."""
     rng, pool = random.Random("names"), large_pool()
     with IndexWriter([COLUMN], fpp=0.0001) as writer:
         for number in range(LARGE_FILES):
@@ -139,7 +145,9 @@ def write_large(path: str) -> None:
                 tag=f'"{rng.getrandbits(128):032x}"',
                 rows=tuple(rng.randrange(900_000, 1_100_000) for _ in range(LARGE_GROUPS)),
             )
-            writer.add(file, [chunk(at, pool[(number * LARGE_GROUPS + at) % _POOL]) for at in range(LARGE_GROUPS)])
+            end = packed_end([(file.size - LARGE_END_BYTES, rng.randbytes(LARGE_END_BYTES))]) if ends else b""
+            chunks = [chunk(at, pool[(number * LARGE_GROUPS + at) % _POOL]) for at in range(LARGE_GROUPS)]
+            writer.add(file, chunks, end)
         writer.write(path, overwrite=True)
 
 

@@ -239,6 +239,12 @@ class ParquetFile(LocatedFile):
 
         return indexed.row_groups(self.filters, column, fpp, stop)
 
+    def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
+        """The footer and the page indexes, where row groups are large."""
+        from bloomcli.formats.parquet import kept_end
+
+        return kept_end.ranges(self.filters, {column.index for column in columns})
+
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
         """The column's filters, or its chunks."""
         from bloomcli.formats.parquet import indexed

@@ -57,29 +57,36 @@ def _row_group(filters: Filters, chunk: ColumnChunk, rows: int, fpp: float, stop
         return none._replace(possible=True)
     if not chunk.num_values:
         return none
-    found = _usable(filters, chunk)
+    found, wrong = _usable(filters, chunk)
+    only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
     if found is not None:
-        return none._replace(bits=found.folded_to(fpp).bitset)
-    if chunk.null_count is not None and chunk.null_count >= chunk.num_values:
+        return none._replace(bits=found.folded_to(fpp).bitset, contradicted=only_nulls and any(found.bitset))
+    none = none._replace(contradicted=wrong)
+    if only_nulls:
         return none
     if chunk.encrypted or not (chunk.codec == "UNCOMPRESSED" or codecs.supported(chunk.codec)):
         return none._replace(possible=True)
     made, decoded = _made(filters, chunk, fpp, stop)
-    return none._replace(bits=made, decoded=decoded)
+    lost = any(bounds.lost(chunk, made))
+    return none._replace(bits=made.folded_to(fpp).bitset, decoded=decoded, contradicted=wrong or lost)
 
 
-def _usable(filters: Filters, chunk: ColumnChunk) -> SplitBlockFilter | None:
-    """The chunk's filter, where it has one that answers for it (see `bloomcli.formats.answer`)."""
+def _usable(filters: Filters, chunk: ColumnChunk) -> tuple[SplitBlockFilter | None, bool]:
+    """The chunk's filter, where it has one that answers for it (see `bloomcli.formats.answer`); and whether there is
+    one that the chunk's statistics contradict."""
     if chunk.bloom_filter_offset is None:
-        return None
+        return None, False
     try:
         found = filters.load(chunk)
     except FilterProblem:
-        return None
-    return None if found.header.draft or any(bounds.lost(chunk, found.bits)) else found.bits
+        return None, False
+    if found.header.draft:
+        return None, False
+    wrong = any(bounds.lost(chunk, found.bits))
+    return None if wrong else found.bits, wrong
 
 
-def _made(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tuple[bytes | bytearray, int]:
+def _made(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tuple[SplitBlockFilter, int]:
     """A filter of the values, and the compressed bytes that were decoded."""
     bits = SplitBlockFilter.empty(sizing.upper_bound_bytes(non_null_values(chunk), fpp))
     zero, end = False, chunk.data_offset
@@ -90,4 +97,4 @@ def _made(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tuple
     if zero:
         for value in values.zero_hashes(chunk.column):
             bits.insert(value)
-    return bits.folded_to(fpp).bitset, end - chunk.data_offset
+    return bits, end - chunk.data_offset

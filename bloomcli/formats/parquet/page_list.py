@@ -184,12 +184,14 @@ def page_locations(filters: Filters, key: ChunkKey) -> Sequence[tuple[Any, Any, 
     return [(page.get("offset"), page.get("compressed_page_size"), page.get("first_row_index")) for page in pages]
 
 
-def index_extents(filters: Filters, key: ChunkKey) -> list[tuple[int, int]]:
-    """The offsets and lengths of a chunk's indexes that are read; none where the metadata are damaged."""
+def index_extents(filters: Filters, key: ChunkKey, *, bounds: bool) -> list[tuple[int, int]]:
+    """The offsets and lengths of a chunk's indexes that are read; none where the metadata are damaged. `bounds`: the
+    column index is read, too."""
     try:
-        found = _extents(filters, filters.footer.chunk_struct(key)).values()
+        extents = _extents(filters, filters.footer.chunk_struct(key))
     except BloomError:
         return []
+    found = (extent for name, extent in extents.items() if bounds or name == "offset_index")
     return [(offset, length) for offset, length in found if length <= parquet_limits.INDEX_MAX_BYTES]
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s, numbers_of
-from bloomcli.formats.parquet import excerpt, page_matches, page_parts, page_rows, page_selection
+from bloomcli.formats.parquet import excerpt, page_matches, page_parts, page_rows, page_selection, spec
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.page_matches import Known
 from bloomcli.formats.parquet.page_selection import PagePlace
@@ -272,5 +272,10 @@ class Records:
     def _reader(self) -> pq.ParquetFile:
         import pyarrow.parquet as pq
 
+        source, metadata = self._file.source, None
+        if source.request_bytes:  # Arrow would read more of the file's end than is there
+            raw = self._filters.footer.raw
+            whole = b"".join((spec.MAGIC, raw, len(raw).to_bytes(4, "little"), spec.MAGIC))
+            metadata = pq.read_metadata(pa.BufferReader(whole))
         # a read in the background by one of Arrow's threads aborts the process if Python ends meanwhile
-        return pq.ParquetFile(pa.PythonFile(SourceStream(self._file.source), "r"), pre_buffer=False)
+        return pq.ParquetFile(pa.PythonFile(SourceStream(source), "r"), metadata=metadata, pre_buffer=False)

@@ -3,7 +3,9 @@
 A request takes as long as the transfer of `Source.request_bytes`. Chunks that have no more bytes than that together
 are read whole, in one request, without their page indexes. Of larger ones the page indexes say which pages are read:
 those of the searched column, and with them the pages of the selected columns that have the same rows, unless these
-have more bytes than a request costs. They are then read when the rows are known.
+have more bytes than a request costs. They are then read when the rows are known. Of a file whose end an index has,
+they are read in one request, with the gaps between them, where that costs less than requests for each one after the
+other, and has no more than `Source.part_bytes`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,14 @@ class RequestPlan:
 
     Args:
         filters: of the file.
+
+    Attributes:
+        sparing: an index has the file's end. Nothing but the searched column is requested before rows are found,
+            unless that takes no further request, and the record in one: a filter's false positive is one request, and
+            a hit two.
     """
+
+    sparing = False
 
     def __init__(self, filters: Filters) -> None:
         self._filters = filters
@@ -72,13 +81,15 @@ class RequestPlan:
         }
         every = [_extent(chunk) for _, chunk in found.values()]
         indexes = [
-            extent for key, _ in found.values() for extent in page_list.index_extents(self._filters, key) if extent
+            extent
+            for ordinal, (key, _) in found.items()
+            for extent in page_list.index_extents(self._filters, key, bounds=ordinal == column)
         ]
         there = not self._source.estimate(indexes).requests
         if not indexes or (not there and self._bytes(every) <= self._source.request_bytes):
             self._whole.add(candidates.row_group)
             own = [_extent(found[column][1])]
-            self._source.will_read(every if self._bytes(every) - self._bytes(own) <= self._most else own)
+            self._source.will_read(every if self._worth(every, own) else own)
             return
         self._source.will_read(indexes)
         own, rows = self._own(*found[column], candidates, keys)
@@ -89,7 +100,7 @@ class RequestPlan:
             for extent in self._with_rows(key, chunk, rows if ordinal in paged else None)
         ]
         together = [*own, *others]
-        self._source.will_read(together if self._bytes(together) - self._bytes(own) <= self._most else own)
+        self._source.will_read(together if self._worth(together, own) else own)
 
     def will_read(
         self, whole: Iterable[ColumnChunk], paged: Iterable[tuple[ColumnChunk, Sequence[PagePlace]]]
@@ -97,12 +108,35 @@ class RequestPlan:
         """Announce the chunks, and the pages of others, that the records of a row group are read from."""
         if self._source.request_bytes:
             ranges = [_extent(chunk) for chunk in whole]
-            self._source.will_read([*ranges, *(extent for chunk, pages in paged for extent in _pages(chunk, pages))])
+            ranges += (extent for chunk, pages in paged for extent in _pages(chunk, pages))
+            self._source.will_read(self._in_one(ranges) if self.sparing else ranges)
+
+    def _in_one(self, ranges: Iterable[Range]) -> list[Range]:
+        """Ranges as one where that costs less than a request for each: the bytes of the gaps, divided by the
+        bandwidth, against the latencies of the other requests."""
+        spans: list[Range] = []
+        for offset, length in sorted(ranges):
+            if spans and offset <= sum(spans[-1]):
+                start, before = spans[-1]
+                spans[-1] = start, max(before, offset + length - start)
+            else:
+                spans.append((offset, length))
+        whole = sum(spans[-1]) - spans[0][0] if spans else 0
+        gaps = whole - sum(length for _, length in spans)
+        if whole > self._source.part_bytes or gaps > (len(spans) - 1) * self._source.request_bytes:
+            return spans
+        return [(spans[0][0], whole)] if spans else []
 
     @property
     def _most(self) -> int:
         """Bytes that are read in vain, at most, to save a request."""
         return self._source.request_bytes
+
+    def _worth(self, together: Sequence[Range], own: Sequence[Range]) -> bool:
+        """Whether the record is requested with the searched column, before it is known whether there is one."""
+        if self.sparing and self._source.estimate(together).requests > max(self._source.estimate(own).requests, 1):
+            return False
+        return self._bytes(together) - self._bytes(own) <= self._most
 
     def _bytes(self, ranges: Sequence[Range]) -> int:
         return self._source.estimate(ranges).bytes_downloaded

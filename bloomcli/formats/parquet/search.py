@@ -23,7 +23,7 @@ from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.page_values import Sought
 from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
-from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, each_row, is_nan
+from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, decoded, each_row, is_nan, within
 from bloomcli.model.file import Column, ColumnChunk
 
 if TYPE_CHECKING:
@@ -160,9 +160,13 @@ class ParquetSearch(UnitSearch):
         """Of each row group the values that it may have, where an index has told which row groups may have some.
 
         A chunk that a store gives for one request is read whole, without its filter, which is another request. Only
-        the filter tells whether statistics can be trusted: they aren't.
+        the filter tells whether statistics can be trusted: they aren't, unless an index has compared them. Then they,
+        and the page index, say what is read, and one request is that for the largest part.
         """
         footer, whole = self._filters.footer, self._located.chunks_read_whole
+        checked = self._plan.sparing = self.bounds_checked
+        if checked:
+            whole = max(whole, self._file.source.part_bytes)
         chunks = list(self._filters.chunks_of(self._column.index))
         asked = {c.row_group for c in chunks if c.row_group in units and c.compressed_bytes > whole}
         found = answer.answers(self._located.unit_facts(self._column, literals, asked), explain=False)
@@ -172,7 +176,10 @@ class ParquetSearch(UnitSearch):
             group, rows = chunk.row_group, footer.row_group(chunk.row_group).rows
             there = group in units
             forms, nan = every if there else none, there and wanted.nan is not None
-            unread = Candidates(group, rows, chunk.compressed_bytes, forms, nan=nan, trusted=False)
+            if there and checked:
+                low, high = decoded(chunk.min_value, self._column), decoded(chunk.max_value, self._column)
+                forms = within(every, wanted.keys, low, high)
+            unread = Candidates(group, rows, chunk.compressed_bytes, forms, nan=nan, trusted=checked)
             yield answered.get(group, unread)
 
     def prepare(self, wanted: Wanted, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool) -> None:

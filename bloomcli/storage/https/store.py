@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.extras import needed
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import Kind, Listed, Source, Status
-from bloomcli.storage.objects.source import ObjectSource
+from bloomcli.storage.base import Fingerprint, Kind, Listed, Source, Status
+from bloomcli.storage.objects.source import ObjectSource, known_object
 from bloomcli.storage.read_only import ReadOnlyStore
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class HttpStore(ReadOnlyStore):
         """Open a file: one request. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
         return ObjectSource(self.client, at, shown(path))
+
+    def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+        """Open a file without a request: later ones are on the condition that it has the tag."""
+        return known_object(self.client, path, seen, parts, shown(path))
 
     def status(self, path: str) -> Status | None:
         """A file's. A server's directories are none. Raises UnreadableError, UnsupportedError."""

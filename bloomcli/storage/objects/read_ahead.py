@@ -136,6 +136,7 @@ class ReadAhead:
             wanted = [*asked, *((p.offset, p.size) for p in self._queue if p.future is None and p.data is None)]
             new = [_Part(at, at + n) for at, n in merged(_without(wanted, held))]
             self._queue = deque(new)
+            held = list(_outside(held, new))  # gaps that are read may have some
             self._parts = sorted([*held, *new], key=lambda part: part.offset)
             self._offsets = [part.offset for part in self._parts]
             if len(new) > 1:  # a single one is requested by its reader: no thread has to start
@@ -255,6 +256,15 @@ def _forget(parts: OrderedDict[_Part, None], most: int) -> None:
         part, _ = parts.popitem(last=False)
         part.data = None
         held -= part.size
+
+
+def _outside(held: Iterable[_Part], new: list[_Part]) -> Iterator[_Part]:
+    """The parts that share no byte with new ones. These are in order, and don't overlap."""
+    starts = [part.offset for part in new]
+    for part in held:
+        index = bisect_right(starts, part.end - 1)
+        if not index or new[index - 1].end <= part.offset:
+            yield part
 
 
 def _without(ranges: Iterable[Range], held: list[_Part]) -> Iterator[Range]:

@@ -1,13 +1,13 @@
 """An object that is open for reading.
 
 Opening it is one request, which reads its tail: footers lie there, and the answer has the size and the tag. Each
-later range is read on the condition that the object still has this tag. Announced ranges are read ahead
-(`read_ahead.py`).
+later range is read on the condition that the object still has this tag. An object whose size, tag and tail an index
+has kept is opened without a request. Announced ranges are read ahead (`read_ahead.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from bloomcli.errors import UnreadableError
@@ -15,7 +15,7 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Fingerprint, Source
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, ObjectInfo
-from bloomcli.storage.objects.read_ahead import GAP_BYTES, STREAMS, Range, ReadAhead, merged
+from bloomcli.storage.objects.read_ahead import GAP_BYTES, PART_BYTES, STREAMS, Range, ReadAhead, merged
 
 TAIL_BYTES: Final = 256 << 10
 """How much of an object is read when it is opened: at 100 MB/s it takes an eighth of a request's 20 ms. Footers
@@ -47,14 +47,34 @@ class ObjectSource(Source):
     read_ahead_bytes = _READ_AHEAD_BYTES
     streams = STREAMS
     request_bytes = GAP_BYTES
+    part_bytes = PART_BYTES
 
-    def __init__(self, client: Client, at: Location, path: str, tail: Tail | None = None) -> None:
-        """`tail`: what `read_tail` gave a moment ago, if it was called; its request counts as this source's."""
-        self.path, self.at, self._client = path, at, client
+    def __init__(
+        self,
+        client: Client,
+        at: Location,
+        path: str,
+        tail: Tail | None = None,
+        *,
+        kept: Sequence[tuple[int, bytes]] = (),
+        tail_bytes: int = TAIL_BYTES,
+    ) -> None:
+        """Open an object.
+
+        Args:
+            client, at, path: the object.
+            tail: what `read_tail` gave a moment ago, if it was called; its request counts as this source's.
+            kept: other ranges of it that are known, each an offset and the bytes.
+            tail_bytes: how much of it is read.
+
+        Raises:
+            UnreadableError: there is no such object, or it can't be read.
+        """
+        self.path, self.at, self._client, self._kept = path, at, client, tuple(kept)
         self._meter = traffic.current()
         try:
             if tail is None:
-                self._tail, self.info = client.read_tail(at, TAIL_BYTES)
+                self._tail, self.info = client.read_tail(at, tail_bytes)
             else:
                 self._tail, self.info = tail.data, tail.info
                 self._meter.add(tail.traffic)
@@ -79,9 +99,16 @@ class ObjectSource(Source):
         return Traffic(requests=len(lengths), bytes_downloaded=sum(lengths))
 
     def _before_tail(self, ranges: Iterable[Range]) -> list[Range]:
-        """The parts of ranges that the tail doesn't have; ranges that no file has are left out."""
+        """The parts of ranges that the tail doesn't have; ranges that no file has, or that are kept, are left out."""
         inside = ((at, min(at + length, self._tail_at)) for at, length in ranges if at >= 0)
-        return [(at, end - at) for at, end in inside if at < end]
+        return [(at, end - at) for at, end in inside if at < end and self._known(at, end - at) is None]
+
+    def _known(self, offset: int, length: int) -> bytes | None:
+        """A range that is within a kept one."""
+        for start, data in self._kept:
+            if start <= offset and offset + length <= start + len(data):
+                return data[offset - start : offset - start + length]
+        return None
 
     def _current(self) -> Fingerprint | None:
         with traffic.counted_by(self._meter):
@@ -94,6 +121,9 @@ class ObjectSource(Source):
         behind = self._tail[start : start + length - before]
         if not before:
             return behind
+        known = self._known(offset, length)
+        if known is not None:
+            return known
         data = self._ahead.read(offset, before)
         return data + behind if behind else data
 
@@ -109,6 +139,25 @@ class ObjectSource(Source):
         self._tail = b""
         self._tail_at = self.size
         self._ahead.close()
+
+
+def known_object(
+    client: Client, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]], name: str | None = None
+) -> ObjectSource | None:
+    """An object that is opened without a request, as `Store.open_known`: None where nothing would tell that it has
+    changed.
+
+    Args:
+        client: of the store.
+        path: the object.
+        seen: its fingerprint.
+        parts: ranges of it; the last one is its tail.
+        name: the object in messages; the path by default.
+    """
+    if not seen.tag or not parts:
+        return None
+    tail = Tail(parts[-1][1], ObjectInfo(seen.size, seen.tag, seen.mtime_ns), Traffic())
+    return ObjectSource(client, client.locate(path), name or path, tail, kept=parts[:-1])
 
 
 def fingerprint_of(info: ObjectInfo) -> Fingerprint:

@@ -22,7 +22,7 @@ from bloomcli.storage.objects.client import (
     Page,
 )
 from bloomcli.storage.objects.patterns import Match, Pattern
-from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, read_tail
+from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, known_object, read_tail
 
 _TAIL_SECONDS: Final = 5.0
 """How long a tail holds that was read to find out whether there is such an object."""
@@ -53,6 +53,15 @@ class ObjectStore(Store):
         if not at.key or at.key.endswith("/"):
             raise UnreadableError("can't be read: is a directory", path=path, hint="name an object in it")
         return ObjectSource(self.client, at, path, self._read_already(path))
+
+    def open_end(self, path: str, length: int) -> Source:
+        """Open an object, and read its last bytes: one request. Raises as `open`."""
+        at = self.client.locate(path)
+        return ObjectSource(self.client, at, path, tail_bytes=length) if at.key else self.open(path)
+
+    def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+        """Open an object without a request: later ones are on the condition that it has the tag."""
+        return known_object(self.client, path, seen, parts)
 
     def status(self, path: str) -> Status | None:
         """An object's, or that of a directory. Raises UnreadableError, UnsupportedError, UsageError."""

@@ -1,0 +1,70 @@
+"""What an index keeps of the end of a Parquet file in a store: with it the first request is that for the column.
+
+A hit in small row groups takes two requests without it: the file's tail, and the row group. The ends of such files
+have a larger part of the index's bytes, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from bloomcli.errors import BloomError
+from bloomcli.formats.parquet.filters import Filters
+from bloomcli.limits import INDEX_END_MAX_BYTES
+from bloomcli.storage.objects.source import TAIL_BYTES
+
+Range = tuple[int, int]
+
+_RANGES_MOST: Final = 256
+"""Writers put all offset indexes together, and all column indexes of a row group or of the file."""
+
+
+def ranges(filters: Filters, columns: Collection[int]) -> Sequence[Range]:
+    """The ranges of an open file that an index of some columns, by their ordinals, keeps: the footer, the offset
+    indexes of all columns, and the column indexes of these; in order, the last up to the file's end.
+
+    None of files that aren't read by requests, of those with small row groups whose footers fit into the tail that
+    opening a file reads, and where the footer has more than `INDEX_END_MAX_BYTES`.
+    """
+    footer, source = filters.footer, filters.source
+    end = footer.start, source.size - footer.start
+    if not source.request_bytes or end[1] > INDEX_END_MAX_BYTES or not (end[1] > TAIL_BYTES or _large(filters)):
+        return ()
+    found = _joined([*_indexes(filters, columns), end])
+    few = len(found) <= _RANGES_MOST and sum(length for _, length in found) <= INDEX_END_MAX_BYTES
+    return found if few and sum(found[-1]) == source.size else (end,)
+
+
+def _large(filters: Filters) -> bool:
+    """Whether a row group has more bytes than a request costs; no where the metadata are damaged."""
+    footer, most = filters.footer, filters.source.request_bytes
+    try:
+        return any(footer.row_group_bytes(at) > most for at in range(footer.row_group_count))
+    except BloomError:
+        return False
+
+
+def _indexes(filters: Filters, columns: Collection[int]) -> Iterable[Range]:
+    """Where the page indexes lie; none where the metadata are damaged."""
+    footer, found = filters.footer, []
+    try:
+        for key in footer.chunk_keys():
+            for field, offset, length in footer.index_extents(footer.chunk_struct(key)):
+                if field == "offset_index_offset" or key.column in columns:
+                    found.append((offset, length))
+    except BloomError:
+        return []
+    return found
+
+
+def _joined(found: list[Range]) -> list[Range]:
+    """Ranges in order; those that touch are one."""
+    joined: list[Range] = []
+    for offset, length in sorted(found):
+        if joined and offset <= sum(joined[-1]):
+            start, before = joined[-1]
+            joined[-1] = start, max(before, offset + length - start)
+        else:
+            joined.append((offset, length))
+    return joined

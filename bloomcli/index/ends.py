@@ -1,0 +1,139 @@
+"""The ends of files that an index keeps: footers and page indexes.
+
+With them a file of a store is opened without a request, and its first request reads the column. An end is packed as
+
+    XXH64 of the frame | zstd frame: number of ranges, int32 | offset and length of each, int64s | their bytes
+
+with the checksum's seed 0, all little-endian. The last range ends where the file ends.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from bloomcli import kernels
+from bloomcli.index.puffin import Blob, damaged
+from bloomcli.index.tables import END_KINDS, Files, unpacked
+from bloomcli.limits import INDEX_END_MAX_BYTES
+from bloomcli.storage.base import Source
+
+Range = tuple[int, bytes]
+"""An offset in the file, and the bytes."""
+
+CHECKSUM_BYTES: Final = 8
+_RANGES_MOST: Final = 1 << 16
+_HEAD_BYTES: Final = 4 + 16 * _RANGES_MOST
+
+
+def packed_end(ranges: Sequence[Range]) -> bytes:
+    """Pack ranges of a file, in order; the last one ends where the file ends."""
+    import zstandard
+
+    numbers = [number for offset, data in ranges for number in (offset, len(data))]
+    raw = struct.pack(f"<i{len(numbers)}q", len(ranges), *numbers) + b"".join(data for _, data in ranges)
+    frame = zstandard.ZstdCompressor().compress(raw)
+    return kernels.xxh64(frame).to_bytes(CHECKSUM_BYTES, "little") + frame
+
+
+def unpacked_end(packed: bytes, size: int) -> list[Range]:
+    """The ranges of a file of so many bytes. Raises ValueError where these aren't the bytes that were packed."""
+    import zstandard
+
+    frame = packed[CHECKSUM_BYTES:]
+    if kernels.xxh64(frame).to_bytes(CHECKSUM_BYTES, "little") != packed[:CHECKSUM_BYTES]:
+        raise ValueError("the bytes aren't those that were written")
+    try:
+        length = zstandard.frame_content_size(frame)
+        if not 4 <= length <= INDEX_END_MAX_BYTES + _HEAD_BYTES:
+            raise ValueError(f"the end of a file can't have {length} bytes")
+        raw = zstandard.ZstdDecompressor().decompress(frame)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise ValueError(f"the end of a file can't be unpacked: {error}") from None
+    (count,) = struct.unpack_from("<i", raw)
+    if not 0 < count <= _RANGES_MOST or len(raw) < 4 + 16 * count:
+        raise ValueError("there are no ranges")
+    numbers = struct.unpack_from(f"<{2 * count}q", raw, 4)
+    found: list[Range] = []
+    at, end = 4 + 16 * count, 0
+    for offset, length in zip(numbers[::2], numbers[1::2], strict=True):
+        if offset < end or not 0 < length <= len(raw) - at:
+            raise ValueError("the ranges aren't those of a file")
+        found.append((offset, raw[at : at + length]))
+        at, end = at + length, offset + length
+    if at != len(raw) or end != size:
+        raise ValueError("the ranges aren't those of the file's end")
+    return found
+
+
+class Ends:
+    """The packed ends of an index's files.
+
+    Args:
+        source: the index.
+        blob: where the ends lie, one after the other, in the order of the files.
+        field: the blob's field path.
+        bytes_of: of each file the bytes of its end; 0 where none is kept.
+        files: the files.
+    """
+
+    def __init__(self, source: Source, blob: Blob, field: str, bytes_of: memoryview, files: Files) -> None:
+        self._source, self._blob, self._field, self._files = source, blob, field, files
+        self._bytes = bytes_of
+        self._starts = list(accumulate(bytes_of, initial=0))
+
+    def read(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield the packed ends of some files, by their positions, that have one; of the first ones that have no more
+        than so many bytes together. Raises CorruptFile.
+
+        One request reads all of them, with those between them, where it can: that is up to 16 MiB once for a lookup.
+        """
+        chosen = [at for at in files if self._bytes[at]]
+        if most is not None:
+            sums = accumulate(self._bytes[at] for at in chosen)
+            chosen = [at for at, together in zip(chosen, sums, strict=True) if together <= most]
+        if not chosen:
+            return
+        ranges = [(self._blob.offset + self._starts[at], self._bytes[at]) for at in chosen]
+        first, end = min(ranges)[0], sum(max(ranges))
+        self._source.will_read([(first, end - first)] if end - first <= self._source.part_bytes else ranges)
+        for at in chosen:
+            offset = self._blob.offset + self._starts[at]
+            found = self._source.read_at(offset, self._bytes[at])
+            try:
+                unpacked_end(found, self._files.stamp(at).size)
+            except ValueError as error:
+                raise damaged(self._source.path, str(error), offset=offset, field=self._field) from None
+            yield at, found
+
+
+class EndBlobs(NamedTuple):
+    """The blobs of ends, with their field paths."""
+
+    ends: Blob
+    ends_field: str
+    sizes: Blob
+    sizes_field: str
+
+
+def read_ends(source: Source, blobs: EndBlobs, data: bytes, files: Files) -> Ends:
+    """The ends by the table of their sizes.
+
+    Args:
+        source: the index.
+        blobs: where they lie.
+        data: the bytes of the table.
+        files: the index's files.
+
+    Raises:
+        CorruptFile: the table is damaged, or isn't that of the files and the ends.
+    """
+    blob, field, sizes, sizes_field = blobs
+    count, (bytes_of,) = unpacked(source.path, sizes, data, END_KINDS, sizes_field)
+    if count != len(files):
+        raise damaged(source.path, f"{count} ends of {len(files)} files", offset=sizes.offset, field=sizes_field)
+    if min(bytes_of, default=0) < 0 or sum(bytes_of) != blob.length:
+        raise damaged(source.path, "the sizes aren't those of the ends", offset=sizes.offset, field=sizes_field)
+    return Ends(source, blob, field, bytes_of, files)
