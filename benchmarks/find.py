@@ -289,7 +289,8 @@ def targets_of(found: dict[str, Way]) -> list[Target]:
         out.append(Target("rows: share of DuckDB's bytes", rows.bytes_read / peer.bytes_read, "×", 1, at_least=False))
     if "spark" in found:
         spark = found["spark"]
-        out.append(Target("rows: Spark's time", ratio(spark, rows), "×", 20, at_least=True))
+        out.append(Target("rows: Spark's time, calls", ratio(spark, found["call"]), "×", 20, at_least=True))
+        out.append(Target("rows: Spark's time, a whole command", ratio(spark, rows), "×", 20, at_least=True))
         if rows.bytes_read is not None and spark.bytes_read is not None:
             out.append(
                 Target("rows: share of Spark's bytes", rows.bytes_read / spark.bytes_read, "×", 1, at_least=False)
