@@ -8,14 +8,14 @@ write it, or that may have a value, is opened: then `search.py` decides about th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels
-from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
+from bloomcli.formats.filter_answer import FileRows, FilterAnswer, LikeFiles
 from bloomcli.formats.finding import Wanted
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import field_ids
@@ -23,6 +23,7 @@ from bloomcli.formats.parquet.spec import field_ids
 if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.parquet.footer import Footer
+    from bloomcli.formats.parquet.row_scan import RowScan
     from bloomcli.model.file import Column
     from bloomcli.storage.base import Source
 
@@ -40,14 +41,23 @@ class LikeParquetFiles(LikeFiles):
         column: is searched.
         wanted: the values. Of many, it is told which a file may have.
         summed: the ordinals of the columns whose bytes a scan reads; None: all.
+        scan: finds the rows in files with small row groups, without their filters; None: nothing does.
     """
 
     format = "parquet"
 
-    def __init__(self, footer: Footer, column: Column, wanted: Wanted, summed: set[int] | None) -> None:
+    def __init__(
+        self,
+        footer: Footer,
+        column: Column,
+        wanted: Wanted,
+        summed: set[int] | None,
+        scan: RowScan | None = None,
+    ) -> None:
         ids = field_ids("FileMetaData")
         self.together = wanted.literals is not None
         self._owners = wanted.owners
+        self._scan = scan
         hashes: bytes | kernels.Ascending = wanted.hashes
         if not self.together:
             hashes, self._owners = _ascending(wanted)
@@ -59,6 +69,10 @@ class LikeParquetFiles(LikeFiles):
             None if summed is None else bytes(c.index in summed for c in footer.columns),
             hashes,
         )
+
+    def rows(self, source: Source) -> FileRows | None:
+        """The rows of an open file, where a scan of small row groups finds them."""
+        return None if self._scan is None else self._scan.rows(source)
 
     def ask(self, source: Source) -> FilterAnswer | None:
         """What the filters of an open file tell; None for a file that isn't of this machine."""
@@ -96,7 +110,13 @@ def _ascending(wanted: Wanted) -> tuple[kernels.Ascending, pa.Int64Array]:
         return kernels.Ascending(ascending), wanted.owners.take(order)
 
 
-def like_files(footer: Footer, column: Column, wanted: Wanted, summed: set[int] | None) -> LikeParquetFiles | None:
+def like_files(
+    footer: Footer,
+    column: Column,
+    wanted: Wanted,
+    summed: set[int] | None,
+    scan: Callable[[], RowScan | None] = lambda: None,
+) -> LikeParquetFiles | None:
     """What tells of files like an open one whether they can't have the values; None where filters can't tell."""
     literals = wanted.literals
     if (
@@ -107,4 +127,4 @@ def like_files(footer: Footer, column: Column, wanted: Wanted, summed: set[int] 
         or any(literal.unknowable is not None for literal in literals or ())
     ):
         return None
-    return LikeParquetFiles(footer, column, wanted, summed)
+    return LikeParquetFiles(footer, column, wanted, summed, scan())
