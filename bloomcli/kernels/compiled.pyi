@@ -328,10 +328,7 @@ class RowScan:
     def file(
         self, fd: int, file_bytes: int
     ) -> (
-        tuple[
-            int, tuple[int, ...], int, int, int, int, bytes, bytes, bytes, list[tuple[bytes, bytes, bytes]]
-        ]
-        | None
+        tuple[int, tuple[int, ...], int, int, int, int, bytes, bytes, bytes, list[tuple[bytes, bytes, bytes]]] | None
     ): ...
 
 def positions_within(rows: Buffer, start: int, end: int, first: int) -> bytearray: ...

@@ -60,7 +60,7 @@ cdef class ValueTable:
         self.mask = 1
         while self.mask < <uint64_t>count * 2:
             self.mask *= 2
-        while (<uint64_t>1 << bits) < <uint64_t>count * 16:
+        while (<uint64_t>1 << bits) < <uint64_t>count * 32:
             bits += 1
         self.bitmap_shift = 64 - bits
         self.slots = <uint32_t*>malloc(self.mask * 4)

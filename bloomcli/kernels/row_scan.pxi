@@ -20,12 +20,124 @@ cdef enum:
     WIDTH_UNREAD = -1
 
 
-cdef struct Snappy:
-    const unsigned char* at
-    const unsigned char* end
-    unsigned char* out
-    int64_t done                         # bytes of the output that are there
-    int64_t size                         # and that there will be
+cdef extern from *:
+    """
+    typedef struct {
+        const unsigned char* at;
+        const unsigned char* end;
+        unsigned char* out;
+        int64_t done;                    /* bytes of the output that are there */
+        int64_t size;                    /* and that there will be */
+        uint64_t last;                   /* the last 8 of them; of fewer, zeros are in front */
+    } bloom_snappy;
+
+    BLOOM_ALWAYS uint64_t bloom_load64(const unsigned char* p) {
+        uint64_t v;
+        memcpy(&v, p, 8);
+        return v;
+    }
+
+    /* The last 8 bytes, when `count` of the bytes of `next` follow, 1 to 8. */
+    BLOOM_ALWAYS uint64_t bloom_followed(uint64_t last, uint64_t next, int64_t count) {
+        return last >> (4 * count) >> (4 * count) | next << (64 - 8 * count);
+    }
+
+    /* Goes on until `wanted` bytes are there, or a few more; 0 if the block is damaged. Behind the packed bytes, and
+       behind the output, there are SNAPPY_SLACK bytes. Columns of integers have mostly copies from 8 bytes before:
+       the last 8 bytes are kept in a register, because bytes that were just written in parts are read slowly. */
+    static int bloom_snappy_until(bloom_snappy* s, int64_t wanted) {
+        const unsigned char *p = s->at, *end = s->end, *source;
+        unsigned char* out = s->out;
+        int64_t done = s->done, size = s->size, length, offset, i;
+        uint64_t last = s->last, next;
+        uint32_t tag, word;
+        int64_t extra;
+        if (wanted > size)
+            wanted = size;
+        while (done < wanted) {
+            if (p >= end)
+                return 0;
+            tag = *p++;
+            if ((tag & 3) == 0) {
+                length = (tag >> 2) + 1;
+                if (length <= 8) {
+                    if (length > end - p || length > size - done)
+                        return 0;
+                    next = bloom_load64(p);
+                    memcpy(out + done, &next, 8);
+                    last = bloom_followed(last, next, length);
+                    p += length;
+                    done += length;
+                    continue;
+                }
+                if (length > 60) {
+                    i = length - 60;
+                    if (end - p < i)
+                        return 0;
+                    memcpy(&word, p, 4);
+                    length = (int64_t)(word & (0xFFFFFFFFu >> (32 - 8 * i))) + 1;
+                    p += i;
+                }
+                if (length > end - p || length > size - done)
+                    return 0;
+                memcpy(out + done, p, (size_t)length);
+                p += length;
+                done += length;
+                if (length >= 8)
+                    last = bloom_load64(p - 8);
+                else
+                    for (i = length; i > 0; i--)
+                        last = last >> 8 | (uint64_t)p[-i] << 56;
+                continue;
+            }
+            extra = tag & 3;  /* computed, not branched on: which kind of copy follows can't be predicted */
+            if (extra == 3)
+                extra = 4;
+            if (extra > end - p)
+                return 0;
+            memcpy(&word, p, 4);
+            p += extra;
+            length = extra == 1 ? 4 + (tag >> 2 & 7) : (tag >> 2) + 1;
+            offset = (int64_t)((word & (0xFFFFFFFFu >> (32 - 8 * extra))) | (extra == 1 ? tag >> 5 << 8 : 0));
+            if (offset == 0 || offset > done || length > size - done)
+                return 0;
+            source = out + done - offset;
+            if (offset >= 8 && length <= 8) {
+                next = offset == 8 ? last : bloom_load64(source);
+                memcpy(out + done, &next, 8);
+                last = bloom_followed(last, next, length);
+                done += length;
+                continue;
+            }
+            if (offset >= 8) {
+                for (i = 0; i < length; i += 8)
+                    memcpy(out + done + i, source + i, 8);
+            } else {
+                for (i = 0; i < length; i++)
+                    out[done + i] = source[i];
+            }
+            done += length;
+            if (done >= 8) {
+                last = bloom_load64(out + done - 8);
+            } else {
+                for (i = length; i > 0; i--)
+                    last = last >> 8 | (uint64_t)out[done - i] << 56;
+            }
+        }
+        s->at = p;
+        s->done = done;
+        s->last = last;
+        return done < size || p == end;
+    }
+    """
+    ctypedef struct Snappy "bloom_snappy":
+        const unsigned char* at
+        const unsigned char* end
+        unsigned char* out
+        int64_t done
+        int64_t size
+        uint64_t last
+    bint _snappy_until "bloom_snappy_until"(Snappy* s, int64_t wanted) noexcept nogil
 
 
 cdef bint _snappy_open(Snappy* s, const unsigned char* packed, int64_t count, unsigned char* out, int64_t size) \
@@ -38,74 +150,8 @@ cdef bint _snappy_open(Snappy* s, const unsigned char* packed, int64_t count, un
     pos = _varint(&w, 0, &told)
     if pos < 0 or told != <uint64_t>size:
         return False
-    s.at, s.end, s.out, s.done, s.size = packed + pos, packed + count, out, 0, size
+    s.at, s.end, s.out, s.done, s.size, s.last = packed + pos, packed + count, out, 0, size, 0
     return True
-
-
-cdef bint _snappy_until(Snappy* s, int64_t wanted) noexcept nogil:
-    """Go on until `wanted` bytes are there, or a few more; False if the block is damaged. Behind the packed bytes, and
-    behind the output, there are SNAPPY_SLACK bytes."""
-    cdef const unsigned char* p = s.at
-    cdef const unsigned char* end = s.end
-    cdef unsigned char* out = s.out
-    cdef int64_t done = s.done, size = s.size, length, offset, i
-    cdef unsigned int tag
-    cdef const unsigned char* source
-    wanted = min(wanted, size)
-    while done < wanted:
-        if p >= end:
-            return False
-        tag = p[0]
-        p += 1
-        if tag & 3 == 0:
-            length = (tag >> 2) + 1
-            if length > 60:
-                i = length - 60
-                if end - p < i:
-                    return False
-                length = <int64_t>(_load32(p) & (0xFFFFFFFFU >> (32 - 8 * <int>i))) + 1
-                p += i
-            if length > end - p or length > size - done:
-                return False
-            if length <= 16:
-                memcpy(out + done, p, 16)
-            else:
-                memcpy(out + done, p, <size_t>length)
-            p += length
-            done += length
-            continue
-        if tag & 3 == 1:
-            if end - p < 1:
-                return False
-            length = 4 + ((tag >> 2) & 7)
-            offset = <int64_t>((tag >> 5) << 8 | p[0])
-            p += 1
-        elif tag & 3 == 2:
-            if end - p < 2:
-                return False
-            length = (tag >> 2) + 1
-            offset = <int64_t>(p[0] | <unsigned int>p[1] << 8)
-            p += 2
-        else:
-            if end - p < 4:
-                return False
-            length = (tag >> 2) + 1
-            offset = <int64_t>_load32(p)
-            p += 4
-        if offset == 0 or offset > done or length > size - done:
-            return False
-        source = out + done - offset
-        if offset >= 8:
-            i = 0
-            while i < length:
-                memcpy(out + done + i, source + i, 8)
-                i += 8
-        else:
-            for i in range(length):
-                out[done + i] = source[i]
-        done += length
-    s.at, s.done = p, done
-    return done < size or p == end
 
 
 cdef struct Grown:

@@ -91,7 +91,9 @@ class RowScan:
         *facts, groups, rows, numbers, parts = found
         count = len(rows) // 8
         arrays = [
-            page_rows.of_part(Part(bytearray(values), bytearray(sizes), bytearray(positions)), count, chunk, field.type)
+            page_rows.of_part(
+                Part(bytearray(values), bytearray(sizes), bytearray(positions)), count, chunk, field.type
+            )
             for (values, sizes, positions), (chunk, field) in zip(parts, self._columns, strict=True)
         ]
         records = pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field for _, field in self._columns]))
