@@ -7,8 +7,8 @@ of values with the memory that they take.
 Two lakes are searched for 40,000 ids, of which some or all are there. The benchmark lake is that of `find.py`: 1,000
 files with 10 row groups of 10,000 rows, 6 columns, Snappy, filters with a rate of one in 100. Of 40,000 ids such a
 filter lets 400 through that aren't there. The lake of large row groups has files of 10 columns and one row group of
-700,000 rows, zstd, and filters with a rate of one in a million; if all ids are there, every row group has hundreds, so
-that no page can be left out.
+700,000 rows, zstd, and filters with a rate of one in a million. If all ids are there, every row group has hundreds,
+so that no page can be left out.
 
 `find` and the join run in turns in one session, `local[2]`, that has run both before; both give whole rows, and then
 rows of the column `id` alone. Processor seconds are those of all processes of the session. What can't be less is
@@ -36,10 +36,10 @@ ROOT: Final = HERE.parent
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tests"))
 
+import data  # noqa: E402
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
-import data  # noqa: E402
 from machine import machine, rounds  # noqa: E402
 
 from bloomcli import spark as bloom_spark  # noqa: E402
@@ -268,8 +268,8 @@ def many(spark: SparkSession, place: Path, files: int, count: int) -> dict[str, 
 def least(place: Path, columns: Sequence[str]) -> float:
     """Processor seconds to read and to decompress the pages of columns (none: of all): less, `find` can't take where
     each page has a row that is sought."""
-    files, done, whole = sorted(place.iterdir()), 0, 0.0
-    for count, file in enumerate(files, 1):
+    files, done, looked_at, whole = sorted(place.iterdir()), 0, 0, 0.0
+    for file in files:
         metadata = pq.ParquetFile(file).metadata
         with open_source(str(file)) as source:
             for group in range(metadata.num_row_groups):
@@ -277,10 +277,10 @@ def least(place: Path, columns: Sequence[str]) -> float:
                     chunk = metadata.row_group(group).column(number)
                     if not columns or chunk.path_in_schema in columns:
                         whole += _least_of(source, chunk)
-        done += file.stat().st_size
+        done, looked_at = done + file.stat().st_size, looked_at + 1
         if done >= LEAST_BYTES:
             break
-    return whole * len(files) / count
+    return whole * len(files) / looked_at
 
 
 def _least_of(source: Any, chunk: Any) -> float:
@@ -377,7 +377,7 @@ def _compared(
         "",
         f"{IDS:,} ids, `local[2]`, {MEMORY} for Java, median of {rounds(repeat)}, load {os.getloadavg()[1]:.0f}.",
         "",
-        "| ids in the lake | columns | bloom_spark.find | broadcast join | times as fast | processor seconds | of least |",
+        "| ids in the lake | columns | find | broadcast join | times as fast | processor seconds | of least |",
         "|---|---|---|---|---|---|---|",
     ]
     for (present, columns), took in ways.items():

@@ -123,8 +123,8 @@ class Records:
         )
 
     def plain_columns(self, columns: Sequence[str] | None) -> Mapping[int, tuple[ColumnChunk, pa.Field]] | None:
-        """These columns (None: all) by their ordinals, each with its first chunk and its field; None where the values of
-        one aren't made by `page_rows`, or there is no row group."""
+        """These columns (None: all) by their ordinals, each with its first chunk and its field; None where the values
+        of one aren't made by `page_rows`, or there is no row group."""
         chosen = self.chosen(columns)
         chunks = self._chunks(0, chosen) if self._filters.footer.row_group_count else []
         if not chosen <= self.flat or len(chunks) != len(chosen):

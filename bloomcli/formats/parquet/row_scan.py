@@ -1,16 +1,18 @@
 """Finds the rows that have one of many values in files with small row groups, in compiled code, one call a file.
 
-A filter is asked in less time than the column is read where few values are looked for. Of as many values as a row group
-has rows, a filter takes more time than the column, and mostly lets one through that isn't there. Files are those of this
-machine with the schema of a file that was opened, whose selected columns `page_rows` makes. Others, and whatever is
-unusual or damaged, are searched by `search.py`, and so are files in which bounds exclude all values of a row group.
+A filter is asked in less time than the column is read where few values are looked for. Of as many values as a row
+group has rows, a filter takes more time than the column, and mostly lets one through that isn't there.
+
+Files are those of this machine with the schema of a file that was opened, whose selected columns `page_rows` makes.
+Others, and whatever is unusual or damaged, are searched by `search.py`, and so are files in which bounds exclude all
+values of a row group.
 """
 
 from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -88,7 +90,7 @@ class RowScan:
         self._in_vain += 1 if found is None else -1
         if found is None:
             return None
-        *facts, groups, rows, numbers, parts = found
+        groups, rows, numbers, parts = found[6:]
         count = len(rows) // 8
         arrays = [
             page_rows.of_part(
@@ -98,20 +100,21 @@ class RowScan:
         ]
         records = pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field for _, field in self._columns]))
         texts = self._owners.take(_int64s(numbers))
-        return FileRows(*facts, _int64s(groups), _int64s(rows), texts, records)
+        return FileRows(*found[:6], _int64s(groups), _int64s(rows), texts, records)
 
 
 def row_scan(
-    footer: Footer, column: Column, wanted: Wanted, columns: Columns | None, summed: set[int] | None
+    footer: Footer, column: Column, wanted: Wanted, columns: Callable[[], Columns | None], summed: set[int] | None
 ) -> RowScan | None:
     """What finds the rows in files like an open one; None where their filters are asked in less time, or columns have
-    other types."""
+    other types. `columns`: those of the records; they are asked for last."""
     nested = column.max_repetition_level or column.max_definition_level > 1
-    if columns is None or nested or wanted.literals is not None or not isinstance(wanted.keys, pa.Array):
+    if nested or wanted.literals is not None or not isinstance(wanted.keys, pa.Array):
         return None
-    if not 0 < len(wanted.forms) <= _VALUES_MOST or footer.row_group(0).rows > len(wanted.forms):
+    if not 0 < len(wanted.forms) <= _VALUES_MOST or not footer.row_group_count:
         return None
-    return RowScan(footer, column, wanted, columns, summed)
+    chosen = columns() if footer.row_group(0).rows <= len(wanted.forms) else None
+    return None if chosen is None else RowScan(footer, column, wanted, chosen, summed)
 
 
 def _width(column: Column) -> int:

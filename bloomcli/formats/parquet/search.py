@@ -208,7 +208,7 @@ class ParquetSearch(UnitSearch):
         footer, summed = self._filters.footer, self._scanned(columns)
 
         def scan() -> RowScan | None:
-            return row_scan(footer, self._column, wanted, self._records.plain_columns(columns), summed)
+            return row_scan(footer, self._column, wanted, lambda: self._records.plain_columns(columns), summed)
 
         return like_files(footer, self._column, wanted, summed, scan)
 

@@ -55,7 +55,7 @@ def some_ids(data: pa.Table) -> list[int]:
     """Some that are there, the first and the last one of row groups among them, and more that aren't."""
     ids = data["id"].to_pylist()
     here = [*ids[::37], ids[0], ids[GROUP - 1], ids[GROUP], ids[-1]]
-    return [*here, *range(200_000, 200_000 + GROUP)] + list(range(-5, 0))
+    return [*here, *range(200_000, 200_000 + GROUP), *range(-5, 0)]
 
 
 def scanned(
@@ -72,7 +72,7 @@ def scanned(
 def again(first: Path, second: Path, wanted: list[Any], column: str = "id", select: tuple[str, ...] = ()) -> Any:
     options = FindOptions(column=column, select=select).checked()
     values = Values(pa.array([str(value).encode() for value in wanted], pa.large_binary()))
-    find.run(str(first), options, values, lambda batch: None)
+    find.run(str(first), options, values, [].append)
     assert values.like_files is not None
     with open_source(str(second)) as source:
         return values.like_files.rows(source)
@@ -207,7 +207,7 @@ def test_a_damaged_file_gives_no_other_rows_than_those_that_are_there(tmp_path: 
     whole = (tmp_path / "a.parquet").read_bytes()
     options = FindOptions(column="id").checked()
     values = Values(pa.array([str(value).encode() for value in wanted], pa.large_binary()))
-    find.run(str(tmp_path / "a.parquet"), options, values, lambda batch: None)
+    find.run(str(tmp_path / "a.parquet"), options, values, [].append)
     chance = random.Random(codec)
     told = 0
     for _ in range(300):
