@@ -1,15 +1,19 @@
 """Measures `bloomcli.spark.find`: ids of persons who are to be forgotten against Spark's broadcast join, and millions
 of values with the memory that they take.
 
-    python benchmarks/find_spark.py [--files 60,200] [--rounds 3] [--many-values 10000000] [--many-files 10000]
+    python benchmarks/find_spark.py [--files 60] [--rounds 2] [--many-values 10000000] [--many-files 10000]
                                     [--folder DIR]
 
-The lakes have files of 10 columns and one row group of 700,000 rows. Filters on `id` have a rate of one in a million:
-a rate is to be well below one by the number of values that are looked up together, else each row group may have one
-of them. `find` and the join run in turns in one session, `local[2]`, that has run both before; both give whole rows,
-and then rows of the column `id` alone. Of the ids none, some or all are in the lake; if all are, every row group has
-hundreds, so that no row group can be left out. Processor seconds are those of all processes of the session. The
-second figure's files have two columns and one row group of 1,000 rows, with filters for a rate of one in a billion.
+Two lakes are searched for 40,000 ids, of which some or all are there. The benchmark lake is that of `find.py`: 1,000
+files with 10 row groups of 10,000 rows, 6 columns, Snappy, filters with a rate of one in 100. Of 40,000 ids such a
+filter lets 400 through that aren't there. The lake of large row groups has files of 10 columns and one row group of
+700,000 rows, zstd, and filters with a rate of one in a million. If all ids are there, every row group has hundreds,
+so that no page can be left out.
+
+`find` and the join run in turns in one session, `local[2]`, that has run both before; both give whole rows, and then
+rows of the column `id` alone. Processor seconds are those of all processes of the session. What can't be less is
+measured in the same run: to read and to decompress the pages. The last figure's files have two columns and one row
+group of 1,000 rows, with filters for a rate of one in a billion; 0 values leave it out.
 Writes RESULTS-FIND-SPARK.md.
 """
 
@@ -32,32 +36,33 @@ ROOT: Final = HERE.parent
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tests"))
 
+import data  # noqa: E402
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
-from data import _batch  # noqa: E402
 from machine import machine, rounds  # noqa: E402
 
 from bloomcli import spark as bloom_spark  # noqa: E402
-from bloomcli.formats.parquet import page_header  # noqa: E402
+from bloomcli.formats.parquet import codecs, page_header  # noqa: E402
 from bloomcli.storage.registry import open_source  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 IDS: Final = 40_000
-PRESENT: Final = (0, 40, IDS)
+PRESENT: Final = (40, IDS)
 """Of the ids those that are in the lake."""
 ROWS: Final = 700_000
-LEAST_FILES: Final = 6
-"""Files whose pages are decompressed; they are all alike."""
+LAKE_FILES: Final = 1_000
+"""Of the benchmark lake."""
+LEAST_BYTES: Final = 200 << 20
+"""Of files whose pages are decompressed; they are all alike."""
 MANY_ROWS: Final = 1_000
 """Rows of a file, which has one row group."""
 MANY_STEP: Final = 10_000
 """One row in so many has one of the millions of values."""
 FPP: Final = 1e-6
 MANY_FPP: Final = 1e-9
-WINDOW: Final = 256 << 10
 MEMORY: Final = "1g"
 """Of the session's Java process, which is driver and executors."""
 RESULTS: Final = HERE / "RESULTS-FIND-SPARK.md"
@@ -75,7 +80,7 @@ def lake(folder: Path, files: int, rows: int = ROWS, fpp: float = FPP) -> Path:
         return place
     partial = folder / f"lake-{files}-{rows}.partial"
     partial.mkdir(parents=True, exist_ok=True)
-    rest = _batch(np.random.default_rng(17), 0, rows)
+    rest = data._batch(np.random.default_rng(17), 0, rows)
     if rows == MANY_ROWS:
         rest = rest.select(["id", "status"])
     for number in range(files):
@@ -91,13 +96,26 @@ def lake(folder: Path, files: int, rows: int = ROWS, fpp: float = FPP) -> Path:
     return partial.rename(place)
 
 
-def wanted(spark: SparkSession, files: int, present: int) -> DataFrame:
-    """Ids of which so many are in the lake."""
+def ids_of_rows(files: int, present: int) -> np.ndarray:
+    """Ids that are in files with large row groups, and others, 40,000 together."""
     random = np.random.default_rng(5)
     rows = files * ROWS
     here = id_of(random.choice(rows, present, replace=False).astype(np.int64))
-    gone = id_of(np.arange(rows + 1, rows + 1 + IDS - present, dtype=np.int64))
-    return spark.createDataFrame(pa.table({"wanted": np.concatenate([here, gone])})).cache()
+    return np.concatenate([here, id_of(np.arange(rows + 1, rows + 1 + IDS - present, dtype=np.int64))])
+
+
+def ids_of_lake(present: int) -> np.ndarray:
+    """Ids of which so many are in the benchmark lake, spread over it, and others between them, 40,000 together."""
+    random = np.random.default_rng(1 << 40)  # another one than those of the files
+    whole = data.LAKE_GROUPS * data.LAKE_ROWS
+    chosen = np.sort(random.choice(LAKE_FILES * whole, present, replace=False))
+    here = [data.lake_ids(int(file))[chosen[chosen // whole == file] % whole] for file in np.unique(chosen // whole)]
+    return np.concatenate([*here, random.integers(0, 1 << 60, IDS - present)])
+
+
+def wanted(spark: SparkSession, ids: np.ndarray) -> DataFrame:
+    """A frame of ids."""
+    return spark.createDataFrame(pa.table({"wanted": ids})).cache()
 
 
 class Took(NamedTuple):
@@ -126,12 +144,12 @@ def counted(frame: DataFrame) -> int:
 
 
 def compared(
-    spark: SparkSession, place: Path, files: int, present: int, repeat: int, columns: Sequence[str]
+    spark: SparkSession, place: Path, ids: np.ndarray, present: int, repeat: int, columns: Sequence[str]
 ) -> dict[str, Took]:
     """What both ways take, in turns, for rows of these columns; of all for none."""
     from pyspark.sql.functions import broadcast
 
-    values = wanted(spark, files, present)
+    values = wanted(spark, ids)
     values.count()
 
     def by_bloom() -> int:
@@ -247,41 +265,40 @@ def many(spark: SparkSession, place: Path, files: int, count: int) -> dict[str, 
     return {"seconds": took.seconds, "processor": took.processor, "rows": found, **peaks}
 
 
-def filter_seconds(place: Path) -> float:
-    """Processor seconds to read all filters, in windows, into a buffer: less, `find` can't take."""
-    buffer = bytearray(WINDOW)
-    files = sorted(place.iterdir())
-    chunks = [pq.ParquetFile(file).metadata.row_group(0).column(0) for file in files]
-    spans = [(chunk.bloom_filter_offset, chunk.bloom_filter_length) for chunk in chunks]
-    started = time.process_time()
-    for file, (offset, length) in zip(files, spans, strict=True):
-        with file.open("rb", buffering=0) as opened:
-            for at in range(offset, offset + length, WINDOW):
-                os.preadv(opened.fileno(), [memoryview(buffer)[: min(WINDOW, offset + length - at)]], at)
-    return time.process_time() - started
-
-
-def least(place: Path) -> float:
-    """Processor seconds to read and to decompress all pages, in blocks of memory that are used again: less, `find`
-    can't take where each page has a row that is sought."""
-    files = sorted(place.iterdir())[:LEAST_FILES]
-    codec, whole = pa.Codec("zstd"), 0.0
+def least(place: Path, columns: Sequence[str]) -> float:
+    """Processor seconds to read and to decompress the pages of columns (none: of all): less, `find` can't take where
+    each page has a row that is sought."""
+    files, done, looked_at, whole = sorted(place.iterdir()), 0, 0, 0.0
     for file in files:
-        footer = pq.ParquetFile(file).metadata.row_group(0)
+        metadata = pq.ParquetFile(file).metadata
         with open_source(str(file)) as source:
-            for number in range(footer.num_columns):
-                chunk = footer.column(number)
-                started = time.process_time()
-                at = chunk.dictionary_page_offset or chunk.data_page_offset
-                data, done = source.read_at(at, chunk.total_compressed_size), 0
-                while done < len(data):
-                    header = page_header.parse(data, done, len(data))
-                    done += header.size
-                    packed = header.required("compressed_page_size")
-                    codec.decompress(data[done : done + packed], header.required("uncompressed_page_size"))
-                    done += packed
-                whole += time.process_time() - started
-    return whole * len(list(place.iterdir())) / len(files)
+            for group in range(metadata.num_row_groups):
+                for number in range(metadata.num_columns):
+                    chunk = metadata.row_group(group).column(number)
+                    if not columns or chunk.path_in_schema in columns:
+                        whole += _least_of(source, chunk)
+        done, looked_at = done + file.stat().st_size, looked_at + 1
+        if done >= LEAST_BYTES:
+            break
+    return whole * len(files) / looked_at
+
+
+def _least_of(source: Any, chunk: Any) -> float:
+    """The same of a chunk."""
+    started = time.process_time()
+    at = chunk.dictionary_page_offset or chunk.data_page_offset
+    packed, done = source.read_at(at, chunk.total_compressed_size), 0
+    whole = time.process_time() - started
+    while done < len(packed):
+        header = page_header.parse(packed, done, len(packed))
+        done += header.size
+        size = header.required("compressed_page_size")
+        page = memoryview(packed)[done : done + size]
+        started = time.process_time()
+        codecs.decompress(chunk.compression, page, header.required("uncompressed_page_size"))
+        whole += time.process_time() - started
+        done += size
+    return whole
 
 
 def scan(spark: SparkSession, place: Path) -> Took:
@@ -311,62 +328,70 @@ def session(folder: Path) -> SparkSession:
 def main() -> None:
     """Measure, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--files", default="60,200")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--files", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--many-values", type=int, default=10_000_000)
     parser.add_argument("--many-files", type=int, default=10_000)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     lines = ["# Find on Spark: results", "", *(f"- {key}: {value}" for key, value in machine().items()), ""]
     with tempfile.TemporaryDirectory() as temporary:
-        folder = given.folder or Path(temporary)
-        for files in map(int, given.files.split(",")):
-            place = lake(folder, files)
+        folder, files = given.folder or Path(temporary), given.files
+        small = (
+            f"{LAKE_FILES:,} files with {data.LAKE_GROUPS} row groups of {data.LAKE_ROWS:,} rows, 6 columns, Snappy"
+        )
+        large = f"{files:,} files with one row group of {ROWS:,} rows, 10 columns, zstd"
+        lakes = (
+            (f"The benchmark lake: {small}", data.lake(folder, LAKE_FILES), ids_of_lake),
+            (f"Large row groups: {large}", lake(folder, files), lambda present: ids_of_rows(files, present)),
+        )
+        for title, place, ids in lakes:
             spark = session(Path(temporary))
             took = {
-                (present, columns): compared(spark, place, files, present, given.rounds, columns)
+                (present, columns): compared(spark, place, ids(present), present, given.rounds, columns)
                 for columns in ((), ("id",))
                 for present in PRESENT
             }
-            lines += _compared(files, given.rounds, took, filter_seconds(place), least(place), scan(spark, place))
+            lines += _compared(
+                title, given.rounds, took, {c: least(place, c) for c in ((), ("id",))}, scan(spark, place)
+            )
             spark.stop()
-        place = lake(folder, given.many_files, MANY_ROWS, MANY_FPP)
-        spark = session(Path(temporary))
-        lines += _many(given.many_values, given.many_files, many(spark, place, given.many_files, given.many_values))
-        spark.stop()
+        if given.many_values:
+            place = lake(folder, given.many_files, MANY_ROWS, MANY_FPP)
+            spark = session(Path(temporary))
+            found = many(spark, place, given.many_files, given.many_values)
+            lines += _many(given.many_values, given.many_files, found)
+            spark.stop()
     RESULTS.write_text("\n".join(lines))
 
 
 def _compared(
-    files: int,
+    title: str,
     repeat: int,
     ways: dict[tuple[int, tuple[str, ...]], dict[str, Took]],
-    filters: float,
-    pages: float,
+    pages: dict[tuple[str, ...], float],
     whole: Took,
 ) -> list[str]:
     lines = [
-        f"{IDS:,} ids against {files:,} files with a row group of {ROWS:,} rows each, `local[2]`, {MEMORY} for Java,"
-        f" median of {rounds(repeat)}.",
+        f"## {title}",
         "",
-        "| ids in the lake | columns | bloom_spark.find | broadcast join | times as fast | processor seconds |",
-        "|---|---|---|---|---|---|",
+        f"{IDS:,} ids, `local[2]`, {MEMORY} for Java, median of {rounds(repeat)}, load {os.getloadavg()[1]:.0f}.",
+        "",
+        "| ids in the lake | columns | find | broadcast join | times as fast | processor seconds | of least |",
+        "|---|---|---|---|---|---|---|",
     ]
     for (present, columns), took in ways.items():
         mine, other = took["bloom_spark.find"], took["broadcast join"]
+        floor = f"{mine.processor / pages[columns]:.1f} times {pages[columns]:.2f} s" if present == IDS else ""
         lines.append(
-            f"| {present:,} | {', '.join(columns) or 'all 10'} | {mine.seconds:.2f} s | {other.seconds:.2f} s |"
+            f"| {present:,} | {', '.join(columns) or 'all'} | {mine.seconds:.2f} s | {other.seconds:.2f} s |"
             f" {other.seconds / mine.seconds:.1f} | {mine.processor:.2f} s against {other.processor:.2f} s,"
-            f" {other.processor / mine.processor:.1f} times |"
+            f" {other.processor / mine.processor:.1f} times | {floor} |"
         )
     lines += [
         "",
-        f"`find` can't take less than to read all filters, {filters:.2f} processor seconds by `pread` from the page",
-        f"cache, and where each page has a row that is sought, not less than to decompress all pages,"
-        f" {pages:.1f} processor",
-        f"seconds by Arrow's zstd. A join of whole rows can't take less than Spark's scan of all columns,"
-        f" {whole.seconds:.1f} s and",
-        f"{whole.processor:.1f} processor seconds.",
+        "Least: the processor seconds to read and to decompress the pages of these columns, once each.",
+        f"Spark's scan of all columns takes {whole.seconds:.1f} s and {whole.processor:.1f} processor seconds.",
         "",
     ]
     return lines

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.value_parts import PartedSearch, ValueParts
-    from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
+    from bloomcli.formats.filter_answer import FileRows, FilterAnswer, LikeFiles
     from bloomcli.formats.finding import Candidates, ColumnSearch, Wanted
     from bloomcli.storage.base import Fingerprint, Source
 
@@ -131,6 +131,8 @@ def _run(
         row_groups: Container[int] | None = None if indexed is None else indexed.possible(original)
         by_index = row_groups is not None  # it has told as much as filters do
         source = _counted(original, values)
+        if not by_index and (scanned := _scanned(original, values, options, emit)) is not None:
+            return scanned
         filters = None if by_index else _asked(original, values, asked)
         if filters is not None and filters.answer.ruled_out:
             return _without_rows(path, filters, options)
@@ -216,6 +218,48 @@ def _plain(
     if not told and isinstance(found, FileFound):
         values.like_files = search.like_files()
     return values.searched_plainly(found)
+
+
+def _scanned(original: Source, values: Values | ValueParts, options: FindOptions, emit: Emit) -> FileFound | None:
+    """Find the rows of a file like one that was searched before, without its filters being asked; None where they are
+    to be asked."""
+    like_files = values.like_files if isinstance(values, Values) else None
+    if like_files is None or not options.rows or options.limit is not None:
+        return None
+    found = like_files.rows(original)
+    if found is None or not isinstance(values, Values):
+        return None
+    if len(found.rows):
+        emit(_batch_of(original.path, found, values))
+    return FileFound(
+        path=original.path,
+        format=like_files.format,
+        row_groups=found.row_groups,
+        row_groups_possible=found.searched,
+        row_groups_read=len(found.searched),
+        pages_read=found.pages,
+        rows=len(found.rows),
+        bytes_read=found.bytes_read,
+        scan_bytes=found.scan_bytes,
+    )
+
+
+def _batch_of(path: str, found: FileRows, values: Values) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    from bloomcli.formats.arrays import binaries
+
+    count = len(found.rows)
+    named = shown(path).encode("utf-8", "backslashreplace")
+    columns = [
+        binaries([named] * count).cast(pa.string()),
+        pa.nulls(count, pa.int64()),
+        found.groups,
+        found.rows,
+        values.texts.take(found.texts),
+        pa.StructArray.from_arrays(found.records.columns, fields=distinct_fields(found.records.schema)),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=list(COLUMNS))
 
 
 def _asked(original: Source, values: Values | ValueParts, asked: Asked | None) -> Asked | None:

@@ -37,6 +37,10 @@ _SHARED_BYTES: Final = 64 << 20
 """Of values that are broadcast, at most. They are on the driver for a moment."""
 _SHARED_PIECES: Final = 1 << 10
 
+_BATCH_ROWS: Final = 10_000
+"""Rows that go to Java together, of several files, as many as Spark's own batches have; or so many bytes."""
+_BATCH_BYTES: Final = 8 << 20
+
 _STRIPE: Final = "stripe"
 """The column that is null in formats without stripes."""
 
@@ -235,11 +239,28 @@ def _of_shared(
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             part = pickle.loads(parts[number])  # noqa: S301  of the driver
-            for one in search(part, iter(blocks)):
-                if isinstance(one, pa.RecordBatch):
-                    yield one.cast(arrow)
-                else:
-                    _check(one)
+            for some in _gathered(search(part, iter(blocks))):
+                yield some.cast(arrow)
+
+
+def _gathered(found: Iterable[pa.RecordBatch | FileFound]) -> Iterator[pa.RecordBatch]:
+    """The rows of files, of several files together: Java takes as long for a batch of few rows as for many. Raises
+    FileFailed."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for one in found:
+        if isinstance(one, FileFound):
+            _check(one)
+            continue
+        if waiting and (
+            rows + one.num_rows > _BATCH_ROWS or size + one.nbytes > _BATCH_BYTES or one.schema != waiting[0].schema
+        ):
+            yield pa.concat_batches(waiting)
+            waiting, rows, size = [], 0, 0
+        waiting.append(one)
+        rows, size = rows + one.num_rows, size + one.nbytes
+    if waiting:
+        yield pa.concat_batches(waiting)
 
 
 def _asked(blocks: Iterable[Any], ask: Callable[[Iterator[bytes]], Iterator[Any]]) -> Iterator[Any]:

@@ -36,6 +36,28 @@ class FilterAnswer(NamedTuple):
         return self.possible == ()
 
 
+class FileRows(NamedTuple):
+    """The rows of a file that have one of many values."""
+
+    row_groups: int
+    searched: tuple[int, ...]
+    """The numbers of the row groups whose pages were read."""
+    chunk_bytes: int
+    """Compressed bytes of the column."""
+    scan_bytes: int
+    """As `ColumnSearch.scanned_bytes`."""
+    bytes_read: int
+    pages: int
+    """Data pages of the column that were read."""
+    groups: pa.Int64Array
+    """Of each row its row group."""
+    rows: pa.Int64Array
+    """Positions in the file, ascending."""
+    texts: pa.Int64Array
+    """Of each row the position of the text of its value."""
+    records: pa.RecordBatch
+
+
 class LikeFiles(ABC):
     """Tells of files whose metadata are like those of a searched file which row groups can't have the same values.
 
@@ -52,6 +74,12 @@ class LikeFiles(ABC):
     @abstractmethod
     def ask(self, source: Source) -> FilterAnswer | None:
         """What the filters of an open file tell; None for a file that isn't of this machine."""
+
+    def rows(self, source: Source) -> FileRows | None:
+        """The rows of an open file that have the values, with records of the columns that were named; None where the
+        filters are to be asked first, or it isn't known. By default it isn't."""
+        del source
+        return None
 
     @abstractmethod
     def ask_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:

@@ -1,6 +1,6 @@
 # Types of the compiled module. Buffers contain bytes; hashes are uint64s in native byte order, 8 bytes each.
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 from typing_extensions import Buffer
@@ -307,6 +307,29 @@ class FilterQuery:
     def files(
         self, names: bytes, start: int, seconds: float
     ) -> tuple[list[tuple[int, int, int, int, int, tuple[int, ...] | None, None, tuple[int, int]]], int]: ...
+
+class RowScan:
+    def __init__(
+        self,
+        max_depth: int,
+        same: dict[int, bytes | None],
+        columns: Buffer,
+        widths: Buffer,
+        nullable: bytes,
+        searched: int,
+        chosen: bytes,
+        summed: bytes | None,
+        table: ValueTable,
+        ascending: bytes,
+        order: int,
+        unpack: Callable[[int, bytes, int], Buffer],
+        checksum: Callable[[bytes], int],
+    ) -> None: ...
+    def file(
+        self, fd: int, file_bytes: int
+    ) -> (
+        tuple[int, tuple[int, ...], int, int, int, int, bytes, bytes, bytes, list[tuple[bytes, bytes, bytes]]] | None
+    ): ...
 
 def positions_within(rows: Buffer, start: int, end: int, first: int) -> bytearray: ...
 def pick_levels(data: Buffer, pos: int, end: int, at: Buffer) -> None: ...

@@ -209,6 +209,21 @@ cdef bint _append_ones(Positions* found, const unsigned char* flags, Py_ssize_t 
     return True
 
 
+cdef inline bint _append(Positions* found, int64_t value) noexcept nogil:
+    """Append a value; False if there is no memory."""
+    cdef Py_ssize_t room
+    cdef int64_t* items
+    if found.count == found.room:
+        room = max(2 * found.room, <Py_ssize_t>256)
+        items = <int64_t*>realloc(found.items, <size_t>room * 8)
+        if items == NULL:
+            return False
+        found.items, found.room = items, room
+    found.items[found.count] = value
+    found.count += 1
+    return True
+
+
 cdef bytes _positions_as_bytes(Positions* found, bint enough_memory):
     try:
         if not enough_memory:

@@ -60,7 +60,7 @@ cdef class ValueTable:
         self.mask = 1
         while self.mask < <uint64_t>count * 2:
             self.mask *= 2
-        while (<uint64_t>1 << bits) < <uint64_t>count * 16:
+        while (<uint64_t>1 << bits) < <uint64_t>count * 32:
             bits += 1
         self.bitmap_shift = 64 - bits
         self.slots = <uint32_t*>malloc(self.mask * 4)
@@ -113,29 +113,34 @@ cdef class ValueTable:
         """Return the positions of those of `count` PLAIN values of `width` bytes that are sought, and their numbers:
         int64s."""
         cdef const unsigned char* p = _start(data, pos) + pos
-        cdef Py_ssize_t i
-        cdef int64_t found
         cdef Positions rows, numbers
-        cdef bint enough = True
-        cdef uint64_t slot
-        cdef const unsigned char* bitmap = self.bitmap
-        cdef int shift = self.bitmap_shift
+        cdef bint enough
         if width < 1 or count < 0 or count > (data.shape[0] - pos) // width:
             raise PageError("the page's values end before the last one")
         memset(&rows, 0, sizeof(Positions))
         memset(&numbers, 0, sizeof(Positions))
         with nogil:
-            for i in range(count):
-                if width == 8:
-                    slot = (_load64(p + i * 8) * 0x9E3779B185EBCA87ULL) >> shift  # as `_mixed`
-                    if not (bitmap[slot >> 3] >> (slot & 7)) & 1:
-                        continue
-                found = self._find(p + i * width, width)
-                if found >= 0:
-                    enough = _append(&rows, i) and _append(&numbers, found)
-                    if not enough:
-                        break
+            enough = self._find_fixed(p, width, count, 0, &rows, &numbers)
         return _both(&rows, &numbers, enough)
+
+    cdef bint _find_fixed(self, const unsigned char* p, Py_ssize_t width, Py_ssize_t count, int64_t first,
+                          Positions* rows, Positions* numbers) noexcept nogil:
+        """Append the positions of sought values, each added to `first`, and their numbers; False if there is no
+        memory."""
+        cdef Py_ssize_t i
+        cdef int64_t found
+        cdef uint64_t slot
+        cdef const unsigned char* bitmap = self.bitmap
+        cdef int shift = self.bitmap_shift
+        for i in range(count):
+            if width == 8:
+                slot = (_load64(p + i * 8) * 0x9E3779B185EBCA87ULL) >> shift  # as `_mixed`
+                if not (bitmap[slot >> 3] >> (slot & 7)) & 1:
+                    continue
+            found = self._find(p + i * width, width)
+            if found >= 0 and not (_append(rows, first + i) and _append(numbers, found)):
+                return False
+        return True
 
     def binary(self, const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t count):
         """Do what `fixed` does for PLAIN byte arrays."""
@@ -169,21 +174,6 @@ cdef class ValueTable:
             free(numbers.items)
             raise PageError("a byte array runs past the page's end")
         return _both(&rows, &numbers, enough)
-
-
-cdef inline bint _append(Positions* found, int64_t value) noexcept nogil:
-    """Append a value; False if there is no memory."""
-    cdef Py_ssize_t room
-    cdef int64_t* items
-    if found.count == found.room:
-        room = max(2 * found.room, <Py_ssize_t>256)
-        items = <int64_t*>realloc(found.items, <size_t>room * 8)
-        if items == NULL:
-            return False
-        found.items, found.room = items, room
-    found.items[found.count] = value
-    found.count += 1
-    return True
 
 
 cdef tuple _both(Positions* rows, Positions* numbers, bint enough_memory):

@@ -63,6 +63,11 @@ cdef enum:
     DENSE = 16                          # hashes for each block of a filter, from which on they are many
     WINDOW_BLOCKS = 8192                # blocks of a filter that are read at once for many hashes: 256 KiB
     CHUNK_DEPTH = 4                     # how deep in the footer a column chunk is
+    SCAN_FACTS = 5                      # numbers of a chunk that is read: where it starts, its bytes, its bytes
+                                        # decompressed, its values, its codec
+    ORDER_INT32 = 0                     # how values compare with bounds
+    ORDER_INT64 = 1
+    ORDER_BYTES = 2
 
 
 cdef struct Ruling:
@@ -80,6 +85,13 @@ cdef struct Ruling:
     Py_ssize_t same_bytes[SAME_FIELDS]       # and its length; -1: there is no such field
     bint compared[SAME_FIELDS]
     unsigned char* window               # of malloc, for many hashes; else NULL
+    const unsigned char* read           # of each leaf column whether it is read, without filters; NULL: filters are asked
+    const unsigned char* sought         # if columns are read, the sought values, one after the other
+    const int64_t* sought_offsets       # where each begins, and the last one ends; NULL if they have `sought_width` bytes
+    Py_ssize_t sought_width
+    const int64_t* ascending            # the numbers of the values in their order
+    Py_ssize_t sought_count
+    int order
     # what is found
     int64_t data_end
     int64_t row_groups
@@ -88,6 +100,9 @@ cdef struct Ruling:
     int64_t bytes_read
     Positions* left                     # the numbers of the row groups that aren't ruled out are added
     Positions* hits                     # for many hashes: the positions of those that may be there are added
+    Positions* facts                    # if columns are read: of each such chunk SCAN_FACTS numbers are added
+    Positions* group_rows               # and of each row group its rows
+    bint excluded                       # and whether the bounds of some row group exclude all values
 
 
 cdef bint _read_exactly(Ruling* r, void* to, int64_t size, int64_t at) noexcept nogil:
@@ -112,26 +127,92 @@ cdef bint _recorded_span(Walk* w, Recorded* found, int field_id, const unsigned 
     return True
 
 
-cdef Py_ssize_t _add_bounds(Walk* w, UsualChunk* found, const int* column, uint64_t* hashes) noexcept nogil:
-    """Add the hashes of the bounds that are certainly values of the chunk; as `_bounds` and `_certain`. Returns how
-    many there are."""
-    cdef const unsigned char* low = NULL
-    cdef const unsigned char* high = NULL
-    cdef Py_ssize_t low_bytes = 0, high_bytes = 0, count = 0
-    cdef bint has_low = False, has_high = False
+cdef struct Bounds:
+    const unsigned char* low
+    const unsigned char* high
+    Py_ssize_t low_bytes, high_bytes
+    bint has_low, has_high
+
+
+cdef void _spans(Walk* w, UsualChunk* found, const int* column, Bounds* bounds) noexcept nogil:
+    """Locate the bounds that can be trusted; as `_bounds`."""
+    memset(bounds, 0, sizeof(Bounds))
     if column[1] & ORDERED:
-        has_low = _recorded_span(w, &found.stats, 6, &low, &low_bytes)
-        has_high = _recorded_span(w, &found.stats, 5, &high, &high_bytes)
-    if column[1] & DEPRECATED and not has_low and not has_high:
-        has_low = _recorded_span(w, &found.stats, 2, &low, &low_bytes)
-        has_high = _recorded_span(w, &found.stats, 1, &high, &high_bytes)
-    if has_low and _is_certain(low, low_bytes, _truth(found, 8), column[2], column[3]):
-        hashes[count] = _xxh64(low, low_bytes)
+        bounds.has_low = _recorded_span(w, &found.stats, 6, &bounds.low, &bounds.low_bytes)
+        bounds.has_high = _recorded_span(w, &found.stats, 5, &bounds.high, &bounds.high_bytes)
+    if column[1] & DEPRECATED and not bounds.has_low and not bounds.has_high:
+        bounds.has_low = _recorded_span(w, &found.stats, 2, &bounds.low, &bounds.low_bytes)
+        bounds.has_high = _recorded_span(w, &found.stats, 1, &bounds.high, &bounds.high_bytes)
+
+
+cdef Py_ssize_t _add_bounds(Walk* w, UsualChunk* found, const int* column, uint64_t* hashes) noexcept nogil:
+    """Add the hashes of the bounds that are certainly values of the chunk; as `_certain`. Returns how many there are."""
+    cdef Bounds b
+    cdef Py_ssize_t count = 0
+    _spans(w, found, column, &b)
+    if b.has_low and _is_certain(b.low, b.low_bytes, _truth(found, 8), column[2], column[3]):
+        hashes[count] = _xxh64(b.low, b.low_bytes)
         count += 1
-    if has_high and _is_certain(high, high_bytes, _truth(found, 7), column[2], column[3]):
-        hashes[count] = _xxh64(high, high_bytes)
+    if b.has_high and _is_certain(b.high, b.high_bytes, _truth(found, 7), column[2], column[3]):
+        hashes[count] = _xxh64(b.high, b.high_bytes)
         count += 1
     return count
+
+
+cdef int _compared(const unsigned char* a, Py_ssize_t a_bytes, const unsigned char* b, Py_ssize_t b_bytes,
+                   int order) noexcept nogil:
+    """How two values compare: less than 0, 0, or more."""
+    cdef int64_t x, y
+    cdef int found
+    if order == ORDER_BYTES:
+        found = memcmp(a, b, <size_t>min(a_bytes, b_bytes))
+        return found if found else (a_bytes > b_bytes) - (a_bytes < b_bytes)
+    x = <int64_t>_load64(a) if order == ORDER_INT64 else <int32_t>_load32(a)
+    y = <int64_t>_load64(b) if order == ORDER_INT64 else <int32_t>_load32(b)
+    return (x > y) - (x < y)
+
+
+cdef int _against(Ruling* r, Py_ssize_t at, const unsigned char* bound, Py_ssize_t size) noexcept nogil:
+    """How the sought value at a place in the order compares with a bound."""
+    cdef int64_t number = r.ascending[at]
+    if r.sought_offsets == NULL:
+        return _compared(r.sought + number * r.sought_width, r.sought_width, bound, size, r.order)
+    return _compared(
+        r.sought + r.sought_offsets[number], <Py_ssize_t>(r.sought_offsets[number + 1] - r.sought_offsets[number]),
+        bound, size, r.order,
+    )
+
+
+cdef bint _bounds_exclude(Ruling* r, Walk* w, UsualChunk* chunk, const int* column) noexcept nogil:
+    """Whether the bounds of a chunk exclude all sought values."""
+    cdef Bounds b
+    cdef Py_ssize_t first = 0, end = r.sought_count, middle
+    _spans(w, chunk, column, &b)
+    if r.order != ORDER_BYTES:
+        b.has_low = b.has_low and b.low_bytes == r.sought_width
+        b.has_high = b.has_high and b.high_bytes == r.sought_width
+    if not b.has_low and not b.has_high:
+        return False
+    if b.has_low and b.has_high and _compared(b.low, b.low_bytes, b.high, b.high_bytes, r.order) > 0:
+        return False
+    while b.has_low and first < end:
+        middle = first + (end - first) // 2
+        if _against(r, middle, b.low, b.low_bytes) < 0:
+            first = middle + 1
+        else:
+            end = middle
+    return first == r.sought_count or (b.has_high and _against(r, first, b.high, b.high_bytes) > 0)
+
+
+cdef bint _add_facts(Ruling* r, Walk* w, UsualChunk* chunk) noexcept nogil:
+    """Add the facts of a chunk that is read."""
+    cdef int64_t dictionary = 0
+    if not _number(w, &chunk.meta, 11, CT_I64, &dictionary) or dictionary == 0:  # 0 is written by some for "none"
+        dictionary = chunk.page
+    return (
+        _append(r.facts, min(chunk.page, dictionary)) and _append(r.facts, chunk.packed)
+        and _append(r.facts, chunk.unpacked) and _append(r.facts, chunk.values) and _append(r.facts, chunk.codec)
+    )
 
 
 cdef bint _filter_rules_out(Ruling* r, int64_t offset, int64_t claimed, const uint64_t* bounds,
@@ -279,7 +360,7 @@ cdef Py_ssize_t _chunks_of_group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) 
     if pos < 0 or kind != CT_STRUCT or count != <uint64_t>r.column_count:
         return -1
     for i in range(r.column_count):
-        if i != r.searched and (r.summed == NULL or not r.summed[i]):
+        if i != r.searched and (r.summed == NULL or not r.summed[i]) and (r.read == NULL or not r.read[i]):
             pos = _skip(w, pos, CT_STRUCT, r.max_depth - CHUNK_DEPTH, True)
             if pos < 0:
                 return -1
@@ -292,7 +373,12 @@ cdef Py_ssize_t _chunks_of_group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) 
         if i == r.searched:
             if not _add(&r.chunk_bytes, chunk.packed, r.data_end):
                 return -1
-            out[0] = not chunk.values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
+            if r.read == NULL:
+                out[0] = not chunk.values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
+            elif chunk.values and _bounds_exclude(r, w, &chunk, r.columns + i * COLUMN_ITEMS):
+                r.excluded = True
+        if r.read != NULL and r.read[i] and not _add_facts(r, w, &chunk):
+            return -1
     return pos
 
 
@@ -324,6 +410,8 @@ cdef Py_ssize_t _group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) noexcept n
         if pos < 0:
             return -1
     if not has_chunks or rows < 0:
+        return -1
+    if r.group_rows != NULL and not _append(r.group_rows, rows):
         return -1
     if r.summed == NULL and (packed <= 0 or not _add(&r.scan_bytes, packed, r.data_end)):
         return -1

@@ -8,11 +8,11 @@ write it, or that may have a value, is opened: then `search.py` decides about th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
-from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
+from bloomcli.formats.filter_answer import FileRows, FilterAnswer, LikeFiles
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import field_ids
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.finding import Wanted
     from bloomcli.formats.parquet.footer import Footer
+    from bloomcli.formats.parquet.row_scan import RowScan
     from bloomcli.model.file import Column
     from bloomcli.storage.base import Source
     from bloomcli.values.literals import Literal
@@ -41,6 +42,7 @@ class LikeParquetFiles(LikeFiles):
         hashes: of the values, as its filters have them; ascending, if they are many.
         owners: of each hash the position of its text, if they are many: then it is told which a file may have.
         summed: the ordinals of the columns whose bytes a scan reads; None: all.
+        scan: finds the rows in files with small row groups, without their filters; None: nothing does.
     """
 
     format = "parquet"
@@ -52,10 +54,12 @@ class LikeParquetFiles(LikeFiles):
         hashes: bytes | kernels.Ascending,
         owners: pa.Int64Array | None,
         summed: set[int] | None,
+        scan: RowScan | None = None,
     ) -> None:
         ids = field_ids("FileMetaData")
         self.together = owners is None
         self._owners = owners
+        self._scan = scan
         self._query = kernels.FilterQuery(
             parquet_limits.THRIFT_MAX_DEPTH,
             {ids[field]: footer.top.raw(field) for field in _SAME},
@@ -64,6 +68,10 @@ class LikeParquetFiles(LikeFiles):
             None if summed is None else bytes(c.index in summed for c in footer.columns),
             hashes,
         )
+
+    def rows(self, source: Source) -> FileRows | None:
+        """The rows of an open file, where a scan of small row groups finds them."""
+        return None if self._scan is None else self._scan.rows(source)
 
     def ask(self, source: Source) -> FilterAnswer | None:
         """What the filters of an open file tell; None for a file that isn't of this machine."""
@@ -108,13 +116,19 @@ def _ascending(wanted: Wanted) -> tuple[kernels.Ascending, pa.Int64Array]:
         return kernels.Ascending(ascending), wanted.owners.take(order)
 
 
-def like_files(footer: Footer, column: Column, wanted: Wanted, summed: set[int] | None) -> LikeParquetFiles | None:
+def like_files(
+    footer: Footer,
+    column: Column,
+    wanted: Wanted,
+    summed: set[int] | None,
+    scan: Callable[[], RowScan | None] = lambda: None,
+) -> LikeParquetFiles | None:
     """What tells of files like an open one whether they can't have the values; None where filters can't tell."""
     if wanted.nan is not None or not _told_by_filters(footer, column, wanted.literals or ()):
         return None
     if wanted.literals is not None:
         return LikeParquetFiles(footer, column, wanted.hashes, None, summed)
-    return LikeParquetFiles(footer, column, *_ascending(wanted), summed)
+    return LikeParquetFiles(footer, column, *_ascending(wanted), summed, scan())
 
 
 def like_files_of_few(

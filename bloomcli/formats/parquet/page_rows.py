@@ -89,6 +89,11 @@ def of_forms(forms: pa.Array, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array
     return _array([part], len(forms), chunk, kind)
 
 
+def of_part(part: Part, rows: int, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
+    """Values that were picked, of so many rows, as an Arrow type of which `alike` is true. Raises PageError."""
+    return _array([part], rows, chunk, kind)
+
+
 def _bytes(buffer: pa.Buffer | None, size: int) -> bytearray:
     return bytearray(memoryview(buffer or b"").cast("B")[:size])
 

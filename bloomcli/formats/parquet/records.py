@@ -122,6 +122,22 @@ class Records:
             pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], table.column_names)
         )
 
+    def plain_columns(self, columns: Sequence[str] | None) -> Mapping[int, tuple[ColumnChunk, pa.Field]] | None:
+        """These columns (None: all) by their ordinals, each with its first chunk and its field; None where the values
+        of one aren't made by `page_rows`, or there is no row group."""
+        chosen = self.chosen(columns)
+        chunks = self._chunks(0, chosen) if self._filters.footer.row_group_count else []
+        if not chosen <= self.flat or len(chunks) != len(chosen):
+            return None
+        found = {}
+        for chunk in chunks:
+            name = self._paths[chunk.column.index]
+            kind = self.schema.field(name).type
+            if chunk.encrypted or not page_rows.alike(chunk, kind):
+                return None
+            found[chunk.column.index] = chunk, self._reader.schema_arrow.field(name).with_type(kind)
+        return found
+
     def _fault(self, what: str, error: Exception) -> CorruptFile:
         said = " ".join(str(error).split())[:200]
         path = self._file.source.path

@@ -23,6 +23,7 @@ from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.page_values import Sought
 from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
+from bloomcli.formats.parquet.row_scan import RowScan, row_scan
 from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, decoded, each_row, is_nan, within
 from bloomcli.model.file import Column, ColumnChunk
 
@@ -211,7 +212,12 @@ class ParquetSearch(UnitSearch):
 
     def like_files(self, wanted: Wanted, columns: Sequence[str] | None) -> LikeFiles | None:
         """What tells of files like this one, by their filters alone, whether they can't have the values."""
-        return like_files(self._filters.footer, self._column, wanted, self._scanned(columns))
+        footer, summed = self._filters.footer, self._scanned(columns)
+
+        def scan() -> RowScan | None:
+            return row_scan(footer, self._column, wanted, lambda: self._records.plain_columns(columns), summed)
+
+        return like_files(footer, self._column, wanted, summed, scan)
 
     def scanned_bytes(self, columns: Sequence[str] | None) -> int:
         """Compressed bytes of the chunks of the searched column and of these columns."""

@@ -1,0 +1,150 @@
+"""Finds the rows that have one of many values in files with small row groups, in compiled code, one call a file.
+
+A filter is asked in less time than the column is read where few values are looked for. Of as many values as a row
+group has rows, a filter takes more time than the column, and mostly lets one through that isn't there.
+
+Files are those of this machine with the schema of a file that was opened, whose selected columns `page_rows` makes.
+Others, and whatever is unusual or damaged, are searched by `search.py`, and so are files in which bounds exclude all
+values of a row group.
+"""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli import kernels
+from bloomcli.errors import BloomError
+from bloomcli.formats.filter_answer import FileRows
+from bloomcli.formats.finding import Wanted
+from bloomcli.formats.parquet import codecs, page_rows, spec
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.page_parts import Part
+from bloomcli.formats.parquet.spec import field_ids
+from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.storage.base import Source
+
+Columns = Mapping[int, tuple[ColumnChunk, pa.Field]]
+"""Columns by their ordinals: a chunk of each, and the field of its values."""
+
+_SAME: Final = ("schema", "created_by", "column_orders", "key_value_metadata")
+"""Fields of the footer that say which columns there are, of which types in Arrow, and whose bounds can be trusted."""
+_VALUES_MOST: Final = 1 << 22
+_IN_VAIN: Final = 4
+"""Files that are looked at in vain, more than with success, before no further one is."""
+_UNREAD: Final = -1
+_BOOLEANS: Final = -2
+_BYTES: Final = 0
+
+
+class RowScan:
+    """The rows with sought values of files like one that was opened.
+
+    Args:
+        footer: of this file.
+        column: is searched.
+        wanted: the values, converted in batches.
+        columns: of the records.
+        summed: the ordinals of the columns whose bytes a scan reads; None: all.
+    """
+
+    def __init__(
+        self, footer: Footer, column: Column, wanted: Wanted, columns: Columns, summed: set[int] | None
+    ) -> None:
+        ids = field_ids("FileMetaData")
+        self._owners = wanted.owners
+        self._columns = [columns[index] for index in sorted(columns)]
+        self._in_vain = 0
+        leaves = footer.columns
+        widths = [_width(c) if c.index == column.index or c.index in columns else _UNREAD for c in leaves]
+        order = pc.array_sort_indices(wanted.forms).cast(pa.int64())
+        self._scan = kernels.RowScan(
+            parquet_limits.THRIFT_MAX_DEPTH,
+            {ids[field]: footer.top.raw(field) for field in _SAME},
+            array("i", (number for numbers in footer.usual_chunks.numbers for number in numbers)),
+            array("i", widths),
+            bytes(c.max_definition_level for c in leaves),
+            column.index,
+            bytes(c.index in columns for c in leaves),
+            None if summed is None else bytes(c.index in summed for c in leaves),
+            _table(wanted),
+            order.buffers()[1].to_pybytes()[: 8 * len(order)],
+            {4: 0, 8: 1}.get(width_of(column) or 0, 2),
+            _unpacked,
+            zlib.crc32,
+        )
+
+    def rows(self, source: Source) -> FileRows | None:
+        """The rows of an open file; None where it is to be searched by its filters."""
+        descriptor = source.fileno()
+        if descriptor is None or self._in_vain >= _IN_VAIN:
+            return None
+        found = self._scan.file(descriptor, source.size)
+        self._in_vain += 1 if found is None else -1
+        if found is None:
+            return None
+        groups, rows, numbers, parts = found[6:]
+        count = len(rows) // 8
+        arrays = [
+            page_rows.of_part(
+                Part(bytearray(values), bytearray(sizes), bytearray(positions)), count, chunk, field.type
+            )
+            for (values, sizes, positions), (chunk, field) in zip(parts, self._columns, strict=True)
+        ]
+        records = pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field for _, field in self._columns]))
+        texts = self._owners.take(_int64s(numbers))
+        return FileRows(*found[:6], _int64s(groups), _int64s(rows), texts, records)
+
+
+def row_scan(
+    footer: Footer, column: Column, wanted: Wanted, columns: Callable[[], Columns | None], summed: set[int] | None
+) -> RowScan | None:
+    """What finds the rows in files like an open one; None where their filters are asked in less time, or columns have
+    other types. `columns`: those of the records; they are asked for last."""
+    nested = column.max_repetition_level or column.max_definition_level > 1
+    if nested or wanted.literals is not None or not isinstance(wanted.keys, pa.Array):
+        return None
+    if not 0 < len(wanted.forms) <= _VALUES_MOST or not footer.row_group_count:
+        return None
+    chosen = columns() if footer.row_group(0).rows <= len(wanted.forms) else None
+    return None if chosen is None else RowScan(footer, column, wanted, chosen, summed)
+
+
+def _width(column: Column) -> int:
+    """The bytes of a value, as compiled code takes them."""
+    if column.physical == "BOOLEAN":
+        return _BOOLEANS
+    return width_of(column) or _BYTES
+
+
+def _table(wanted: Wanted) -> kernels.ValueTable:
+    forms = wanted.forms
+    if not pa.types.is_large_binary(forms.type):
+        width = forms.type.bit_width // 8
+        return kernels.ValueTable(wanted.hashes, _view(forms.buffers()[1], width * len(forms)), None, width)
+    _, offsets, values = forms.buffers()
+    starts = _view(offsets, 8 * (len(forms) + 1)).cast("q")
+    return kernels.ValueTable(wanted.hashes, _view(values, len(values or b"")), starts, 0)
+
+
+def _view(buffer: pa.Buffer | None, size: int) -> memoryview:
+    return memoryview(buffer or b"").cast("B")[:size]
+
+
+def _int64s(numbers: bytes) -> pa.Int64Array:
+    return pa.Array.from_buffers(pa.int64(), len(numbers) // 8, [None, pa.py_buffer(numbers)])
+
+
+def _unpacked(codec: int, packed: bytes, size: int) -> codecs.Buffer:
+    """The bytes of a page. Raises ValueError."""
+    try:
+        return codecs.decompress(spec.enum_name("CompressionCodec", codec), memoryview(packed), size)
+    except BloomError as error:
+        raise codecs.CodecError(str(error)) from None
