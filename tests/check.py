@@ -37,11 +37,11 @@ QUICK: Final = "not spark and not interop and not servers and not slow"
 AT_EVERY_CALL: Final = ("faults", "property", "storage/local")
 """Without coverage: tests/storage/local stops writes at each call of a function, and a probe is a call."""
 PARTS: Final = (
-    ("tables/test_*.py",),
-    ("tables/delta", "tables/iceberg"),
     ("cli", "architecture"),
     ("datasets", "validation"),
     ("formats",),
+    ("tables/test_*.py",),
+    ("tables/delta", "tables/iceberg"),
     ("interop",),
     ("advice", "finding", "report", "trials"),
     AT_EVERY_CALL,
@@ -49,7 +49,8 @@ PARTS: Final = (
     ("storage/[!_l]*",),
 )
 """Folders and files of tests that share a process, and with it a Spark session, those that take longest first. The
-folders that are not named are one more part. tests/tables needs processes of its own, for another PySpark."""
+folders that are not named are one more part. tests/tables needs processes of its own, for another PySpark; they begin
+when `SPARK` has made what their Java starts from, which it makes first."""
 UNMEASURED: Final = (("interop",), AT_EVERY_CALL)
 """Parts without coverage."""
 ALREADY_QUICK: Final = ("interop", "stores", "tables/test_*.py")
@@ -66,7 +67,7 @@ FIRST: Final = (
 )
 """What takes a second: the first that fails ends the run."""
 SPARK: Final = ("tests.support.spark_start",)
-"""Makes the cache with which each session of Spark starts in half the time."""
+"""Makes the caches with which each session of Spark starts in half the time."""
 LEAST: Final = 95
 """Percent of the lines that the measured tests must reach."""
 

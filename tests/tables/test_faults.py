@@ -31,7 +31,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Make = Callable[[], LakeTable]
 TESTS = Path(__file__).parents[1]
-_SETTINGS = ("spark.jars", "spark.sql.extensions", "spark.sql.catalog.spark_catalog", "spark.sql.catalog.ice")
+_SETTINGS = (
+    *spark_tables.CLASS_PATHS,
+    "spark.sql.extensions",
+    "spark.sql.catalog.spark_catalog",
+    "spark.sql.catalog.ice",
+)
 _MORE = ("type", "warehouse", "cache-enabled")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import pytest
 from support.iceberg_runs import rows
@@ -40,9 +40,6 @@ def options(kind: str, folder: Path) -> dict[str, str]:
 def catalog(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """The name of a catalog of the session."""
     kind = str(request.param)
-    if kind == "jdbc":  # drivers of a session's own jars aren't found before they are loaded
-        java = cast("Any", spark)._jvm.java.lang
-        java.Class.forName("org.h2.Driver", True, java.Thread.currentThread().getContextClassLoader())
     name = f"of_{kind}"
     spark.conf.set(f"spark.sql.catalog.{name}", ICEBERG)
     for option, value in options(kind, tmp_path).items():
