@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Container
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from bloomcli.commands.find_columns import COLUMNS, Emit
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.one_column import only_column
@@ -23,18 +24,9 @@ from bloomcli.storage.registry import open_known, open_source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bloomcli.commands.value_parts import PartedSearch, ValueParts
+    from bloomcli.commands.value_parts import ValueParts
     from bloomcli.formats.filter_answer import FileRows, FilterAnswer, LikeFiles
-    from bloomcli.formats.finding import Candidates, ColumnSearch, Wanted
     from bloomcli.storage.base import Fingerprint, Source
-
-COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
-"""The columns of what is found: the file, the stripe (null in formats without stripes), the row group (in a stripe
-counted within it), the row's number in the file from 0 on, the value as it was given (binary), and the row, a struct
-of the selected columns."""
-
-Emit = Callable[["pa.RecordBatch"], None]
-"""Takes rows that were found, with `COLUMNS`."""
 
 
 class Asked(NamedTuple):
@@ -144,6 +136,8 @@ def _run(
         plain = _plain(file, source, values, row_groups, options, emit, stop, told=told)
         if plain is not None:
             return plain if answer is None else replace(plain, bytes_read=plain.bytes_read + answer.bytes_read)
+        from bloomcli.commands.find_work import placed, work_of
+
         if not file.searched:  # refuses whatever the file's columns are
             file.search(Column(path=options.column, index=0, physical=""))
         column = only_column(file, options.column, purpose="find")
@@ -152,10 +146,10 @@ def _run(
         search.row_groups = row_groups
         search.bounds_checked = by_index and indexed is not None and indexed.end is not None
         search.values_told = answer is not None and answer.texts is not None
-        work = _work(values, file, column, search, options, emit)
+        work = work_of(values, file, column, search, options, emit)
         if isinstance(values, Values) and work.wanted is not None and not told:
             values.like_files = search.like_files(work.wanted, work.columns)
-        groups = list(_placed(work.candidates()))
+        groups = list(placed(work.candidates()))
         left = [
             place
             for place in groups
@@ -300,148 +294,3 @@ def _counted(original: Source, values: Values | ValueParts) -> CountedSource:
     from bloomcli.storage.remembered import RememberedSource
 
     return RememberedSource(original)  # the filters are read for each part
-
-
-class _Place(NamedTuple):
-    """A row group, and the number of its first row in the file."""
-
-    candidates: Candidates
-    first_row: int
-
-
-def _placed(found: Iterable[Candidates]) -> Iterator[_Place]:
-    first = 0
-    for candidates in found:
-        yield _Place(candidates, first)
-        first += candidates.rows
-
-
-class _Work:
-    """The search of one file, row group by row group."""
-
-    def __init__(
-        self, file: FilterFile, search: ColumnSearch, wanted: Wanted | None, options: FindOptions, emit: Emit
-    ) -> None:
-        """`wanted`: the values; None where they are in parts."""
-        self.file, self.search, self.wanted, self.options = file, search, wanted, options
-        self.columns, self._emit = selected(file, options), emit
-        self.rows = 0
-        self.row_groups = 0
-
-    def candidates(self) -> Iterable[Candidates]:
-        """Of each row group the values that it may have."""
-        assert self.wanted is not None  # noqa: S101  see `_PartedWork`
-        return self.search.candidates(self.wanted)
-
-    @property
-    def enough(self) -> bool:
-        """No further row is wanted."""
-        return self.rows == self.options.limit or (self.options.files_only and self.rows > 0)
-
-    def scan_bytes(self, groups: Iterable[_Place]) -> int:
-        """What a scan of the file reads."""
-        if self.options.rows:
-            return self.search.scanned_bytes(self.columns)
-        return sum(place.candidates.chunk_bytes for place in groups)
-
-    def row_group(self, place: _Place) -> None:
-        """Find the rows of a row group, and give them to `emit`."""
-        assert self.wanted is not None  # noqa: S101  see `_PartedWork`
-        self.row_groups += 1
-        rows, texts = self.matches(self.wanted, place.candidates)
-        self.show(place, rows, self.wanted.texts.take(texts))
-
-    def show(self, place: _Place, rows: pa.Int64Array, texts: pa.LargeBinaryArray) -> None:
-        """Count rows, up to the limit, and give them to `emit`."""
-        count = len(rows) if self.options.limit is None else min(len(rows), self.options.limit - self.rows)
-        self.rows += count
-        if self.options.rows and count:
-            self._records(place, rows[:count], texts[:count])
-
-    def matches(self, wanted: Wanted, candidates: Candidates) -> tuple[pa.Int64Array, pa.Int64Array]:
-        """Rows of a row group that have one of the candidates, as many as are shown or more, and the positions of
-        their texts."""
-        import pyarrow as pa
-
-        from bloomcli.formats.arrays import int64s
-
-        rows, texts = [int64s(())], [int64s(())]
-        count = 0
-        self.search.prepare(wanted, candidates, self.columns, rows=self.options.rows)
-        for matches in self.search.matches(wanted, candidates):
-            count += len(matches.rows)
-            rows.append(matches.rows)
-            texts.append(matches.texts)
-            if self.options.files_only or (
-                self.options.limit is not None and self.rows + count >= self.options.limit
-            ):
-                break
-        return pa.concat_arrays(rows), pa.concat_arrays(texts)
-
-    def _records(self, place: _Place, rows: pa.Int64Array, texts: pa.LargeBinaryArray) -> None:
-        """Read rows of a row group, and give them to `emit`."""
-        import pyarrow as pa
-
-        from bloomcli.formats.arrays import binaries, repeated, shifted
-
-        path, stripe = shown(self.file.source.path).encode("utf-8", "backslashreplace"), place.candidates.stripe
-        at = 0
-        for batch in self.search.records(place.candidates, rows, self.columns):
-            count = batch.num_rows
-            columns = [
-                binaries([path] * count).cast(pa.string()),
-                pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count),
-                repeated(place.candidates.row_group, count),
-                shifted(rows[at : at + count], place.first_row),
-                texts[at : at + count],
-                pa.StructArray.from_arrays(batch.columns, fields=distinct_fields(batch.schema)),
-            ]
-            self._emit(pa.RecordBatch.from_arrays(columns, names=list(COLUMNS)))
-            at += count
-
-
-class _PartedWork(_Work):
-    """The search of one file for values in parts."""
-
-    parted: PartedSearch
-
-    def candidates(self) -> Iterable[Candidates]:
-        """Of each row group whether it may have values."""
-        return self.parted.candidates()
-
-    def row_group(self, place: _Place) -> None:
-        """Find the rows of a row group, and give them to `emit`."""
-        from bloomcli.commands.value_parts import first_of_each
-
-        self.row_groups += 1
-        found, owners, texts = [], [], []
-        for wanted, positions in self.parted.rounds(place.candidates):
-            forms = wanted.owners  # from 0 on
-            rows, own = self.matches(wanted, place.candidates._replace(forms=forms, nan=wanted.nan is not None))
-            found.append(rows)
-            owners.append(positions.take(own))
-            texts.append(wanted.texts.take(own))
-            if self.options.files_only and len(rows):
-                break
-        if any(map(len, found)):
-            self.show(place, *first_of_each(found, owners, texts))
-
-
-def _work(
-    values: Values | ValueParts,
-    file: FilterFile,
-    column: Column,
-    search: ColumnSearch,
-    options: FindOptions,
-    emit: Emit,
-) -> _Work:
-    """The search of a file. Raises LiteralError."""
-    if isinstance(values, Values):
-        return _Work(file, search, values.of(file, column, search), options, emit)
-    if column.physical == "BOOLEAN":  # millions of texts are two values
-        return _Work(file, search, search.wanted(values.distinct()), options, emit)
-    from bloomcli.commands.value_parts import PartedSearch
-
-    work = _PartedWork(file, search, None, options, emit)
-    work.parted = PartedSearch(search, values.of(file, column, search))
-    return work

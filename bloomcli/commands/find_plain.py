@@ -27,10 +27,10 @@ class Refused(Enum):
 
 
 class PlainRows(NamedTuple):
-    """Rows that were found, as a record batch of `find.COLUMNS` has them."""
+    """Rows that were found, as a record batch of `find_columns.COLUMNS` has them."""
 
     rows: Sequence[dict[str, Any]]
-    """Each with the keys `find.COLUMNS`; `value` is text."""
+    """Each with the keys `find_columns.COLUMNS`; `value` is text."""
 
     @property
     def num_rows(self) -> int:

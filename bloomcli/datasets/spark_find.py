@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.commands.find import COLUMNS
+from bloomcli.commands.find_columns import COLUMNS
 from bloomcli.datasets.spark import importable, java_error, job, job_context, job_failed
 from bloomcli.datasets.spark_types import arrow_type
 from bloomcli.errors import UsageError

@@ -45,7 +45,7 @@ class OneFile(NamedTuple):
 
     found: FileFound
     batches: Iterator[pa.RecordBatch]
-    """Its rows, with the columns `bloomcli.commands.find.COLUMNS`; they are read before the next file."""
+    """Its rows, with the columns `bloomcli.commands.find_columns.COLUMNS`; they are read before the next file."""
     lack: Lack | None = None
     """Why the index told nothing of it."""
     unopened: bool = False

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
-from bloomcli.commands.find import COLUMNS
+from bloomcli.commands.find_columns import COLUMNS
 from bloomcli.commands.find_plain import PlainRows
 from bloomcli.commands.record_columns import distinct
 from bloomcli.errors import UnsupportedError
@@ -37,7 +37,7 @@ class Writer(ABC):
 
     @abstractmethod
     def rows(self, batch: pa.RecordBatch) -> None:
-        """Write rows, with the columns `bloomcli.commands.find.COLUMNS`."""
+        """Write rows, with the columns `bloomcli.commands.find_columns.COLUMNS`."""
 
     def file(self, found: FileFound) -> None:  # noqa: B027  most formats have nothing to do
         """Write what is to be said of a file with rows, when all of them are written. Nothing by default."""
