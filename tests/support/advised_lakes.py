@@ -8,6 +8,7 @@ groups.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -34,11 +35,15 @@ TOTAL: Final = FILES * GROUPS * ROWS
 LOOKUPS: Final = 120
 
 
+Columns = Callable[[np.random.Generator], dict[str, pa.Array]]
+"""Makes a lake's columns."""
+
+
 @dataclass(frozen=True)
 class Lake:
     """A lake's columns, and the reasons that the advice has to give for them."""
 
-    columns: Callable[[np.random.Generator], dict[str, pa.Array]]
+    columns: Columns
     reasons: dict[str, str]
     """Of each leaf column: the id of the reason, which an expert would give; the comment says why."""
     rows: int = ROWS
@@ -47,15 +52,25 @@ class Lake:
 
 def write(lake: Lake, folder: Path, *, seed: int = 1) -> Path:
     """Write the files of a lake."""
-    table = pa.table(lake.columns(np.random.default_rng(seed)))
     folder.mkdir()
+    for name, data in _files(lake.columns, lake.rows, seed).items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@functools.cache
+def _files(columns: Columns, rows: int, seed: int) -> dict[str, bytes]:
+    """The files of a lake by name, made once: many tests write the same."""
+    table = pa.table(columns(np.random.default_rng(seed)))
     per_file = -(-table.num_rows // FILES)
     # of columns with many values, pages are plain, as they are in row groups of a usual size
     options: dict[str, Any] = {"dictionary_pagesize_limit": 2048, "store_decimal_as_integer": True}
+    found = {}
     for number in range(FILES):
-        part = table.slice(number * per_file, per_file)
-        pq.write_table(part, folder / f"part-{number:02}.parquet", row_group_size=lake.rows, **options)
-    return folder
+        file = pa.BufferOutputStream()
+        pq.write_table(table.slice(number * per_file, per_file), file, row_group_size=rows, **options)
+        found[f"part-{number:02}.parquet"] = file.getvalue().to_pybytes()
+    return found
 
 
 def texts(numbers: Iterable[int], form: str = "{:x}@example.org") -> pa.Array:
@@ -262,6 +277,7 @@ def exhaustive(folder: Path, filtered: Path, column: str, *, seed: int, fpp: flo
         gains[kind] = gain
         saved.append(less)
     each = sum(len(group.values) for group in groups) / len(groups)
+    bounds = [(min(group.values), max(group.values)) for group in groups]
     figures = ColumnAdvice(
         column=column,
         type="",
@@ -274,9 +290,7 @@ def exhaustive(folder: Path, filtered: Path, column: str, *, seed: int, fpp: flo
         distinct=exact(len(everything)),
         distinct_per_row_group=exact(each),
         overlap=exact(
-            sum(min(g.values) <= value <= max(g.values) for g in groups for value in present)
-            / len(groups)
-            / len(present)
+            sum(least <= value <= most for least, most in bounds for value in present) / len(groups) / len(present)
         ),
         filter_bytes=exact(sum(sizes.values())),
         saved_bytes=exact(sum(saved) / len(saved)),

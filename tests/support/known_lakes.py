@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 import bloomcli
 from bloomcli.advice.absent_values import absent_values
+from bloomcli.formats.answer import answer
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column, Presence
 from bloomcli.storage.registry import open_source
@@ -126,16 +127,16 @@ class Answers:
                 column = next(c for c in file.columns if c.path == name)
                 typed = file.literal_column(column)
                 asked = [parse(text, typed) for text in texts]
-                for found in file.ask(column, asked, explain=False):
-                    # dictionaries don't count: no reader is named
-                    read.append(
-                        [
-                            not (a.presence is Presence.ABSENT or (a.stats_skip is True and a.trusted))
-                            for a in found.answers
-                        ]
+                for facts in file.unit_facts(column, asked):  # not their dictionaries: no reader is named
+                    found = (
+                        answer(facts, lookup, skip, explain=False)
+                        for lookup, skip in zip(facts.lookups, facts.stats_skip, strict=True)
                     )
-                    sizes.append(found.row_group_bytes)
-                    units.append((number, found.row_group if found.stripe is None else found.stripe))
+                    read.append(
+                        [not (a.presence is Presence.ABSENT or (a.stats_skip is True and a.trusted)) for a in found]
+                    )
+                    sizes.append(facts.row_group_bytes)
+                    units.append((number, facts.row_group if facts.stripe is None else facts.stripe))
         self.read = np.array(read, bool).T.reshape(len(texts), len(sizes))
         self.sizes = np.array(sizes, float)
         self.units = units

@@ -137,19 +137,21 @@ def dictionary(folder: Path, entries: int) -> Path:
 
 
 def decimals(folder: Path) -> Path:
-    """2^27 decimals, no two neighbours equal."""
-    scales = runs(MOST, orcruns.fixed_delta(2, 0, 512, signed=True))
+    """2^26 decimals, a gibibyte of them, no two neighbours equal: of all values, they take longest to decode."""
+    count = MOST // 2
+    scales = runs(count, orcruns.fixed_delta(2, 0, 512, signed=True))
     return claiming(
-        folder, pa.array([Decimal("1.25"), None], pa.decimal128(9, 2)), MOST,
-        {DATA: (bytes(range(128)), MOST), SECONDARY: scales, PRESENT: (orcruns.byte_run(0xFF, 128), MOST // 512)},
+        folder, pa.array([Decimal("1.25"), None], pa.decimal128(9, 2)), count,
+        {DATA: (bytes(range(128)), count), SECONDARY: scales, PRESENT: (orcruns.byte_run(0xFF, 128), count // 512)},
     )  # fmt: skip
 
 
 def equal_moments(folder: Path) -> Path:
-    """2^27 times a moment that readers see differently."""
-    old = runs(MOST, orcruns.fixed_delta(-(1 << 32), 0, 512, signed=True))
+    """2^26 times a moment that readers see differently: a gibibyte of seconds and nanoseconds."""
+    count = MOST // 2
+    old = runs(count, orcruns.fixed_delta(-(1 << 32), 0, 512, signed=True))
     path = claiming(
-        folder, pa.array([0, 1], pa.timestamp("us")), MOST, {DATA: old, SECONDARY: runs(MOST, ONE[:2] + b"\0\0")}
+        folder, pa.array([0, 1], pa.timestamp("us")), count, {DATA: old, SECONDARY: runs(count, ONE[:2] + b"\0\0")}
     )
     return orcfiles.edited(path, path, lambda f: setattr(f.stripes[0].footer, "writer_timezone", "Europe/Amsterdam"))
 
