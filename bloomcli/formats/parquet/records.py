@@ -283,6 +283,8 @@ class Records:
             first, at = first + batch.num_rows, end
             if at == len(rows):
                 return
+        if at < len(rows):  # Arrow tells only of columns that it reads together that one is shorter
+            raise ValueError(f"{', '.join(names)}: the pages have {first} rows, and row {rows[at]} is sought")
 
     @cached_property
     def _reader(self) -> pq.ParquetFile:
