@@ -99,8 +99,7 @@ def run(
             file.search(Column(path=options.column, index=0, physical=""))
         column = only_column(file, options.column, purpose="find")
         search = file.search(column)
-        search.pages_follow = not options.maybe
-        search.row_groups = row_groups
+        search.pages_follow, search.row_groups = not options.maybe, row_groups
         search.values_told = answer is not None and answer.texts is not None
         work = _work(values, file, column, search, options, emit)
         told = by_index or (answer is not None and answer.possible is not None)
