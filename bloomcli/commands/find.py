@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from bloomcli.commands.value_parts import ValueParts
     from bloomcli.formats.filter_answer import FileRows, FilterAnswer, LikeFiles
+    from bloomcli.formats.finding import ColumnSearch
     from bloomcli.storage.base import Fingerprint, Source
 
 
@@ -138,11 +139,7 @@ def _run(
             return plain if answer is None else replace(plain, bytes_read=plain.bytes_read + answer.bytes_read)
         from bloomcli.commands.find_work import placed, work_of
 
-        if not file.searched:  # refuses whatever the file's columns are
-            file.search(Column(path=options.column, index=0, physical=""))
-        column = only_column(file, options.column, purpose="find")
-        search = file.search(column)
-        search.pages_follow = not options.maybe
+        column, search = _column_search(file, options)
         search.row_groups = row_groups
         search.bounds_checked = by_index and indexed is not None and indexed.end is not None
         search.values_told = answer is not None and answer.texts is not None
@@ -175,6 +172,16 @@ def _run(
             bytes_read=source.bytes_read + (0 if answer is None else answer.bytes_read),
             scan_bytes=work.scan_bytes(groups),
         )
+
+
+def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, ColumnSearch]:
+    """The column, and the search of it."""
+    if not file.searched:  # refuses whatever the file's columns are
+        file.search(Column(path=options.column, index=0, physical=""))
+    column = only_column(file, options.column, purpose="find")
+    search = file.search(column)
+    search.pages_follow = not options.maybe
+    return column, search
 
 
 def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
