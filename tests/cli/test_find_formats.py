@@ -97,7 +97,9 @@ def test_files_of_other_columns_are_an_error_that_names_both_files_and_the_colum
     assert f"{first}: total is string, and int64 there; the search ends here" in done.err
 
 
-@pytest.mark.parametrize("kind", [2], ids=["INDEX_PAGE, which Arrow passes over"])
+@pytest.mark.parametrize(
+    "kind", [2, 6], ids=["INDEX_PAGE, which Arrow passes over", "DATA_PAGE_V2, without its structure"]
+)
 def test_a_found_row_whose_record_ends_early_is_an_error(bloom: Bloom, tmp_path: Path, kind: int) -> None:
     path = tmp_path / "a.parquet"
     numbers = list(range(1000))

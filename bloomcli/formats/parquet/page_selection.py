@@ -92,7 +92,7 @@ def walked(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequ
             reader.position = at + length
             if header.kind == "DICTIONARY_PAGE" or header.head_field is None:
                 continue
-            count = header.required_of_head("num_values")
+            count = header.required_of_head("num_values") if header.has_head else -1  # a damaged type names another
             if count < 0:
                 return None
             found.append(PagePlace(at, length, first, count))
