@@ -71,7 +71,12 @@ def _of_parquet(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
     there = set(file.schema_arrow.names)
     columns = [field.name for field in shape]
     chosen = columns if all(field.field_id is None and field.name in there for field in shape) else None
-    yield from file.iter_batches(_ROWS_AT_ONCE, columns=chosen, use_threads=False)
+    rows = 0
+    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=chosen, use_threads=False):
+        rows += batch.num_rows
+        yield batch
+    if rows != file.metadata.num_rows:  # Arrow ends early, without an error, where pages are damaged
+        raise ValueError(f"the pages have {rows} rows, and the footer says {file.metadata.num_rows}")
 
 
 def _of_orc(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:

@@ -97,15 +97,18 @@ def test_files_of_other_columns_are_an_error_that_names_both_files_and_the_colum
     assert f"{first}: total is string, and int64 there; the search ends here" in done.err
 
 
-def test_a_page_of_another_type_than_its_header_has_is_an_error_and_no_bug(bloom: Bloom, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "kind", [2, 6], ids=["INDEX_PAGE, which Arrow passes over", "DATA_PAGE_V2, without its structure"]
+)
+def test_a_found_row_whose_record_ends_early_is_an_error(bloom: Bloom, tmp_path: Path, kind: int) -> None:
     path = tmp_path / "a.parquet"
     numbers = list(range(1000))
     pq.write_table(pa.table({"id": numbers, "other": numbers}), path, use_dictionary=False, compression="none")
     at = pq.ParquetFile(path).metadata.row_group(0).column(1).data_page_offset
     data = bytearray(path.read_bytes())
-    assert data[at : at + 2] == b"\x15\x00"  # the type is DATA_PAGE
-    data[at + 1] = 6  # DATA_PAGE_V2, whose structure isn't there
+    assert data[at : at + 2] == b"\x15\x00"  # the page's type, DATA_PAGE
+    data[at + 1] = kind
     path.write_bytes(data)
     done = bloom("find", "7", path, "-c", "id")
     assert (done.code, done.out) == (3, "")
-    assert "the rows of row group 0 can't be read" in done.err
+    assert "the rows of row group 0 can't be read: other: the pages have 0 rows, and row 7 is sought" in done.err

@@ -272,7 +272,7 @@ class Records:
         return pa.concat_arrays(parts)
 
     def _whole(self, row_group: int, rows: memoryview, chunks: Sequence[ColumnChunk]) -> Iterator[pa.RecordBatch]:
-        """Rows of whole chunks."""
+        """Rows of whole chunks. Raises ValueError where Arrow ends without an error before the last one."""
         first = at = 0
         names = [self._paths[chunk.column.index] for chunk in chunks]
         for batch in self._reader.iter_batches(_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):

@@ -124,6 +124,19 @@ def test_a_damaged_delete_file_is_an_error_and_no_row_comes_back(tmp_path: Path,
             PositionDeletes(path=str(tmp_path / "d"), format=kind, size=len(data)).positions("f")
 
 
+def test_a_parquet_delete_file_whose_pages_end_early_is_an_error_and_no_row_comes_back(tmp_path: Path) -> None:
+    """Arrow passes over a page of another type, and ends without an error where a file has one column."""
+    path = tmp_path / "d"
+    pq.write_table(_table([{"id": 7}], "PARQUET:field_id", {"id": 1}), path, use_dictionary=False, compression="none")
+    data, at = bytearray(path.read_bytes()), pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
+    assert data[at : at + 2] == b"\x15\x00"  # the page's type, DATA_PAGE
+    data[at + 1] = 2  # INDEX_PAGE
+    path.write_bytes(data)
+    shape = (RecordField(name="id", type=pa.int64(), field_id=1),)
+    with pytest.raises(CorruptFile, match="the pages have 0 rows, and the footer says 1"):
+        EqualityDeletes(path=str(path), format="parquet", shape=shape).matches(pa.array([{"id": 7}]))
+
+
 def test_a_position_delete_file_without_its_columns_is_an_error(tmp_path: Path) -> None:
     pq.write_table(pa.table({"file_path": ["f"]}), tmp_path / "d")
     with pytest.raises(UnsupportedError, match="has no column pos"):
