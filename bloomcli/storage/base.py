@@ -1,8 +1,7 @@
 """The interface of stores: they read ranges of files, list files, and replace them.
 
 A store is where files lie: the local file system (`local`), or what pyarrow reads behind URIs (`arrow_store`).
-Nothing above this package knows which one a path is in; `registry.store_of` finds it. Paths are text, as users write
-them.
+Nothing above this package knows which one a path is in: `registry.store_of` does. Paths are text, as they are typed.
 
 A replacement is described by its pieces, so that a store moves no byte that it has already:
 
@@ -42,9 +41,9 @@ class Source(ABC):
         read_ahead_bytes: how many bytes of a stream to read at a time: so many that they stay in the processor's
             cache until they are decompressed; more where each read is a request to a server.
         streams: how many long ranges may be read at a time; None where it doesn't matter.
-        request_bytes: bytes that are transferred in the time until a request is answered; 0 where reads aren't
-            requests.
-        part_bytes: bytes that one request reads of announced ranges, at most; 0 where reads aren't requests.
+        request_bytes: bytes that arrive in the time that a request takes. It and the next two are 0 without any.
+        part_bytes: bytes that one request reads of announced ranges, at most.
+        tail_bytes: bytes of the file's end that the request reads which opens it.
     """
 
     path: str
@@ -53,6 +52,7 @@ class Source(ABC):
     streams: int | None = None
     request_bytes: int = 0
     part_bytes: int = 0
+    tail_bytes: int = 0
 
     def __enter__(self) -> Self:
         return self

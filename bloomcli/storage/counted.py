@@ -22,6 +22,7 @@ class CountedSource(Source):
         self.path, self.size = original.path, original.size
         self.read_ahead_bytes, self.streams = original.read_ahead_bytes, original.streams
         self.request_bytes, self.part_bytes = original.request_bytes, original.part_bytes
+        self.tail_bytes = original.tail_bytes
         self.bytes_read = 0
 
     def will_read(self, ranges: Iterable[tuple[int, int]]) -> None:

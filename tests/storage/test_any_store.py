@@ -75,6 +75,7 @@ def test_a_source_says_nothing_of_where_it_lies() -> None:
         "read_at",
         "request_bytes",
         "streams",
+        "tail_bytes",
         "will_read",
     }
 

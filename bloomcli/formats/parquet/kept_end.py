@@ -12,7 +12,6 @@ from typing import Final
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.limits import INDEX_END_MAX_BYTES
-from bloomcli.storage.objects.source import TAIL_BYTES
 
 Range = tuple[int, int]
 
@@ -29,7 +28,9 @@ def ranges(filters: Filters, columns: Collection[int]) -> Sequence[Range]:
     """
     footer, source = filters.footer, filters.source
     end = footer.start, source.size - footer.start
-    if not source.request_bytes or end[1] > INDEX_END_MAX_BYTES or not (end[1] > TAIL_BYTES or _large(filters)):
+    if not source.request_bytes or end[1] > INDEX_END_MAX_BYTES:
+        return ()
+    if end[1] <= source.tail_bytes and not _large(filters):
         return ()
     found = _joined([*_indexes(filters, columns), end])
     few = len(found) <= _RANGES_MOST and sum(length for _, length in found) <= INDEX_END_MAX_BYTES

@@ -48,6 +48,7 @@ class ObjectSource(Source):
     streams = STREAMS
     request_bytes = GAP_BYTES
     part_bytes = PART_BYTES
+    tail_bytes = TAIL_BYTES
 
     def __init__(
         self,
