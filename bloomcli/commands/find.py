@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from bloomcli.commands.find_columns import COLUMNS, Emit
+from bloomcli.commands.find_columns import Emit, batch_of
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.one_column import only_column
@@ -17,7 +17,6 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
-from bloomcli.model.paths import shown
 from bloomcli.storage.counted import CountedSource
 from bloomcli.storage.registry import open_known, open_source
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.value_parts import ValueParts
-    from bloomcli.formats.filter_answer import FileRows, FilterAnswer, LikeFiles
+    from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.storage.base import Fingerprint, Source
 
@@ -231,7 +230,8 @@ def _scanned(original: Source, values: Values | ValueParts, options: FindOptions
     if found is None or not isinstance(values, Values):
         return None
     if len(found.rows):
-        emit(_batch_of(original.path, found, values))
+        texts = values.texts.take(found.texts)
+        emit(batch_of(original.path, None, found.groups, found.rows, texts, found.records))
     return FileFound(
         path=original.path,
         format=like_files.format,
@@ -243,24 +243,6 @@ def _scanned(original: Source, values: Values | ValueParts, options: FindOptions
         bytes_read=found.bytes_read,
         scan_bytes=found.scan_bytes,
     )
-
-
-def _batch_of(path: str, found: FileRows, values: Values) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    from bloomcli.formats.arrays import binaries
-
-    count = len(found.rows)
-    named = shown(path).encode("utf-8", "backslashreplace")
-    columns = [
-        binaries([named] * count).cast(pa.string()),
-        pa.nulls(count, pa.int64()),
-        found.groups,
-        found.rows,
-        values.texts.take(found.texts),
-        pa.StructArray.from_arrays(found.records.columns, fields=distinct_fields(found.records.schema)),
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=list(COLUMNS))
 
 
 def _asked(original: Source, values: Values | ValueParts, asked: Asked | None) -> Asked | None:

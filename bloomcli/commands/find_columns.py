@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.commands.record_columns import distinct_fields
+from bloomcli.model.paths import shown
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -15,3 +18,28 @@ of the selected columns."""
 
 Emit = Callable[["pa.RecordBatch"], None]
 """Takes rows that were found, with `COLUMNS`."""
+
+
+def batch_of(
+    path: str,
+    stripe: int | None,
+    row_groups: pa.Int64Array,
+    rows: pa.Int64Array,
+    texts: pa.LargeBinaryArray,
+    records: pa.RecordBatch,
+) -> pa.RecordBatch:
+    """Rows of a file, with `COLUMNS`; one entry of each array for each row."""
+    import pyarrow as pa
+
+    from bloomcli.formats.arrays import binaries, repeated
+
+    count = len(rows)
+    columns = [
+        binaries([shown(path).encode("utf-8", "backslashreplace")] * count).cast(pa.string()),
+        pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count),
+        row_groups,
+        rows,
+        texts,
+        pa.StructArray.from_arrays(records.columns, fields=distinct_fields(records.schema)),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=list(COLUMNS))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from bloomcli.commands.find_columns import COLUMNS, Emit
+from bloomcli.commands.find_columns import Emit, batch_of
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
-from bloomcli.commands.record_columns import distinct_fields, selected
+from bloomcli.commands.record_columns import selected
 from bloomcli.formats.base import FilterFile
 from bloomcli.model.file import Column
-from bloomcli.model.paths import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +27,7 @@ class Place(NamedTuple):
 
 
 def placed(found: Iterable[Candidates]) -> Iterator[Place]:
+    """The row groups of a file, in order, with the numbers of their first rows."""
     first = 0
     for candidates in found:
         yield Place(candidates, first)
@@ -98,23 +98,15 @@ class Work:
 
     def _records(self, place: Place, rows: pa.Int64Array, texts: pa.LargeBinaryArray) -> None:
         """Read rows of a row group, and give them to `emit`."""
-        import pyarrow as pa
+        from bloomcli.formats.arrays import repeated, shifted
 
-        from bloomcli.formats.arrays import binaries, repeated, shifted
-
-        path, stripe = shown(self.file.source.path).encode("utf-8", "backslashreplace"), place.candidates.stripe
+        path, stripe = self.file.source.path, place.candidates.stripe
         at = 0
         for batch in self.search.records(place.candidates, rows, self.columns):
             count = batch.num_rows
-            columns = [
-                binaries([path] * count).cast(pa.string()),
-                pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count),
-                repeated(place.candidates.row_group, count),
-                shifted(rows[at : at + count], place.first_row),
-                texts[at : at + count],
-                pa.StructArray.from_arrays(batch.columns, fields=distinct_fields(batch.schema)),
-            ]
-            self._emit(pa.RecordBatch.from_arrays(columns, names=list(COLUMNS)))
+            groups = repeated(place.candidates.row_group, count)
+            numbers = shifted(rows[at : at + count], place.first_row)
+            self._emit(batch_of(path, stripe, groups, numbers, texts[at : at + count], batch))
             at += count
 
 

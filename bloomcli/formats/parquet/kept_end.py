@@ -12,8 +12,7 @@ from typing import Final
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.limits import INDEX_END_MAX_BYTES
-
-Range = tuple[int, int]
+from bloomcli.storage.ranges import Range, united
 
 _RANGES_MOST: Final = 256
 """Writers put all offset indexes together, and all column indexes of a row group or of the file."""
@@ -32,7 +31,7 @@ def ranges(filters: Filters, columns: Collection[int]) -> Sequence[Range]:
         return ()
     if end[1] <= source.tail_bytes and not _large(filters):
         return ()
-    found = _joined([*_indexes(filters, columns), end])
+    found = united([*_indexes(filters, columns), end])
     few = len(found) <= _RANGES_MOST and sum(length for _, length in found) <= INDEX_END_MAX_BYTES
     return found if few and sum(found[-1]) == source.size else (end,)
 
@@ -57,15 +56,3 @@ def _indexes(filters: Filters, columns: Collection[int]) -> Iterable[Range]:
     except BloomError:
         return []
     return found
-
-
-def _joined(found: list[Range]) -> list[Range]:
-    """Ranges in order; those that touch are one."""
-    joined: list[Range] = []
-    for offset, length in sorted(found):
-        if joined and offset <= sum(joined[-1]):
-            start, before = joined[-1]
-            joined[-1] = start, max(before, offset + length - start)
-        else:
-            joined.append((offset, length))
-    return joined

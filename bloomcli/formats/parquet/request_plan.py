@@ -19,8 +19,7 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_selection import PagePlace, Selection
 from bloomcli.model.file import ColumnChunk
-
-Range = tuple[int, int]
+from bloomcli.storage.ranges import Range, united
 
 
 class RequestPlan:
@@ -114,13 +113,7 @@ class RequestPlan:
     def _in_one(self, ranges: Iterable[Range]) -> list[Range]:
         """Ranges as one where that costs less than a request for each: the bytes of the gaps, divided by the
         bandwidth, against the latencies of the other requests."""
-        spans: list[Range] = []
-        for offset, length in sorted(ranges):
-            if spans and offset <= sum(spans[-1]):
-                start, before = spans[-1]
-                spans[-1] = start, max(before, offset + length - start)
-            else:
-                spans.append((offset, length))
+        spans = united(ranges)
         whole = sum(spans[-1]) - spans[0][0] if spans else 0
         gaps = whole - sum(length for _, length in spans)
         if whole > self._source.part_bytes or gaps > (len(spans) - 1) * self._source.request_bytes:

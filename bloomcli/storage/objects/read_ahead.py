@@ -16,6 +16,8 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.storage.ranges import Range, united
+
 if TYPE_CHECKING:
     from bloomcli.concurrency.threads import Future, Threads
 
@@ -45,9 +47,6 @@ FINISHED_BYTES: Final = PART_BYTES
 HELD_BYTES: Final = AHEAD_BYTES + IN_USE_BYTES + FINISHED_BYTES
 """Bytes of an object that are held in memory, at most, whatever its size."""
 
-Range = tuple[int, int]
-"""An offset and a length."""
-
 
 class _Part:
     """A range of the object that one request reads."""
@@ -70,12 +69,7 @@ class _Part:
 
 def merged(ranges: Iterable[Range]) -> Iterator[Range]:
     """The ranges as requests read them: near ones together, and none longer than a part. Sorted by offset."""
-    spans: list[list[int]] = []
-    for offset, length in sorted(ranges):
-        if spans and offset <= spans[-1][1]:
-            spans[-1][1] = max(spans[-1][1], offset + length)
-        else:
-            spans.append([offset, offset + length])
+    spans = [(offset, offset + length) for offset, length in united(ranges)]
     closed = _closed([after[0] - before[1] for before, after in pairwise(spans)])
     start = 0
     for number, (_, end) in enumerate(spans):

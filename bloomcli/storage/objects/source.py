@@ -15,7 +15,8 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Fingerprint, Source
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, ObjectInfo
-from bloomcli.storage.objects.read_ahead import GAP_BYTES, PART_BYTES, STREAMS, Range, ReadAhead, merged
+from bloomcli.storage.objects.read_ahead import GAP_BYTES, PART_BYTES, STREAMS, ReadAhead, merged
+from bloomcli.storage.ranges import Range
 
 TAIL_BYTES: Final = 256 << 10
 """How much of an object is read when it is opened: at 100 MB/s it takes an eighth of a request's 20 ms. Footers
