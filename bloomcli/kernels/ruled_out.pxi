@@ -436,15 +436,10 @@ cdef Py_ssize_t _groups(Ruling* r, Walk* w, Py_ssize_t pos) noexcept nogil:
             if not out:  # any of them may be there
                 return -1
             out = r.hits.count == hits
-        if pos < 0 or not (out or _append_position(r.left, <int64_t>i)):
+        if pos < 0 or not (out or _append(r.left, <int64_t>i)):
             return -1
     r.row_groups = <int64_t>count
     return pos
-
-
-cdef bint _append_position(Positions* found, int64_t position) noexcept nogil:
-    cdef unsigned char one = 1
-    return _append_ones(found, &one, 1, 1, position)
 
 
 cdef bint _usual_footer(Ruling* r, const unsigned char* footer, Py_ssize_t size) noexcept nogil:
