@@ -14,6 +14,7 @@ from bloomcli.commands.record_columns import distinct_fields, selected
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import SourceChanged
 from bloomcli.formats.base import FilterFile
+from bloomcli.formats.filter_answer import InVain
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
@@ -126,14 +127,14 @@ def _run(
         if not by_index and (scanned := _scanned(original, values, options, emit)) is not None:
             return scanned
         filters = None if by_index else _asked(original, values, asked)
-        if filters is not None and filters.answer.ruled_out:
-            return _without_rows(path, filters, options)
         answer = None if filters is None else filters.answer
-        if answer is not None:
-            row_groups, values = answer.possible, _left(values, answer)
+        row_groups = row_groups if answer is None else answer.possible
+        without_rows = _without_rows(original, values, row_groups, options, filters)
+        if without_rows is not None:
+            return without_rows
+        values = values if answer is None else _left(values, answer)
         file = open_file(source, options.names)
-        told = by_index or (answer is not None and answer.possible is not None)
-        plain = _plain(file, source, values, row_groups, options, emit, stop, told=told)
+        plain = _plain(file, source, values, row_groups, options, emit, stop)
         if plain is not None:
             return plain if answer is None else replace(plain, bytes_read=plain.bytes_read + answer.bytes_read)
         from bloomcli.commands.find_work import placed, work_of
@@ -143,7 +144,7 @@ def _run(
         search.bounds_checked = by_index and indexed is not None and indexed.end is not None
         search.values_told = answer is not None and answer.texts is not None
         work = work_of(values, file, column, search, options, emit)
-        if isinstance(values, Values) and work.wanted is not None and not told:
+        if isinstance(values, Values) and work.wanted is not None and row_groups is None:
             values.like_files = search.like_files(work.wanted, work.columns)
         groups = list(placed(work.candidates()))
         left = [
@@ -202,10 +203,9 @@ def _plain(
     options: FindOptions,
     emit: Emit,
     stop: Stop | None,
-    *,
-    told: bool,
 ) -> FileFound | None:
-    """Search a file without Arrow; None where Arrow has to. `told`: it is known which row groups may have values."""
+    """Search a file without Arrow; None where Arrow has to. `row_groups`: those that may have values; None: it isn't
+    known."""
     if not isinstance(values, Values) or values.plain == "nothing" or values.few is None:
         return None
     from bloomcli.commands import find_plain
@@ -215,7 +215,7 @@ def _plain(
         return values.searched_plainly(find_plain.Refused.UNPLAIN)
     rows = emit if values.plain == "rows" or not options.rows else None
     found = find_plain.found(file, source, search, options, values.few, row_groups, rows, stop)
-    if not told and isinstance(found, FileFound):
+    if isinstance(found, FileFound) and (values.like_files is None or row_groups is None):
         values.like_files = search.like_files()
     return values.searched_plainly(found)
 
@@ -265,14 +265,38 @@ def _left(values: Values | ValueParts, answer: FilterAnswer) -> Values | ValuePa
     return Values(values.texts.take(answer.texts))
 
 
-def _without_rows(path: str, filters: Asked, options: FindOptions) -> FileFound:
-    found = filters.answer
+def _without_rows(
+    original: Source,
+    values: Values | ValueParts,
+    row_groups: Container[int] | None,
+    options: FindOptions,
+    asked: Asked | None,
+) -> FileFound | None:
+    """What is told of a file like one that was searched before, if it has no rows; None where it has some, or is to
+    be opened to know. `row_groups`: those that may have values, by its filters or an index; None: it isn't known."""
+    known = values.like_files if isinstance(values, Values) else None
+    like_files = known if asked is None else asked.like_files
+    if like_files is None or row_groups is None or (asked is None and not like_files.together):
+        return None
+    answer = like_files.ask(original) if asked is None else asked.answer  # an index has smaller filters than files
+    if answer is None or answer.possible is None:
+        return None
+    left = [group for group in answer.possible if group in row_groups]
+    found = InVain()
+    if left:
+        searched = None if options.maybe else like_files.in_vain(original, left)
+        if searched is None:
+            return None
+        found = searched
     return FileFound(
-        path=path,
-        format=filters.like_files.format,
-        row_groups=found.row_groups,
-        bytes_read=found.bytes_read,
-        scan_bytes=found.scan_bytes if options.rows else found.chunk_bytes,
+        path=original.path,
+        format=like_files.format,
+        row_groups=answer.row_groups,
+        row_groups_possible=found.searched,
+        row_groups_read=len(found.searched),
+        pages_read=found.pages,
+        bytes_read=answer.bytes_read + found.bytes_read,
+        scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -34,6 +34,16 @@ class FilterAnswer(NamedTuple):
     def ruled_out(self) -> bool:
         """Whether no row group can have a value."""
         return self.possible == ()
+
+
+class InVain(NamedTuple):
+    """What was read of row groups without a row with the values."""
+
+    searched: tuple[int, ...] = ()
+    """The numbers of the row groups whose pages were read."""
+    bytes_read: int = 0
+    pages: int = 0
+    """Data pages of the column that were read."""
 
 
 class FileRows(NamedTuple):
@@ -79,6 +89,12 @@ class LikeFiles(ABC):
         """The rows of an open file that have the values, with records of the columns that were named; None where the
         filters are to be asked first, or it isn't known. By default it isn't."""
         del source
+        return None
+
+    def in_vain(self, source: Source, row_groups: Container[int]) -> InVain | None:
+        """What was read of those row groups of an open file that filters, or an index, left; None where one of them
+        has the values, or it isn't known. By default it isn't."""
+        del source, row_groups
         return None
 
     @abstractmethod

@@ -1,6 +1,6 @@
 # Types of the compiled module. Buffers contain bytes; hashes are uint64s in native byte order, 8 bytes each.
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, Literal, TypeVar
 
 from typing_extensions import Buffer
@@ -326,7 +326,7 @@ class RowScan:
         checksum: Callable[[bytes], int],
     ) -> None: ...
     def file(
-        self, fd: int, file_bytes: int
+        self, fd: int, file_bytes: int, left: Container[int] | None = None
     ) -> (
         tuple[int, tuple[int, ...], int, int, int, int, bytes, bytes, bytes, list[tuple[bytes, bytes, bytes]]] | None
     ): ...

@@ -1,5 +1,6 @@
 # Finds the rows of Parquet files that have one of many sought values, and picks the values of these rows, without the
-# filters being asked: where a row group has no more rows than values are sought, its column is read in less time.
+# filters being asked: where a row group has no more rows than values are sought, its column is read in less time. Of the
+# row groups that filters left it tells whether they have rows.
 #
 # Files are those like one that was opened, as for `filter_query.pxi`. Footers are walked by `ruled_out.pxi`; pages are
 # PLAIN or dictionary-encoded, of columns that aren't nested. Whatever isn't quite usual, or damaged, ends it: then the
@@ -12,6 +13,7 @@ cdef enum:
     SCAN_PAGE_MOST = 64 << 20            # bytes of a page, and of a chunk, that are read here
     SCAN_VALUES_MOST = 1 << 26           # values of a page
     SCAN_OUT_MOST = 64 << 20             # bytes of a column's values in one file
+    SCAN_LEFT_MOST = 128 << 10           # bytes of a chunk that filters left: of a larger one not all pages may be needed
     CODEC_NONE = 0
     CODEC_SNAPPY = 1
     ENCODING_PLAIN = 0
@@ -271,9 +273,13 @@ cdef class RowScan:
             self._asked.sought_offsets = &table.offsets[0]
         self._unpack, self._checksum = unpack, checksum
 
-    def file(self, int fd, int64_t file_bytes):
+    def file(self, int fd, int64_t file_bytes, left=None):
         """Return the rows of a file of `file_bytes` bytes that is open for reading; None if its filters are to be asked
         first, or it isn't quite usual.
+
+        `left`: the numbers of the row groups that filters left, of which alone the rows are returned then. None is
+        returned if a chunk of them is large, because not all of its pages may be needed, or if its bounds exclude all
+        values. A row group whose dictionary has all of its values, and none of these, isn't one that was searched.
 
         (row groups, the numbers of those that were searched, bytes of the column, bytes of the summed columns, bytes that were read,
         data pages of the column, numbers of row groups, rows in the file, numbers of values, [(values, sizes,
@@ -283,7 +289,7 @@ cdef class RowScan:
         """
         cdef _FileScan scan = _FileScan(self, fd, file_bytes)
         try:
-            return scan.found()
+            return scan.found(left)
         except _NotScanned:
             return None
 
@@ -299,6 +305,7 @@ cdef class _FileScan:
     cdef Grown _packed, _body, _dictionary
     cdef ScanOutput* _outputs
     cdef int64_t _dictionary_values, _pages
+    cdef bint _told_by_dictionary        # that the last row group has none of the values
     cdef bytes _entries                  # of the dictionary, for picks of byte arrays
 
     def __cinit__(self, RowScan scan, int fd, int64_t file_bytes):
@@ -329,11 +336,11 @@ cdef class _FileScan:
                 free(self._outputs[i].positions.data)
         free(self._outputs)
 
-    cdef object found(self):
+    cdef object found(self, left_groups):
         cdef Ruling* r = &self._ruling
         cdef Positions left
         cdef Py_ssize_t group, count, column
-        cdef int64_t first = 0, rows
+        cdef int64_t first = 0, rows, pages
         cdef bint usual
         memset(&left, 0, sizeof(Positions))
         r.left = &left
@@ -344,16 +351,18 @@ cdef class _FileScan:
             raise _NotScanned
         count = self._rows_of_groups.count
         for group in range(count):
-            if self._rows_of_groups.items[group] > self._scan._table.count:
-                raise _NotScanned
-        if r.excluded:  # filters tell whether the bounds can be trusted
-            raise _NotScanned
+            if left_groups is None or group in left_groups:
+                self._need_worth(group, of_left=left_groups is not None)
         searched = []
         for group in range(count):
             rows = self._rows_of_groups.items[group]
-            if rows:
-                searched.append(group)
+            if rows and (left_groups is None or group in left_groups):
+                pages = self._pages
                 self._search(group, rows, first)
+                if left_groups is not None and self._told_by_dictionary:
+                    self._pages = pages
+                else:
+                    searched.append(group)
             first += rows
         columns = []
         for column in range(r.column_count):
@@ -365,6 +374,15 @@ cdef class _FileScan:
                 ))
         return (count, tuple(searched), r.chunk_bytes, r.scan_bytes, r.bytes_read, self._pages,
                 _int64s_of(&self._groups), _int64s_of(&self._rows), _int64s_of(&self._numbers), columns)
+
+    cdef int _need_worth(self, Py_ssize_t group, bint of_left) except -1:
+        """Raise _NotScanned unless a row group is worth to be searched here."""
+        cdef int64_t* facts = self._chunk(group, self._ruling.searched)
+        if facts[5]:  # filters tell whether the bounds can be trusted
+            raise _NotScanned
+        if facts[1] > SCAN_LEFT_MOST if of_left else self._rows_of_groups.items[group] > self._scan._table.count:
+            raise _NotScanned
+        return 0
 
     cdef int64_t* _chunk(self, Py_ssize_t group, Py_ssize_t column) except NULL:
         """The facts of a chunk."""
@@ -567,6 +585,7 @@ cdef class _FileScan:
         cdef bint nullable = self._scan._nullable[searched], checked = True, enough
         cdef ReadPage page
         cdef object entries = None
+        self._told_by_dictionary = True
         while first < rows:
             if pos >= self._packed.count:
                 raise _NotScanned
@@ -579,6 +598,8 @@ cdef class _FileScan:
             if page.values > rows - first:
                 raise _NotScanned
             self._pages += 1
+            if page.encoding != STATS_PLAIN_DICTIONARY and page.encoding != STATS_RLE_DICTIONARY:
+                self._told_by_dictionary = False
             if page.encoding == ENCODING_PLAIN and width and page.non_null == page.values:
                 if page.values * width > page.size - page.start:
                     raise _NotScanned
@@ -603,6 +624,7 @@ cdef class _FileScan:
                 found = self._scan._table.binary(data, 0, page.values)
         except PageError:
             raise _NotScanned from None
+        self._told_by_dictionary = self._told_by_dictionary and len(found[0]) == 0
         entries = bytearray(b"\xff") * (8 * page.values)
         view = memoryview(entries).cast("q")
         for position, number in zip(memoryview(found[0]).cast("q"), memoryview(found[1]).cast("q")):

@@ -63,8 +63,9 @@ cdef enum:
     DENSE = 16                          # hashes for each block of a filter, from which on they are many
     WINDOW_BLOCKS = 8192                # blocks of a filter that are read at once for many hashes: 256 KiB
     CHUNK_DEPTH = 4                     # how deep in the footer a column chunk is
-    SCAN_FACTS = 5                      # numbers of a chunk that is read: where it starts, its bytes, its bytes
-                                        # decompressed, its values, its codec
+    SCAN_FACTS = 6                      # numbers of a chunk that is read: where it starts, its bytes, its bytes
+                                        # decompressed, its values, its codec, a 1 if it is the searched one and its
+                                        # bounds exclude all values
     ORDER_INT32 = 0                     # how values compare with bounds
     ORDER_INT64 = 1
     ORDER_BYTES = 2
@@ -102,7 +103,6 @@ cdef struct Ruling:
     Positions* hits                     # for many hashes: the positions of those that may be there are added
     Positions* facts                    # if columns are read: of each such chunk SCAN_FACTS numbers are added
     Positions* group_rows               # and of each row group its rows
-    bint excluded                       # and whether the bounds of some row group exclude all values
 
 
 cdef bint _read_exactly(Ruling* r, void* to, int64_t size, int64_t at) noexcept nogil:
@@ -204,7 +204,7 @@ cdef bint _bounds_exclude(Ruling* r, Walk* w, UsualChunk* chunk, const int* colu
     return first == r.sought_count or (b.has_high and _against(r, first, b.high, b.high_bytes) > 0)
 
 
-cdef bint _add_facts(Ruling* r, Walk* w, UsualChunk* chunk) noexcept nogil:
+cdef bint _add_facts(Ruling* r, Walk* w, UsualChunk* chunk, bint excluded) noexcept nogil:
     """Add the facts of a chunk that is read."""
     cdef int64_t dictionary = 0
     if not _number(w, &chunk.meta, 11, CT_I64, &dictionary) or dictionary == 0:  # 0 is written by some for "none"
@@ -212,6 +212,7 @@ cdef bint _add_facts(Ruling* r, Walk* w, UsualChunk* chunk) noexcept nogil:
     return (
         _append(r.facts, min(chunk.page, dictionary)) and _append(r.facts, chunk.packed)
         and _append(r.facts, chunk.unpacked) and _append(r.facts, chunk.values) and _append(r.facts, chunk.codec)
+        and _append(r.facts, excluded)
     )
 
 
@@ -356,10 +357,12 @@ cdef Py_ssize_t _chunks_of_group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) 
     cdef int kind = 0
     cdef uint64_t count = 0
     cdef Py_ssize_t i
+    cdef bint excluded
     pos = _list_head(w, pos, &kind, &count)
     if pos < 0 or kind != CT_STRUCT or count != <uint64_t>r.column_count:
         return -1
     for i in range(r.column_count):
+        excluded = False
         if i != r.searched and (r.summed == NULL or not r.summed[i]) and (r.read == NULL or not r.read[i]):
             pos = _skip(w, pos, CT_STRUCT, r.max_depth - CHUNK_DEPTH, True)
             if pos < 0:
@@ -375,9 +378,9 @@ cdef Py_ssize_t _chunks_of_group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) 
                 return -1
             if r.read == NULL:
                 out[0] = not chunk.values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
-            elif chunk.values and _bounds_exclude(r, w, &chunk, r.columns + i * COLUMN_ITEMS):
-                r.excluded = True
-        if r.read != NULL and r.read[i] and not _add_facts(r, w, &chunk):
+            else:
+                excluded = chunk.values > 0 and _bounds_exclude(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
+        if r.read != NULL and r.read[i] and not _add_facts(r, w, &chunk, excluded):
             return -1
     return pos
 

@@ -8,11 +8,12 @@ write it, or that may have a value, is opened: then `search.py` decides about th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
-from bloomcli.formats.filter_answer import FileRows, FilterAnswer, LikeFiles
+from bloomcli.formats.filter_answer import FileRows, FilterAnswer, InVain, LikeFiles
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import field_ids
 
@@ -43,6 +44,7 @@ class LikeParquetFiles(LikeFiles):
         owners: of each hash the position of its text, if they are many: then it is told which a file may have.
         summed: the ordinals of the columns whose bytes a scan reads; None: all.
         scan: finds the rows in files with small row groups, without their filters; None: nothing does.
+        scan_of_left: makes what searches the row groups that filters left, where few values are looked for.
     """
 
     format = "parquet"
@@ -55,11 +57,13 @@ class LikeParquetFiles(LikeFiles):
         owners: pa.Int64Array | None,
         summed: set[int] | None,
         scan: RowScan | None = None,
+        scan_of_left: Callable[[], kernels.RowScan] | None = None,
     ) -> None:
         ids = field_ids("FileMetaData")
         self.together = owners is None
         self._owners = owners
         self._scan = scan
+        self._scan_of_left = None if scan_of_left is None else cache(scan_of_left)
         self._query = kernels.FilterQuery(
             parquet_limits.THRIFT_MAX_DEPTH,
             {ids[field]: footer.top.raw(field) for field in _SAME},
@@ -72,6 +76,17 @@ class LikeParquetFiles(LikeFiles):
     def rows(self, source: Source) -> FileRows | None:
         """The rows of an open file, where a scan of small row groups finds them."""
         return None if self._scan is None else self._scan.rows(source)
+
+    def in_vain(self, source: Source, row_groups: Container[int]) -> InVain | None:
+        """What was read of some row groups of an open file; None where one has the values, or it isn't known."""
+        descriptor = source.fileno()
+        if descriptor is None or self._scan_of_left is None:
+            return None
+        found = self._scan_of_left().file(descriptor, source.size, row_groups)
+        if found is None:
+            return None
+        _, searched, _, _, bytes_read, pages, _, rows, *_ = found
+        return None if rows else InVain(searched, bytes_read, pages)
 
     def ask(self, source: Source) -> FilterAnswer | None:
         """What the filters of an open file tell; None for a file that isn't of this machine."""
@@ -132,12 +147,19 @@ def like_files(
 
 
 def like_files_of_few(
-    footer: Footer, column: Column, literals: Sequence[Literal], forms: Iterable[bytes], summed: set[int] | None
+    footer: Footer, column: Column, literals: Sequence[Literal], forms: Sequence[bytes], summed: set[int] | None
 ) -> LikeParquetFiles | None:
     """The same for a few values, without Arrow: `forms` are what chunks may have stored for them."""
     if not _told_by_filters(footer, column, literals):
         return None
-    return LikeParquetFiles(footer, column, array("Q", map(kernels.xxh64, forms)).tobytes(), None, summed)
+    hashes = array("Q", map(kernels.xxh64, forms)).tobytes()
+
+    def scan_of_left() -> kernels.RowScan:
+        from bloomcli.formats.parquet.compiled_scan import scan_of_few
+
+        return scan_of_few(footer, column, forms, hashes, summed)
+
+    return LikeParquetFiles(footer, column, hashes, None, summed, scan_of_left=scan_of_left)
 
 
 def _told_by_filters(footer: Footer, column: Column, literals: Iterable[Literal]) -> bool:

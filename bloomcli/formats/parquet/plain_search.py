@@ -85,7 +85,7 @@ class ParquetPlainSearch(PlainSearch):
         """What tells of files like this one, by their filters alone, whether they can't have the values."""
         from bloomcli.formats.parquet.like_files import like_files_of_few
 
-        return like_files_of_few(self._footer, self._column, self._literals, self._forms, self._read)
+        return like_files_of_few(self._footer, self._column, self._literals, tuple(self._forms), self._read)
 
     def possible(self, units: Container[int]) -> Iterator[Possible]:
         """Those of some row groups that may have values, by their filters, statistics and dictionaries."""

@@ -10,8 +10,6 @@ values of a row group.
 
 from __future__ import annotations
 
-import zlib
-from array import array
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -19,29 +17,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels
-from bloomcli.errors import BloomError
 from bloomcli.formats.filter_answer import FileRows
 from bloomcli.formats.finding import Wanted
-from bloomcli.formats.parquet import codecs, page_rows, spec
-from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet import page_rows
+from bloomcli.formats.parquet.compiled_scan import compiled_scan
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_parts import Part
-from bloomcli.formats.parquet.spec import field_ids
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 
 Columns = Mapping[int, tuple[ColumnChunk, pa.Field]]
 """Columns by their ordinals: a chunk of each, and the field of its values."""
 
-_SAME: Final = ("schema", "created_by", "column_orders", "key_value_metadata")
-"""Fields of the footer that say which columns there are, of which types in Arrow, and whose bounds can be trusted."""
 _VALUES_MOST: Final = 1 << 22
 _IN_VAIN: Final = 4
 """Files that are looked at in vain, more than with success, before no further one is."""
-_UNREAD: Final = -1
-_BOOLEANS: Final = -2
-_BYTES: Final = 0
 
 
 class RowScan:
@@ -58,28 +48,12 @@ class RowScan:
     def __init__(
         self, footer: Footer, column: Column, wanted: Wanted, columns: Columns, summed: set[int] | None
     ) -> None:
-        ids = field_ids("FileMetaData")
         self._owners = wanted.owners
         self._columns = [columns[index] for index in sorted(columns)]
         self._in_vain = 0
-        leaves = footer.columns
-        widths = [_width(c) if c.index == column.index or c.index in columns else _UNREAD for c in leaves]
         order = pc.array_sort_indices(wanted.forms).cast(pa.int64())
-        self._scan = kernels.RowScan(
-            parquet_limits.THRIFT_MAX_DEPTH,
-            {ids[field]: footer.top.raw(field) for field in _SAME},
-            array("i", (number for numbers in footer.usual_chunks.numbers for number in numbers)),
-            array("i", widths),
-            bytes(c.max_definition_level for c in leaves),
-            column.index,
-            bytes(c.index in columns for c in leaves),
-            None if summed is None else bytes(c.index in summed for c in leaves),
-            _table(wanted),
-            order.buffers()[1].to_pybytes()[: 8 * len(order)],
-            {4: 0, 8: 1}.get(width_of(column) or 0, 2),
-            _unpacked,
-            zlib.crc32,
-        )
+        ascending = order.buffers()[1].to_pybytes()[: 8 * len(order)]
+        self._scan = compiled_scan(footer, column, _table(wanted), ascending, columns, summed)
 
     def rows(self, source: Source) -> FileRows | None:
         """The rows of an open file; None where it is to be searched by its filters."""
@@ -117,13 +91,6 @@ def row_scan(
     return None if chosen is None else RowScan(footer, column, wanted, chosen, summed)
 
 
-def _width(column: Column) -> int:
-    """The bytes of a value, as compiled code takes them."""
-    if column.physical == "BOOLEAN":
-        return _BOOLEANS
-    return width_of(column) or _BYTES
-
-
 def _table(wanted: Wanted) -> kernels.ValueTable:
     forms = wanted.forms
     if not pa.types.is_large_binary(forms.type):
@@ -140,11 +107,3 @@ def _view(buffer: pa.Buffer | None, size: int) -> memoryview:
 
 def _int64s(numbers: bytes) -> pa.Int64Array:
     return pa.Array.from_buffers(pa.int64(), len(numbers) // 8, [None, pa.py_buffer(numbers)])
-
-
-def _unpacked(codec: int, packed: bytes, size: int) -> codecs.Buffer:
-    """The bytes of a page. Raises ValueError."""
-    try:
-        return codecs.decompress(spec.enum_name("CompressionCodec", codec), memoryview(packed), size)
-    except BloomError as error:
-        raise codecs.CodecError(str(error)) from None

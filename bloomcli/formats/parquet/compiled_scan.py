@@ -1,0 +1,98 @@
+"""Makes what finds rows in Parquet files in compiled code, one call a file. Without Arrow: few values need none."""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Container, Sequence
+from itertools import accumulate
+from typing import Final
+
+from bloomcli import kernels
+from bloomcli.errors import BloomError
+from bloomcli.formats.parquet import codecs, spec
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.spec import field_ids
+from bloomcli.model.file import Column
+
+_SAME: Final = ("schema", "created_by", "column_orders", "key_value_metadata")
+"""Fields of the footer that say which columns there are, of which types in Arrow, and whose bounds can be trusted."""
+_INTEGERS: Final = {"INT32": (0, 4), "INT64": (1, 8)}
+"""How integers compare, as compiled code takes it, and their bytes."""
+_BY_BYTES: Final = 2
+_UNREAD: Final = -1
+_BOOLEANS: Final = -2
+_BYTES: Final = 0
+
+
+def compiled_scan(
+    footer: Footer,
+    column: Column,
+    table: kernels.ValueTable,
+    ascending: bytes,
+    chosen: Container[int],
+    summed: set[int] | None,
+) -> kernels.RowScan:
+    """What finds the rows of files like an open one.
+
+    Args:
+        footer: of the open file.
+        column: is searched; it isn't nested, and has no booleans.
+        table: the values, as the column stores them: of INT32 and INT64 with their width, of others with offsets.
+        ascending: their numbers in the order of values, int64s.
+        chosen: the ordinals of the columns whose values are picked.
+        summed: the ordinals of the columns whose bytes a scan reads; None: all.
+    """
+    ids = field_ids("FileMetaData")
+    leaves = footer.columns
+    widths = [_width(c) if c.index == column.index or c.index in chosen else _UNREAD for c in leaves]
+    return kernels.RowScan(
+        parquet_limits.THRIFT_MAX_DEPTH,
+        {ids[field]: footer.top.raw(field) for field in _SAME},
+        array("i", (number for numbers in footer.usual_chunks.numbers for number in numbers)),
+        array("i", widths),
+        bytes(c.max_definition_level for c in leaves),
+        column.index,
+        bytes(c.index in chosen for c in leaves),
+        None if summed is None else bytes(c.index in summed for c in leaves),
+        table,
+        ascending,
+        _INTEGERS.get(column.physical, (_BY_BYTES, 0))[0],
+        _unpacked,
+        zlib.crc32,
+    )
+
+
+def scan_of_few(
+    footer: Footer, column: Column, forms: Sequence[bytes], hashes: bytes, summed: set[int] | None
+) -> kernels.RowScan:
+    """The same for a few values, of which it is only asked whether rows have them.
+
+    Args:
+        footer, column, summed: as for `compiled_scan`.
+        forms: what chunks may have stored for the values.
+        hashes: their XXH64, uint64s in native order.
+    """
+    width = _INTEGERS.get(column.physical, (_BY_BYTES, 0))[1]
+    ends = None if width else array("q", accumulate(map(len, forms), initial=0))
+    keys = [int.from_bytes(form, "little", signed=True) for form in forms] if width else forms
+    ascending = sorted(range(len(forms)), key=keys.__getitem__)
+    table = kernels.ValueTable(hashes, b"".join(forms), ends, width)
+    return compiled_scan(footer, column, table, array("q", ascending).tobytes(), (), summed)
+
+
+def _width(column: Column) -> int:
+    """The bytes of a value, as compiled code takes them."""
+    if column.physical == "BOOLEAN":
+        return _BOOLEANS
+    return width_of(column) or _BYTES
+
+
+def _unpacked(codec: int, packed: bytes, size: int) -> codecs.Buffer:
+    """The bytes of a page. Raises ValueError."""
+    try:
+        return codecs.decompress(spec.enum_name("CompressionCodec", codec), memoryview(packed), size)
+    except BloomError as error:
+        raise codecs.CodecError(str(error)) from None

@@ -1,0 +1,165 @@
+"""The row groups that filters leave of files like one that was searched are searched in compiled code: a file without
+a row is told as the search of that file alone tells it, and none with a row is ever told to have none."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bloomcli.commands import find
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.find_values import Values
+from bloomcli.formats.filter_answer import InVain
+from bloomcli.storage.registry import open_source
+
+ROWS = 600
+FILES = 6
+GROUPS = range(3)
+
+OF_TYPES: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
+    "int32": (pa.int32(), lambda k: k * 7919 % 100_003 - 50_000),
+    "int64": (pa.int64(), lambda k: k * 7919 % 1_000_003),
+    "few": (pa.int32(), lambda k: k * 13 % 997),
+    "uint64": (pa.uint64(), lambda k: (k * 7919 % 1_000_003) << 43),
+    "double": (pa.float64(), lambda k: float(k * 7919 % 1_000_003) - 5e5),
+    "text": (pa.string(), lambda k: f"v{k * 7919 % 1_000_003}"),
+    "eight bytes": (pa.binary(8), lambda k: (k * 7919 % 1_000_003).to_bytes(8, "big")),
+    "five bytes": (pa.binary(5), lambda k: (k * 7919 % 1_000_003).to_bytes(5, "big")),
+    "nulls": (pa.int64(), lambda k: None if k % 3 else k * 7919 % 1_000_003),
+}
+
+
+def lake(folder: Path, kind: str, **written: Any) -> list[Path]:
+    """Files whose filters let many values through that aren't there."""
+    type_, value = OF_TYPES[kind]
+    given = {"row_group_size": 200, "data_page_size": 400, "write_batch_size": 40, "compression": "snappy"} | written
+    paths = [folder / f"{number}.parquet" for number in range(FILES)]
+    for number, path in enumerate(paths):
+        values = [value(number * ROWS + row) for row in range(ROWS)]
+        data = pa.table({"c": pa.array(values, type_), "row": range(ROWS)})
+        pq.write_table(data, path, bloom_filter_options={"c": {"ndv": 60, "fpp": 0.2}}, **given)
+    return paths
+
+
+def as_text(value: Any) -> str:
+    return "0x" + value.hex() if isinstance(value, bytes) else str(value)
+
+
+def searched(path: Path, values: Values, options: FindOptions, row_groups: Any = None) -> tuple[Any, int]:
+    """What is told of a file, without the bytes that were read; and its rows."""
+    rows: list[Any] = []
+    with open_source(str(path)) as source:
+        indexed = None if row_groups is None else find.Indexed(frozenset(row_groups), source.fingerprint)
+    found = find.run(str(path), options, values, rows.append, indexed=indexed)
+    return replace(found, bytes_read=0), sum(batch.num_rows for batch in rows)
+
+
+def in_vain(first: Path, second: Path, text: str, groups: Any = GROUPS) -> InVain | None:
+    """What is told of a file after another one was searched."""
+    values = Values([text])
+    values.plain = "rows"
+    find.run(str(first), FindOptions(column="c").checked(), values, [].append)
+    assert values.like_files is not None
+    with open_source(str(second)) as source:
+        return values.like_files.in_vain(source, groups)
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+@pytest.mark.parametrize("kind", OF_TYPES)
+def test_files_are_told_as_each_alone_is(tmp_path: Path, kind: str, dictionary: bool) -> None:
+    paths = lake(tmp_path, kind, use_dictionary=dictionary)
+    _, value = OF_TYPES[kind]
+    chance = random.Random(kind)
+    told = 0
+    for number in chance.sample(range(FILES * ROWS + 400), 12):
+        if value(number) is None:
+            continue
+        text = as_text(value(number))
+        for options in (FindOptions(column="c").checked(), FindOptions(column="c", files_only=True).checked()):
+            for row_groups in (None, GROUPS):
+                together = Values([text])
+                together.plain = "rows"
+                for path in paths:
+                    alone = Values([text])
+                    alone.plain = "rows"
+                    expected = searched(path, alone, options, row_groups)
+                    assert searched(path, together, options, row_groups) == expected
+                    if together.like_files is not None and not expected[1] and expected[0].row_groups_possible:
+                        with open_source(str(path)) as source:
+                            told += together.like_files.in_vain(source, GROUPS) is not None
+    assert told or dictionary  # dictionaries tell of values that aren't there
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_no_value_that_is_there_is_told_to_be_missing(tmp_path: Path, codec: str, version: str) -> None:
+    paths = lake(tmp_path, "text", compression=codec, data_page_version=version, use_dictionary=False)
+    for number in range(0, FILES * ROWS, 97):
+        text = as_text(OF_TYPES["text"][1](number))
+        if not "v2" < text < "v8":  # bounds could exclude it
+            continue
+        has, row = paths[number // ROWS], number % ROWS
+        other = paths[(number // ROWS + 1) % FILES]
+        assert in_vain(other, has, text) is None
+        assert in_vain(other, has, text, {row // 200}) is None
+        without = in_vain(has, other, text)
+        assert without is not None
+        assert without.searched == (0, 1, 2)
+        assert without.pages >= 9
+
+
+def test_other_row_groups_are_not_read(tmp_path: Path) -> None:
+    paths = lake(tmp_path, "int64", use_dictionary=False)
+    text = as_text(OF_TYPES["int64"][1](ROWS + 250))  # in the second row group of the second file
+    found = in_vain(paths[0], paths[1], text, {0, 2})
+    whole = in_vain(paths[1], paths[0], text)
+    assert found is not None
+    assert whole is not None
+    assert (found.searched, found.pages) == ((0, 2), 6)
+    assert found.bytes_read < whole.bytes_read
+
+
+def test_bounds_that_exclude_a_value_and_large_chunks_are_left_to_the_search_that_can_tell_more(
+    tmp_path: Path,
+) -> None:
+    paths = lake(tmp_path, "int64", use_dictionary=False)
+    assert in_vain(paths[0], paths[1], "-1") is None
+    large = tmp_path / "large"
+    large.mkdir()
+    chance = random.Random(1)
+    numbers = [chance.randrange(1 << 62) for _ in range(40_000)]
+    for name in ("a", "b"):
+        data = pa.table({"c": pa.array(numbers, pa.int64()), "row": range(len(numbers))})
+        pq.write_table(data, large / name, bloom_filter_options={"c": {"ndv": 60}}, use_dictionary=False)
+    assert in_vain(large / "a", large / "b", str(1 << 61), {0}) is None
+
+
+def test_a_damaged_file_is_never_told_to_lack_a_value_that_arrow_finds(tmp_path: Path) -> None:
+    paths = lake(tmp_path, "int64", use_dictionary=False, write_page_checksum=False)
+    whole, damaged = paths[1].read_bytes(), tmp_path / "damaged"
+    row = 123
+    value = OF_TYPES["int64"][1](ROWS + row)
+    chance = random.Random(5)
+    chunk = pq.ParquetFile(paths[1]).metadata.row_group(0).column(0)
+    start, end = chunk.data_page_offset, chunk.data_page_offset + chunk.total_compressed_size
+    told = 0
+    for _ in range(400):
+        data = bytearray(whole)
+        for _ in range(chance.choice((1, 1, 3))):
+            data[chance.randrange(start, end)] = chance.randrange(256)
+        damaged.write_bytes(data)
+        if in_vain(paths[0], damaged, str(value), {0}) is not None:
+            told += 1
+            try:
+                read = pq.read_table(damaged, columns=["c"])["c"].to_pylist()
+            except (OSError, ValueError):
+                continue
+            assert value not in read[:200]
+    assert told < 100  # most damage leaves the value where it is, or the file isn't usual
