@@ -189,7 +189,8 @@ def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stop_by_default()
     for other in inherited:  # else a pipe would not end when its other end is closed
-        other.close()
+        with contextlib.suppress(OSError):  # it is closed even if the system says that a signal interrupted it
+            other.close()
 
     def watch() -> None:
         while os.getppid() == parent:

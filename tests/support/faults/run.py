@@ -9,11 +9,13 @@ import dataclasses
 import importlib
 import json
 import os
+import pkgutil
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import bloomcli.formats
 from support.faults.scenarios import SCENARIOS, Scenario
 from support.faults.tracing import Tracer
 from support.faults.trials import Trials, chosen
@@ -82,8 +84,16 @@ def _trials(name: str, most: int, seed: int, here: Path, tracer: Tracer) -> dict
     }
 
 
+def _import_formats() -> None:
+    """Import the modules of all formats: some are first needed in a worker, which is a child of its own, and a fault
+    would meet the import."""
+    for module in pkgutil.walk_packages(bloomcli.formats.__path__, "bloomcli.formats."):
+        importlib.import_module(module.name)
+
+
 def main(arguments: list[str]) -> None:
     """Answer requests until there are no more."""
+    _import_formats()
     library, folder = arguments
     here = Path(folder).resolve()
     tracer = Tracer(Path(library), here / "run")
