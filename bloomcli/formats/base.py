@@ -14,7 +14,6 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.indexed import Indexable
-from bloomcli.formats.sampled import Extent, UnitValues, extents
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column
@@ -23,6 +22,7 @@ from bloomcli.storage.base import KeptRange, Pieces, Source
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
+    from bloomcli.formats.sampled import Extent, UnitValues
     from bloomcli.model.change import FilterChange
     from bloomcli.model.filter_facts import FilterFacts
     from bloomcli.model.inspect import FilterDump, FilterSummary
@@ -309,6 +309,8 @@ class FilterFile(Indexable, ABC):
 
     def extents(self, column: Column) -> Iterator[Extent]:
         """What the metadata say of a column in each row group, in order; by default without bounds."""
+        from bloomcli.formats.sampled import extents
+
         return extents(self.unit_facts(column, ()))
 
     def unit_values(
