@@ -137,6 +137,7 @@ cdef struct UsualChunk:
     Recorded stats
     int64_t codec, values, unpacked, packed, page
     bint only_dictionary
+    bint indexed           # there is a column index
     Py_ssize_t end         # of the ColumnChunk
 
 
@@ -147,7 +148,7 @@ cdef bint _usual(Walk* w, Py_ssize_t start, int max_depth, const int* column, in
     cdef int64_t kind
     if start < 0 or start > w.end or not _in_order(w, start, max_depth, &chunk):
         return False
-    found.end = chunk.end
+    found.end, found.indexed = chunk.end, chunk.kind[6] != 0
     if chunk.kind[3] != CT_STRUCT or chunk.kind[1] or chunk.kind[8]:
         return False
     if not _in_order(w, chunk.start[3], max_depth, &found.meta):

@@ -278,8 +278,8 @@ cdef class RowScan:
         first, or it isn't quite usual.
 
         `left`: the numbers of the row groups that filters left, of which alone the rows are returned then. None is
-        returned if a chunk of them is large, because not all of its pages may be needed, or if its bounds exclude all
-        values. A row group whose dictionary has all of its values, and none of these, isn't one that was searched.
+        returned if a chunk of them is large or has a column index, because not all of its pages may be needed, or if its
+        bounds exclude all values. A row group whose dictionary has all of its values, and none of these, isn't one that was searched.
 
         (row groups, the numbers of those that were searched, bytes of the column, bytes of the summed columns, bytes that were read,
         data pages of the column, numbers of row groups, rows in the file, numbers of values, [(values, sizes,
@@ -379,6 +379,8 @@ cdef class _FileScan:
         """Raise _NotScanned unless a row group is worth to be searched here."""
         cdef int64_t* facts = self._chunk(group, self._ruling.searched)
         if facts[5]:  # filters tell whether the bounds can be trusted
+            raise _NotScanned
+        if facts[6] and of_left:  # which may leave pages out
             raise _NotScanned
         if facts[1] > SCAN_LEFT_MOST if of_left else self._rows_of_groups.items[group] > self._scan._table.count:
             raise _NotScanned

@@ -63,9 +63,9 @@ cdef enum:
     DENSE = 16                          # hashes for each block of a filter, from which on they are many
     WINDOW_BLOCKS = 8192                # blocks of a filter that are read at once for many hashes: 256 KiB
     CHUNK_DEPTH = 4                     # how deep in the footer a column chunk is
-    SCAN_FACTS = 6                      # numbers of a chunk that is read: where it starts, its bytes, its bytes
+    SCAN_FACTS = 7                      # numbers of a chunk that is read: where it starts, its bytes, its bytes
                                         # decompressed, its values, its codec, a 1 if it is the searched one and its
-                                        # bounds exclude all values
+                                        # bounds exclude all values, a 1 if it has a column index
     ORDER_INT32 = 0                     # how values compare with bounds
     ORDER_INT64 = 1
     ORDER_BYTES = 2
@@ -212,7 +212,7 @@ cdef bint _add_facts(Ruling* r, Walk* w, UsualChunk* chunk, bint excluded) noexc
     return (
         _append(r.facts, min(chunk.page, dictionary)) and _append(r.facts, chunk.packed)
         and _append(r.facts, chunk.unpacked) and _append(r.facts, chunk.values) and _append(r.facts, chunk.codec)
-        and _append(r.facts, excluded)
+        and _append(r.facts, excluded) and _append(r.facts, chunk.indexed)
     )
 
 

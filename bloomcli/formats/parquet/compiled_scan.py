@@ -16,12 +16,16 @@ from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.spec import field_ids
 from bloomcli.model.file import Column
+from bloomcli.values.column_types import kind_of
 
 _SAME: Final = ("schema", "created_by", "column_orders", "key_value_metadata")
 """Fields of the footer that say which columns there are, of which types in Arrow, and whose bounds can be trusted."""
 _INTEGERS: Final = {"INT32": (0, 4), "INT64": (1, 8)}
 """How integers compare, as compiled code takes it, and their bytes."""
 _BY_BYTES: Final = 2
+_BYTES_TYPES: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+_OTHER_ORDERS: Final = ("DECIMAL", "FLOAT16", "INTERVAL")
+"""Types of bytes whose values don't compare as bytes do."""
 _UNREAD: Final = -1
 _BOOLEANS: Final = -2
 _BYTES: Final = 0
@@ -67,14 +71,18 @@ def compiled_scan(
 
 def scan_of_few(
     footer: Footer, column: Column, forms: Sequence[bytes], hashes: bytes, summed: set[int] | None
-) -> kernels.RowScan:
-    """The same for a few values, of which it is only asked whether rows have them.
+) -> kernels.RowScan | None:
+    """The same for a few values, of which it is only asked whether rows have them; None for columns whose bounds
+    compare in another way.
 
     Args:
         footer, column, summed: as for `compiled_scan`.
         forms: what chunks may have stored for the values.
         hashes: their XXH64, uint64s in native order.
     """
+    as_bytes = column.physical in _BYTES_TYPES and kind_of(column) not in _OTHER_ORDERS
+    if not as_bytes and not (column.physical in _INTEGERS and column.signed):
+        return None
     width = _INTEGERS.get(column.physical, (_BY_BYTES, 0))[1]
     ends = None if width else array("q", accumulate(map(len, forms), initial=0))
     keys = [int.from_bytes(form, "little", signed=True) for form in forms] if width else forms

@@ -57,13 +57,13 @@ class LikeParquetFiles(LikeFiles):
         owners: pa.Int64Array | None,
         summed: set[int] | None,
         scan: RowScan | None = None,
-        scan_of_left: Callable[[], kernels.RowScan] | None = None,
+        scan_of_left: Callable[[], kernels.RowScan | None] = lambda: None,
     ) -> None:
         ids = field_ids("FileMetaData")
         self.together = owners is None
         self._owners = owners
         self._scan = scan
-        self._scan_of_left = None if scan_of_left is None else cache(scan_of_left)
+        self._scan_of_left = cache(scan_of_left)
         self._query = kernels.FilterQuery(
             parquet_limits.THRIFT_MAX_DEPTH,
             {ids[field]: footer.top.raw(field) for field in _SAME},
@@ -79,10 +79,10 @@ class LikeParquetFiles(LikeFiles):
 
     def in_vain(self, source: Source, row_groups: Container[int]) -> InVain | None:
         """What was read of some row groups of an open file; None where one has the values, or it isn't known."""
-        descriptor = source.fileno()
-        if descriptor is None or self._scan_of_left is None:
+        descriptor, scan = source.fileno(), self._scan_of_left()
+        if descriptor is None or scan is None:
             return None
-        found = self._scan_of_left().file(descriptor, source.size, row_groups)
+        found = scan.file(descriptor, source.size, row_groups)
         if found is None:
             return None
         _, searched, _, _, bytes_read, pages, _, rows, *_ = found
@@ -154,7 +154,7 @@ def like_files_of_few(
         return None
     hashes = array("Q", map(kernels.xxh64, forms)).tobytes()
 
-    def scan_of_left() -> kernels.RowScan:
+    def scan_of_left() -> kernels.RowScan | None:
         from bloomcli.formats.parquet.compiled_scan import scan_of_few
 
         return scan_of_few(footer, column, forms, hashes, summed)
