@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _LOOKED_AT: Final = 1000
 """Entries of a directory that are looked at for a data file: a shell waits meanwhile."""
@@ -17,7 +19,7 @@ _LOOKED_AT: Final = 1000
 def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Files, which the shell itself completes."""
     del ctx, param
-    return [CompletionItem(incomplete, type="file")]
+    return [_item(incomplete, type="file")]
 
 
 def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -54,7 +56,7 @@ def complete_explained(ctx: click.Context, param: click.Parameter, incomplete: s
 
     del ctx, param
     titles = {**{rule.id: rule.title for rule in RULES.values()}, **{key: page.title for key, page in PAGES.items()}}
-    return [CompletionItem(name, help=title) for name, title in titles.items() if name.startswith(incomplete)]
+    return [_item(name, help=title) for name, title in titles.items() if name.startswith(incomplete)]
 
 
 def _first_file(path: str) -> str:
@@ -74,4 +76,10 @@ def _offered(incomplete: str, names: Iterable[str], *, several: bool) -> list[Co
     last = re.split(r"(?<!\\),", incomplete)[-1] if several else incomplete
     before = incomplete.removesuffix(last)
     # a name with a line break would be two, one with an escape sequence would act on the terminal
-    return [CompletionItem(before + name) for name in names if name.startswith(last) and name.isprintable()]
+    return [_item(before + name) for name in names if name.startswith(last) and name.isprintable()]
+
+
+def _item(value: str, **more: Any) -> CompletionItem:
+    from click.shell_completion import CompletionItem  # only a shell that completes needs it
+
+    return CompletionItem(value, **more)
