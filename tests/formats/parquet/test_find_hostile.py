@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,11 +13,17 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.pagefiles import deltas, one_page, squeezed
+from support import footers, thrift
+from support.pagefiles import data_page, deltas, dictionary_page, indices, of_pages, one_page, squeezed
+from support.thrift import Items
 
 import bloomcli
-from bloomcli.errors import BloomError
+from bloomcli.commands import find
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.find_values import Values
+from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.model.find import FileFound
 from bloomcli.storage.registry import open_source
 
 MEBI: Final = 1 << 20
@@ -167,3 +174,53 @@ def test_any_change_of_a_file_gives_rows_or_an_error_and_no_other_exception(
         else:
             failed += bool(report.errors)
     assert failed
+
+
+def numbers(values: range) -> bytes:
+    return struct.pack(f"<{len(values)}q", *values)
+
+
+def of_two_dictionaries(first: bytes, second: bytes) -> list[bytes]:
+    """800 rows in 8 pages: all have the first entry of the dictionary before them."""
+    pages = [data_page(indices(0, 100), 100, "RLE_DICTIONARY")] * 4
+    return [dictionary_page(first, 1), *pages, dictionary_page(second, 1), *pages]
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("value", [1, 7])
+def test_a_column_with_two_dictionaries_is_refused(tmp_path: Path, value: int, many: bool) -> None:
+    """Of which one the values after the second one are, readers don't agree: the specification allows one."""
+    pages = of_two_dictionaries(numbers(range(1, 2)), numbers(range(7, 8)))
+    path = of_pages(tmp_path / "f.parquet", {"c": ("INT64", pages)}, 800)
+    rows, report = rows_of(path, "c", [value, *(range(100, 500) if many else ())])
+    assert "more than one dictionary" in str(report.errors[0].error)
+    assert {row for row, _ in rows} <= set(range(400)), "those before the second one"
+
+
+def test_a_row_of_a_selected_column_with_two_dictionaries_is_refused(tmp_path: Path) -> None:
+    ids = data_page(numbers(range(1000, 1800)), 800)
+    words = of_two_dictionaries(b"\3\0\0\0one", b"\3\0\0\0uno")
+    path = of_pages(tmp_path / "f.parquet", {"c": ("INT64", [ids]), "word": ("BYTE_ARRAY", words)}, 800)
+    rows, report = rows_of(path, "c", [1700])
+    assert rows == []
+    assert "more than one dictionary" in str(report.errors[0].error)
+
+
+def searched(path: Path, values: Values, *, files_only: bool) -> FileFound:
+    return find.run(str(path), FindOptions(column="c", files_only=files_only).checked(), values, [].append)
+
+
+def deep(path: Path, groups: int) -> Path:
+    """A column of numbers, and an optional one within so many groups."""
+    of_pages(path, {"c": ("INT64", [data_page(numbers(range(8)), 8)]), "leaf": ("INT64", [data_page(b"", 8)])}, 8)
+    data, footer = footers.split(path.read_bytes())
+    tree, _ = thrift.parse(footer)
+    root, flat, leaf = tree[2][1].values
+    names = [b"g%d" % at for at in range(groups)]
+    above = [{3: (thrift.I32, 1), 4: (thrift.BINARY, name), 5: (thrift.I32, 1)} for name in names]
+    leaf[3] = (thrift.I32, 1)
+    tree[2] = (thrift.LIST, Items(thrift.STRUCT, [root, flat, *above, leaf]))
+    meta = tree[4][1].values[0][1][1].values[1][3][1]
+    meta[3] = (thrift.LIST, Items(thrift.BINARY, [*names, b"leaf"]))
+    path.write_bytes(footers.join(data, thrift.encode(tree)))
+    return path
