@@ -224,3 +224,14 @@ def deep(path: Path, groups: int) -> Path:
     meta[3] = (thrift.LIST, Items(thrift.BINARY, [*names, b"leaf"]))
     path.write_bytes(footers.join(data, thrift.encode(tree)))
     return path
+
+
+def test_files_that_arrow_cannot_read_have_no_error_where_they_have_no_row(tmp_path: Path) -> None:
+    """The first file tells what others are like: that takes Arrow's schema, which not every file has."""
+    paths = [deep(tmp_path / f"{number}.parquet", 150) for number in range(2)]
+    found = bloomcli.find(paths, range(100, 500), column="c", select=["c"])
+    assert list(found) == []
+    assert found.report.errors == ()
+    found = bloomcli.find(paths, range(400), column="c", select=["c"])
+    assert list(found) == []
+    assert "can't be read: Parquet schema too deeply nested" in str(found.report.errors[0].error)
