@@ -226,6 +226,14 @@ def deep(path: Path, groups: int) -> Path:
     return path
 
 
+def test_columns_that_nest_as_deep_as_may_be_take_no_part_in_the_search_of_another(tmp_path: Path) -> None:
+    values = Values(["5"])
+    for number in range(3):
+        path = deep(tmp_path / f"{number}.parquet", 255)
+        bloomcli.add(path, ["c"], in_place=True)
+        assert searched(path, values, files_only=True).rows == 1
+
+
 def test_files_that_arrow_cannot_read_have_no_error_where_they_have_no_row(tmp_path: Path) -> None:
     """The first file tells what others are like: that takes Arrow's schema, which not every file has."""
     paths = [deep(tmp_path / f"{number}.parquet", 150) for number in range(2)]
