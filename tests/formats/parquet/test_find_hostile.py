@@ -210,6 +210,20 @@ def searched(path: Path, values: Values, *, files_only: bool) -> FileFound:
     return find.run(str(path), FindOptions(column="c", files_only=files_only).checked(), values, [].append)
 
 
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("files_only", [False, True])
+def test_rows_of_a_column_that_has_no_values_by_the_footer_are_not_absent(
+    tmp_path: Path, files_only: bool, many: bool
+) -> None:
+    pages = {"c": ("INT64", [data_page(numbers(range(8)), 8)])}
+    whole, path = of_pages(tmp_path / "whole", pages, 8), of_pages(tmp_path / "other", pages, 8, 0)
+    values = Values([str(value) for value in (3, *(range(100, 500) if many else ()))])
+    for _ in range(2):
+        with pytest.raises(CorruptFile, match="the column has no values, and the row group 8 rows"):
+            searched(path, values, files_only=files_only)
+        assert searched(whole, values, files_only=files_only).rows == 1  # it tells what others are like
+
+
 def deep(path: Path, groups: int) -> Path:
     """A column of numbers, and an optional one within so many groups."""
     of_pages(path, {"c": ("INT64", [data_page(numbers(range(8)), 8)]), "leaf": ("INT64", [data_page(b"", 8)])}, 8)
