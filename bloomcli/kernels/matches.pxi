@@ -75,9 +75,11 @@ cdef class ValueTable:
             slot = _mixed(p, size) >> self.bitmap_shift
             self.bitmap[slot >> 3] |= <unsigned char>(1 << (slot & 7))
             slot = _load64(&hashes[i * 8]) & self.mask
-            while self.slots[slot]:
+            # equal values take one slot: a value that is given a million times would else take as many steps each time
+            while self.slots[slot] and not self._equal(self.slots[slot] - 1, i):
                 slot = (slot + 1) & self.mask
-            self.slots[slot] = <uint32_t>i + 1
+            if not self.slots[slot]:
+                self.slots[slot] = <uint32_t>i + 1
 
     def __dealloc__(self):
         free(self.slots)
@@ -90,6 +92,12 @@ cdef class ValueTable:
         else:
             at, size[0] = <Py_ssize_t>self.offsets[i], <Py_ssize_t>(self.offsets[i + 1] - self.offsets[i])
         return &self.values[0] + at if size[0] else <const unsigned char*>b""
+
+    cdef bint _equal(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        cdef Py_ssize_t size, other
+        cdef const unsigned char* value = self._value(i, &size)
+        cdef const unsigned char* another = self._value(j, &other)
+        return size == other and memcmp(value, another, <size_t>size) == 0
 
     cdef int64_t _find(self, const unsigned char* p, Py_ssize_t size) noexcept nogil:
         """The number of a value; -1 where it isn't sought."""

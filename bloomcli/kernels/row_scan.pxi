@@ -378,6 +378,8 @@ cdef class _FileScan:
     cdef int _need_worth(self, Py_ssize_t group, bint of_left) except -1:
         """Raise _NotScanned unless a row group is worth to be searched here."""
         cdef int64_t* facts = self._chunk(group, self._ruling.searched)
+        if facts[3] != self._rows_of_groups.items[group]:  # one of them is wrong, and rows could be lost
+            raise _NotScanned
         if facts[5]:  # filters tell whether the bounds can be trusted
             raise _NotScanned
         if facts[6] and of_left:  # which may leave pages out
@@ -439,6 +441,8 @@ cdef class _FileScan:
         page.values = _known_int(&w, &known, 1)
         page.encoding = _known_int(&w, &known, 4 if head == 8 else 2)
         page.levels, page.is_compressed = 0, True
+        if head == 7 and page.encoding != ENCODING_PLAIN and page.encoding != STATS_PLAIN_DICTIONARY:
+            raise _NotScanned
         if head == 5 and nullable and _known_int(&w, &known, 3) != ENCODING_RLE:
             raise _NotScanned
         if head == 8:
@@ -595,6 +599,8 @@ cdef class _FileScan:
             pos = page.end
             self._read(&page, facts[4], nullable, &self._body, -1, width)
             if page.kind == DICTIONARY_PAGE:
+                if entries is not None:  # a chunk has one at most
+                    raise _NotScanned
                 entries = self._sought_entries(&page, width)
                 continue
             if page.values > rows - first:
@@ -697,6 +703,8 @@ cdef class _FileScan:
             self._head(pos, facts, &page, nullable, &checked)
             pos = page.end
             if page.kind == DICTIONARY_PAGE:
+                if self._dictionary_values >= 0:  # `_entries` are those of the first one
+                    raise _NotScanned
                 self._read(&page, facts[4], False, &self._dictionary, -1, width)
                 self._dictionary.count, self._dictionary_values = page.size, page.values
                 continue

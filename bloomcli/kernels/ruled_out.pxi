@@ -99,6 +99,7 @@ cdef struct Ruling:
     int64_t chunk_bytes
     int64_t scan_bytes
     int64_t bytes_read
+    int64_t values                      # of the searched column in the last row group
     Positions* left                     # the numbers of the row groups that aren't ruled out are added
     Positions* hits                     # for many hashes: the positions of those that may be there are added
     Positions* facts                    # if columns are read: of each such chunk SCAN_FACTS numbers are added
@@ -376,6 +377,7 @@ cdef Py_ssize_t _chunks_of_group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) 
         if i == r.searched:
             if not _add(&r.chunk_bytes, chunk.packed, r.data_end):
                 return -1
+            r.values = chunk.values
             if r.read == NULL:
                 out[0] = not chunk.values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
             else:
@@ -412,7 +414,7 @@ cdef Py_ssize_t _group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) noexcept n
             pos = _skip(w, pos, kind, r.max_depth - CHUNK_DEPTH + 1, False)
         if pos < 0:
             return -1
-    if not has_chunks or rows < 0:
+    if not has_chunks or rows < 0 or r.values < rows:  # a row has a value or a null in each column
         return -1
     if r.group_rows != NULL and not _append(r.group_rows, rows):
         return -1

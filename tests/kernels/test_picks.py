@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from array import array
 
 import pytest
@@ -149,3 +150,20 @@ def test_a_table_finds_byte_arrays(values: list[bytes], others: list[bytes], dat
     if sought:
         with pytest.raises(ValueError, match="outside"):
             kernels.ValueTable(hashes, b"".join(sought), array("q", [-1, *offsets[1:]]), 0)
+
+
+def test_a_value_that_is_given_very_often_takes_no_more_time_than_others() -> None:
+    count = 100_000
+    once, often = (array("q", numbers).tobytes() for numbers in (range(count), [7] * count))
+    seconds = []
+    for values in (once, often):
+        hashes = bytearray(8 * count)
+        kernels.hash_fixed(values, 8, 0, count, None, hashes)
+        start = time.process_time()
+        table = kernels.ValueTable(bytes(hashes), values, None, 8)
+        seconds.append(time.process_time() - start)
+    assert table.fixed(array("q", [6, 7]).tobytes(), 0, 8, 2) == (
+        array("q", [1]).tobytes(),
+        array("q", [0]).tobytes(),
+    )
+    assert seconds[1] < 20 * seconds[0]

@@ -1,8 +1,8 @@
-"""Parquet files of one page made by hand: what no writer would write, in row groups that all say it is theirs."""
+"""Parquet files of pages made by hand: what no writer would write."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +38,71 @@ def squeezed(parts: Iterable[bytes]) -> tuple[bytes, int]:
     return b"".join(out) + packer.flush(), size
 
 
+def data_page(body: bytes, count: int, encoding: str = "PLAIN") -> bytes:
+    """A page of version 1 that isn't compressed, of so many values, nulls included."""
+    i32 = thrift.I32
+    head: Fields = {1: (i32, count), 2: (i32, ENCODINGS[encoding]), 3: (i32, 3), 4: (i32, 3)}
+    sizes: Fields = {1: (i32, 0), 2: (i32, len(body)), 3: (i32, len(body))}
+    return thrift.encode({**sizes, 5: (thrift.STRUCT, head)}) + body
+
+
+def dictionary_page(body: bytes, count: int, encoding: str = "PLAIN") -> bytes:
+    """A dictionary that isn't compressed, of so many entries."""
+    i32 = thrift.I32
+    head: Fields = {1: (i32, count), 2: (i32, ENCODINGS[encoding])}
+    sizes: Fields = {1: (i32, 2), 2: (i32, len(body)), 3: (i32, len(body))}
+    return thrift.encode({**sizes, 7: (thrift.STRUCT, head)}) + body
+
+
+def indices(index: int, count: int) -> bytes:
+    """Dictionary indices of 16 bits: `count` times the same."""
+    return b"\x10" + thrift.varint(count << 1) + index.to_bytes(2, "little")
+
+
+def of_pages(
+    path: Path, columns: Mapping[str, tuple[str, Sequence[bytes]]], rows: int, values: int | None = None
+) -> Path:
+    """A file of one row group.
+
+    Args:
+        path: where it is written.
+        columns: of each its physical type and its pages, of which a dictionary is the first, if any.
+        rows: of the row group, as the footer says.
+        values: of each column, as the footer says; None: as many as rows.
+    """
+    i32, i64 = thrift.I32, thrift.I64
+    data, chunks, leaves = b"PAR1", [], []
+    for name, (physical, pages) in columns.items():
+        start, size = len(data), sum(map(len, pages))
+        data += b"".join(pages)
+        at = start + (len(pages[0]) if thrift.parse(pages[0])[0][1][1] == 2 else 0)
+        meta: Fields = {
+            1: (i32, PHYSICAL[physical]),
+            2: (thrift.LIST, Items(i32, [0, 8])),
+            3: (thrift.LIST, Items(thrift.BINARY, [name.encode()])),
+            4: (i32, 0),
+            5: (i64, rows if values is None else values),
+            6: (i64, size),
+            7: (i64, size),
+            9: (i64, at),
+        }
+        if at > start:
+            meta[11] = (i64, start)
+        chunks.append({2: (i64, start), 3: (thrift.STRUCT, meta)})
+        leaves.append({1: (i32, PHYSICAL[physical]), 3: (i32, 0), 4: (thrift.BINARY, name.encode())})
+    total = (i64, len(data) - 4)
+    group: Fields = {1: (thrift.LIST, Items(thrift.STRUCT, chunks)), 2: total, 3: (i64, rows), 6: total}
+    root: Fields = {4: (thrift.BINARY, b"root"), 5: (i32, len(leaves))}
+    footer: Fields = {
+        1: (i32, 2),
+        2: (thrift.LIST, Items(thrift.STRUCT, [root, *leaves])),
+        3: (i64, rows),
+        4: (thrift.LIST, Items(thrift.STRUCT, [group])),
+    }
+    path.write_bytes(footers.join(data, thrift.encode(footer)))
+    return path
+
+
 def one_page(
     path: Path,
     body: bytes,
@@ -51,7 +116,8 @@ def one_page(
     entries: int | None = None,
     groups: int = 1,
 ) -> Path:
-    """A file of one column `c`, whose data page holds `body`; with a `size`, it is ZSTD of as many bytes."""
+    """A file of one column `c`, whose data page holds `body`; with a `size`, it is ZSTD of as many bytes. The page is
+    that of each row group, as their metadata say."""
     i32, i64 = thrift.I32, thrift.I64
     head: Fields = {
         1: (i32, 0),

@@ -57,7 +57,7 @@ def compiled_scan(
         {ids[field]: footer.top.raw(field) for field in _SAME},
         array("i", (number for numbers in footer.usual_chunks.numbers for number in numbers)),
         array("i", widths),
-        bytes(c.max_definition_level for c in leaves),
+        bytes(c.max_definition_level > 0 for c in leaves),
         column.index,
         bytes(c.index in chosen for c in leaves),
         None if summed is None else bytes(c.index in summed for c in leaves),

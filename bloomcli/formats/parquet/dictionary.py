@@ -87,9 +87,9 @@ def _entries(source: Source, chunk: ColumnChunk, data_end: int, allowance: Allow
 
 
 def _all_encoded(source: Source, chunk: ColumnChunk, data_end: int) -> bool:
-    """Whether the headers of all data pages say that they are dictionary-encoded."""
+    """Whether the headers of all data pages say that they are dictionary-encoded, by one dictionary."""
     pages = read_pages(source, chunk, data_end, lambda _: True, window=HEADER_WINDOW)
     for number, page in enumerate(pages):
-        if number > _HEADERS_READ or (not page.dictionary and page.encoding not in _DICTIONARY):
+        if number > _HEADERS_READ or (number > 0 if page.dictionary else page.encoding not in _DICTIONARY):
             return False
     return True

@@ -202,13 +202,18 @@ def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[Decod
 
 
 def _pages(reader: _Reader) -> Iterator[RawPage]:
-    """All pages of the chunk. Raises CorruptFile where they have another number of values than the metadata."""
-    seen, most = 0, reader.chunk.num_values
+    """All pages of the chunk. Raises CorruptFile where they have another number of values than the metadata, or
+    several dictionaries: readers don't agree on which one the values are of."""
+    seen, most, dictionaries = 0, reader.chunk.num_values, 0
     while seen < most:
         page = _next(reader)
-        if page is not None:
-            seen += page.values
-            yield page
+        if page is None:
+            continue
+        dictionaries += page.is_dictionary
+        if dictionaries > 1:
+            raise reader.fault("the chunk has more than one dictionary page", page.offset)
+        seen += page.values
+        yield page
     if seen != most:
         raise reader.fault(f"the pages have {seen} values, the metadata {most}")
 

@@ -176,7 +176,7 @@ class ParquetFile(LocatedFile):
                 rows=self.footer.row_group(chunk.row_group).rows,
                 chunk_bytes=chunk.compressed_bytes,
                 row_group_bytes=self.footer.row_group_bytes(chunk.row_group),
-                contents=_contents(chunk),
+                contents=self._contents(chunk),
                 encrypted=chunk.encrypted and not chunk.num_values,  # its metadata are encrypted too
                 bits=None if found is None else found.bits,
                 problem=problem,
@@ -261,11 +261,18 @@ class ParquetFile(LocatedFile):
             rows=self.footer.row_group(chunk.row_group).rows,
             chunk_bytes=chunk.compressed_bytes,
             row_group_bytes=self.footer.row_group_bytes(chunk.row_group),
-            contents=_contents(chunk),
+            contents=self._contents(chunk),
             encrypted=chunk.encrypted and not chunk.num_values,
             bits=None if found is None else found.bits,
             problem=problem,
         )
+
+    def _contents(self, chunk: ColumnChunk) -> Contents:
+        if not chunk.num_values:
+            # a row has a value or a null in each column: where there are rows, the number of values is wrong
+            return Contents.VALUES if self.footer.row_group(chunk.row_group).rows else Contents.NOTHING
+        only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
+        return Contents.ONLY_NULLS if only_nulls else Contents.VALUES
 
     def total_bytes(self) -> int:
         """Compressed bytes of all row groups."""
@@ -334,10 +341,3 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.plan_reduce import FoldPlan
 
         return FoldPlan(self.filters, columns, rule)
-
-
-def _contents(chunk: ColumnChunk) -> Contents:
-    if not chunk.num_values:
-        return Contents.NOTHING
-    only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
-    return Contents.ONLY_NULLS if only_nulls else Contents.VALUES

@@ -92,11 +92,14 @@ def scanned(
 
 def _all(reader: ChunkReader) -> Iterator[tuple[Page, int]]:
     """All pages of the chunk, and the first row of each. Raises CorruptFile, UnsupportedError."""
-    first, most = 0, reader.chunk.num_values
+    first, most, dictionaries = 0, reader.chunk.num_values, 0
     while first < most:
         page = read_page(reader, lambda _: False)
         if page is None:
             continue
+        dictionaries += page.dictionary
+        if dictionaries > 1:
+            raise reader.fault("the chunk has more than one dictionary page")
         if page.num_values < 0 or (not page.dictionary and page.num_values > most - first):
             raise reader.fault("the pages have more values than the metadata")
         yield page, first

@@ -90,6 +90,8 @@ def walked(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequ
             if length < header.size or length > end - at:
                 return None
             reader.position = at + length
+            if header.kind == "DICTIONARY_PAGE" and at > chunk.data_offset:  # of which of two would the values be?
+                return None
             if header.kind == "DICTIONARY_PAGE" or header.head_field is None:
                 continue
             count = header.required_of_head("num_values") if header.has_head else -1  # a damaged type names another

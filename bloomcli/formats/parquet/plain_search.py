@@ -103,6 +103,7 @@ class ParquetPlainSearch(PlainSearch):
         footer, (row_group, forms, trusted) = self._footer, possible
         key, chunk = self._chunk(row_group, self._column)
         _need(page_scan.readable(chunk))
+        _need(chunk.num_values > 0 or not footer.row_group(row_group).rows)
         if not chunk.num_values:
             return
         places: Sequence[PagePlace] | None = None

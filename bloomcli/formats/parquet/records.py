@@ -124,7 +124,13 @@ class Records:
 
     def plain_columns(self, columns: Sequence[str] | None) -> Mapping[int, tuple[ColumnChunk, pa.Field]] | None:
         """These columns (None: all) by their ordinals, each with its first chunk and its field; None where the values
-        of one aren't made by `page_rows`, or there is no row group."""
+        of one aren't made by `page_rows`, Arrow can't read the footer, or there is no row group."""
+        try:
+            return self._plain_columns(columns)
+        except (pa.ArrowException, OSError, ValueError):  # a file without a row that is sought isn't read by Arrow
+            return None
+
+    def _plain_columns(self, columns: Sequence[str] | None) -> Mapping[int, tuple[ColumnChunk, pa.Field]] | None:
         chosen = self.chosen(columns)
         chunks = self._chunks(0, chosen) if self._filters.footer.row_group_count else []
         if not chosen <= self.flat or len(chunks) != len(chosen):

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bloomcli.errors import CorruptFile
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.filter_answer import LikeFiles
 from bloomcli.formats.finding import Candidates, Matches, Wanted
 from bloomcli.formats.parquet import excerpt, page_matches, page_values
 from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.like_files import like_files
 from bloomcli.formats.parquet.looked_up import stored_forms
 from bloomcli.formats.parquet.page_matches import Known
@@ -75,7 +77,9 @@ class ParquetSearch(UnitSearch):
         file, column = self._file, self._column
         key = next(k for k in self._filters.footer.chunk_keys({column.index}) if k.row_group == candidates.row_group)
         chunk = self._filters.footer.chunk(key)
-        if not chunk.num_values:
+        if not chunk.num_values and not chunk.encrypted:
+            if candidates.rows:
+                raise _without_values(file.source.path, key, candidates.rows)
             return
         places = None
         if candidates.trusted:
@@ -232,6 +236,15 @@ class ParquetSearch(UnitSearch):
         if columns is None:
             return None
         return {c.index for c in self._file.columns if c.path in columns} | {self._column.index}
+
+
+def _without_values(path: str, key: ChunkKey, rows: int) -> CorruptFile:
+    return CorruptFile(
+        f"the column has no values, and the row group {rows} rows",
+        path=path,
+        field=f"row_groups[{key.row_group}].columns[{key.column}].meta_data.num_values",
+        hint="the metadata are wrong; get the file from its source again",
+    )
 
 
 def _behind(matches: Matches, row: int) -> Iterator[Matches]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,11 +13,17 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.pagefiles import deltas, one_page, squeezed
+from support import footers, thrift
+from support.pagefiles import data_page, deltas, dictionary_page, indices, of_pages, one_page, squeezed
+from support.thrift import Items
 
 import bloomcli
-from bloomcli.errors import BloomError
+from bloomcli.commands import find
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.find_values import Values
+from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.model.find import FileFound
 from bloomcli.storage.registry import open_source
 
 MEBI: Final = 1 << 20
@@ -167,3 +174,86 @@ def test_any_change_of_a_file_gives_rows_or_an_error_and_no_other_exception(
         else:
             failed += bool(report.errors)
     assert failed
+
+
+def numbers(values: range) -> bytes:
+    return struct.pack(f"<{len(values)}q", *values)
+
+
+def of_two_dictionaries(first: bytes, second: bytes) -> list[bytes]:
+    """800 rows in 8 pages: all have the first entry of the dictionary before them."""
+    pages = [data_page(indices(0, 100), 100, "RLE_DICTIONARY")] * 4
+    return [dictionary_page(first, 1), *pages, dictionary_page(second, 1), *pages]
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("value", [1, 7])
+def test_a_column_with_two_dictionaries_is_refused(tmp_path: Path, value: int, many: bool) -> None:
+    """Of which one the values after the second one are, readers don't agree: the specification allows one."""
+    pages = of_two_dictionaries(numbers(range(1, 2)), numbers(range(7, 8)))
+    path = of_pages(tmp_path / "f.parquet", {"c": ("INT64", pages)}, 800)
+    rows, report = rows_of(path, "c", [value, *(range(100, 500) if many else ())])
+    assert "more than one dictionary" in str(report.errors[0].error)
+    assert {row for row, _ in rows} <= set(range(400)), "those before the second one"
+
+
+def test_a_row_of_a_selected_column_with_two_dictionaries_is_refused(tmp_path: Path) -> None:
+    ids = data_page(numbers(range(1000, 1800)), 800)
+    words = of_two_dictionaries(b"\3\0\0\0one", b"\3\0\0\0uno")
+    path = of_pages(tmp_path / "f.parquet", {"c": ("INT64", [ids]), "word": ("BYTE_ARRAY", words)}, 800)
+    rows, report = rows_of(path, "c", [1700])
+    assert rows == []
+    assert "more than one dictionary" in str(report.errors[0].error)
+
+
+def searched(path: Path, values: Values, *, files_only: bool) -> FileFound:
+    return find.run(str(path), FindOptions(column="c", files_only=files_only).checked(), values, [].append)
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("files_only", [False, True])
+def test_rows_of_a_column_that_has_no_values_by_the_footer_are_not_absent(
+    tmp_path: Path, files_only: bool, many: bool
+) -> None:
+    pages = {"c": ("INT64", [data_page(numbers(range(8)), 8)])}
+    whole, path = of_pages(tmp_path / "whole", pages, 8), of_pages(tmp_path / "other", pages, 8, 0)
+    values = Values([str(value) for value in (3, *(range(100, 500) if many else ()))])
+    for _ in range(2):
+        with pytest.raises(CorruptFile, match="the column has no values, and the row group 8 rows"):
+            searched(path, values, files_only=files_only)
+        assert searched(whole, values, files_only=files_only).rows == 1  # it tells what others are like
+
+
+def deep(path: Path, groups: int) -> Path:
+    """A column of numbers, and an optional one within so many groups."""
+    of_pages(path, {"c": ("INT64", [data_page(numbers(range(8)), 8)]), "leaf": ("INT64", [data_page(b"", 8)])}, 8)
+    data, footer = footers.split(path.read_bytes())
+    tree, _ = thrift.parse(footer)
+    root, flat, leaf = tree[2][1].values
+    names = [b"g%d" % at for at in range(groups)]
+    above = [{3: (thrift.I32, 1), 4: (thrift.BINARY, name), 5: (thrift.I32, 1)} for name in names]
+    leaf[3] = (thrift.I32, 1)
+    tree[2] = (thrift.LIST, Items(thrift.STRUCT, [root, flat, *above, leaf]))
+    meta = tree[4][1].values[0][1][1].values[1][3][1]
+    meta[3] = (thrift.LIST, Items(thrift.BINARY, [*names, b"leaf"]))
+    path.write_bytes(footers.join(data, thrift.encode(tree)))
+    return path
+
+
+def test_columns_that_nest_as_deep_as_may_be_take_no_part_in_the_search_of_another(tmp_path: Path) -> None:
+    values = Values(["5"])
+    for number in range(3):
+        path = deep(tmp_path / f"{number}.parquet", 255)
+        bloomcli.add(path, ["c"], in_place=True)
+        assert searched(path, values, files_only=True).rows == 1
+
+
+def test_files_that_arrow_cannot_read_have_no_error_where_they_have_no_row(tmp_path: Path) -> None:
+    """The first file tells what others are like: that takes Arrow's schema, which not every file has."""
+    paths = [deep(tmp_path / f"{number}.parquet", 150) for number in range(2)]
+    found = bloomcli.find(paths, range(100, 500), column="c", select=["c"])
+    assert list(found) == []
+    assert found.report.errors == ()
+    found = bloomcli.find(paths, range(400), column="c", select=["c"])
+    assert list(found) == []
+    assert "can't be read: Parquet schema too deeply nested" in str(found.report.errors[0].error)

@@ -4,6 +4,7 @@ those that Arrow reads. Whatever is unusual or damaged is left to the search by 
 from __future__ import annotations
 
 import random
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from support.pagefiles import data_page, dictionary_page, indices, of_pages
 
 from bloomcli.commands import find
 from bloomcli.commands.find_options import FindOptions
@@ -256,3 +258,55 @@ def test_a_limit_and_files_only_are_kept(tmp_path: Path) -> None:
             found = find.run(str(tmp_path / name), chosen, values, batches.append)
         assert sum(batch.num_rows for batch in batches) == 2 * (rows or 0)
         assert found.rows
+
+
+def int64s(numbers: range) -> bytes:
+    return struct.pack(f"<{len(numbers)}q", *numbers)
+
+
+def texts(*values: str) -> bytes:
+    return b"".join(len(value).to_bytes(4, "little") + value.encode() for value in values)
+
+
+MANY = range(5000)
+IDS = data_page(int64s(range(8)), 8)
+WORDS = data_page(texts(*"abcdefgh"), 8)
+HALVES = (data_page(indices(0, 4), 4, "RLE_DICTIONARY"), data_page(indices(1, 4), 4, "RLE_DICTIONARY"))
+OTHER_WORDS = texts(
+    "abc\1\0\0\0d", "two"
+)  # in which a string begins where the second one of the first dictionary does
+TWO_OF_WORDS = (dictionary_page(texts("one", "two"), 2), HALVES[0], dictionary_page(OTHER_WORDS, 2), HALVES[1])
+MORE_OF_WORDS = (
+    dictionary_page(texts("one"), 1),
+    HALVES[0],
+    dictionary_page(texts(*map(str, MANY)), 5000),
+    data_page(indices(4999, 4), 4, "RLE_DICTIONARY"),
+)
+TWO_OF_IDS = (dictionary_page(int64s(range(2)), 2), HALVES[0], dictionary_page(int64s(range(2, 4)), 2), HALVES[1])
+
+
+@pytest.mark.parametrize(
+    ("why", "ids", "words", "rows", "values"),
+    [
+        ("a dictionary follows another one", TWO_OF_IDS, [WORDS], 8, 8),
+        ("a dictionary of a selected column follows another one", [IDS], TWO_OF_WORDS, 8, 8),
+        ("a longer dictionary of a selected column follows another one", [IDS], MORE_OF_WORDS, 8, 8),
+        (
+            "a dictionary has another encoding",
+            [dictionary_page(int64s(range(2)), 2, "DELTA_BINARY_PACKED"), *HALVES],
+            [WORDS],
+            8,
+            8,
+        ),
+        ("a row group without rows has values", [IDS], [WORDS], 0, 8),
+        ("a row group with rows has no values", [IDS], [WORDS], 8, 0),
+        ("a row group has fewer rows than values", [IDS], [WORDS], 4, 8),
+    ],
+)
+def test_files_that_contradict_themselves_are_left_to_the_search_by_filters(
+    tmp_path: Path, why: str, ids: list[bytes], words: list[bytes], rows: int, values: int
+) -> None:
+    first = of_pages(tmp_path / "a", {"id": ("INT64", [IDS]), "word": ("BYTE_ARRAY", [WORDS])}, 8)
+    second = of_pages(tmp_path / "b", {"id": ("INT64", ids), "word": ("BYTE_ARRAY", words)}, rows, values)
+    assert again(first, first, [*range(300)]).rows.to_pylist() == [*range(8)]
+    assert again(first, second, [*range(300)]) is None, why
