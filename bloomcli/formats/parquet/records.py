@@ -111,8 +111,8 @@ class Records:
 
     def none(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """No rows of these columns (None: all). Raises CorruptFile."""
-        names = [self._paths[index] for index in sorted(self.chosen(columns))]
         try:
+            names = [self._paths[index] for index in sorted(self.chosen(columns))]
             table = self._reader.read_row_groups([], columns=names, use_threads=False)
         except (pa.ArrowException, OSError, ValueError) as error:
             if isinstance(error, BloomError):
@@ -122,12 +122,20 @@ class Records:
             pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], table.column_names)
         )
 
+    def announced(self, columns: Sequence[str] | None) -> tuple[set[int], set[int]]:
+        """The ordinals of these columns (None: all), and of those at the top level; none where Arrow can't read the
+        footer: a file without a row that is sought isn't read by Arrow."""
+        try:
+            return self.chosen(columns), self.flat
+        except (pa.ArrowException, OSError, ValueError):
+            return set(), set()
+
     def plain_columns(self, columns: Sequence[str] | None) -> Mapping[int, tuple[ColumnChunk, pa.Field]] | None:
         """These columns (None: all) by their ordinals, each with its first chunk and its field; None where the values
         of one aren't made by `page_rows`, Arrow can't read the footer, or there is no row group."""
         try:
             return self._plain_columns(columns)
-        except (pa.ArrowException, OSError, ValueError):  # a file without a row that is sought isn't read by Arrow
+        except (pa.ArrowException, OSError, ValueError):
             return None
 
     def _plain_columns(self, columns: Sequence[str] | None) -> Mapping[int, tuple[ColumnChunk, pa.Field]] | None:
@@ -194,6 +202,13 @@ class Records:
             if pages is not None and (some_rows or page_selection.worth(some, chunk)):
                 found[key.column] = Paged(chunk, some)
         return found
+
+    def checked_schema(self) -> pa.Schema:
+        """The columns as pyarrow reads them, without views. Raises CorruptFile."""
+        try:
+            return self.schema
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise self._fault("the schema", error) from None
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -191,8 +191,8 @@ class ParquetSearch(UnitSearch):
         """Announce to a store what is read of a row group."""
         if self._file.source.request_bytes:
             keys = _sorted_keys(wanted, candidates)
-            chosen = self._records.chosen(columns) if rows else set()
-            self._plan.prepare(self._column.index, candidates, keys, chosen, self._records.flat if rows else ())
+            chosen, flat = self._records.announced(columns) if rows else (set(), set())
+            self._plan.prepare(self._column.index, candidates, keys, chosen, flat)
 
     def records(
         self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
@@ -210,7 +210,7 @@ class ParquetSearch(UnitSearch):
         return pa.schema(
             [
                 field.with_type(pa.timestamp("us", "UTC")) if field.name in int96 else field
-                for field in self._records.schema
+                for field in self._records.checked_schema()
             ]
         )
 

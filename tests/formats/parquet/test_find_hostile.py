@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import footers, thrift
+from support.object_stores import SCHEME, MemoryObjects
 from support.pagefiles import data_page, deltas, dictionary_page, indices, of_pages, one_page, squeezed
 from support.thrift import Items
 
@@ -24,6 +25,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.model.find import FileFound
+from bloomcli.storage import registry
 from bloomcli.storage.registry import open_source
 
 MEBI: Final = 1 << 20
@@ -257,3 +259,35 @@ def test_files_that_arrow_cannot_read_have_no_error_where_they_have_no_row(tmp_p
     found = bloomcli.find(paths, range(400), column="c", select=["c"])
     assert list(found) == []
     assert "can't be read: Parquet schema too deeply nested" in str(found.report.errors[0].error)
+
+
+def with_schema(path: Path, schema: bytes) -> bytes:
+    """The bytes of a file with another schema of Arrow's."""
+    data, footer = footers.split(path.read_bytes())
+    tree, _ = thrift.parse(footer)
+    (pair,) = tree[5][1].values
+    assert pair[1][1] == b"ARROW:schema"
+    pair[2] = (thrift.BINARY, schema)
+    return footers.join(data, thrift.encode(tree))
+
+
+@pytest.mark.parametrize("schema", [b"!!!!", b"AAAA"], ids=["no base 64", "no message"])
+@pytest.mark.parametrize("many", [False, True])
+def test_a_file_whose_schema_arrow_cannot_read_does_not_end_the_search_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: bytes, many: bool
+) -> None:
+    """In a store: what is read of a file is announced before, by its schema."""
+    store = MemoryObjects()
+    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    path, folder = tmp_path / "f.parquet", f"{SCHEME}://lake/t/"
+    pq.write_table(pa.table({"c": range(0, 1000, 2), "text": ["x"] * 500}), path)
+    store.client.store(f"{folder}a.parquet", with_schema(path, schema))
+    store.client.store(f"{folder}b.parquet", path.read_bytes())
+    more = range(2001, 2401) if many else ()
+    found = bloomcli.find(folder, [500, *more], column="c")
+    assert [row["path"] for batch in found for row in batch.to_pylist()] == [f"{folder}b.parquet"]
+    (failed,) = found.report.errors
+    assert "a.parquet: the rows of row group 0 can't be read" in str(failed.error)
+    found = bloomcli.find(folder, [501, *more], column="c")
+    assert list(found) == []
+    assert found.report.errors == ()
