@@ -317,10 +317,8 @@ class FilterFile(Indexable, ABC):
         self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
     ) -> Iterator[UnitValues]:
         """The values of leaf columns in one of `units`, and filters for them, empty yet, at these rates of at least
-        `least` bytes. Columns whose values can't be read are left out: all by default.
-
-        Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
-        """
+        `least` bytes. Columns whose values can't be read are left out: all by default. Raises CorruptFile,
+        UnsupportedError; Stopped soon after `stop` is set."""
         del columns, unit, rates, least, stop
         return iter(())
 

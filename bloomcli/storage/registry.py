@@ -8,14 +8,19 @@ from functools import cache
 from typing import Final
 
 from bloomcli.storage import os_errors
-from bloomcli.storage.arrow_store import ArrowStore
 from bloomcli.storage.base import Fingerprint, Source, Store, Swept
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.local.store import LocalStore
 from bloomcli.storage.names import is_uri
 
 LOCAL: Final = LocalStore()
-_ARROW: Final = ArrowStore()
+
+
+@cache
+def _arrow() -> Store:
+    from bloomcli.storage.arrow_store import ArrowStore
+
+    return ArrowStore()
 
 
 @cache
@@ -66,7 +71,7 @@ def store_of(path: str | os.PathLike[str]) -> Store:
     scheme = text.partition("://")[0]
     if scheme not in BY_SCHEME and scheme in MAKERS:
         BY_SCHEME[scheme] = MAKERS[scheme]()
-    return BY_SCHEME.get(scheme, _ARROW)
+    return BY_SCHEME.get(scheme) or _arrow()
 
 
 def system_name(path: str) -> bytes | None:
