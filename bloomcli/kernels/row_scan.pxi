@@ -165,7 +165,7 @@ cdef struct Grown:
 cdef bint _has_room(Grown* g, int64_t room) noexcept nogil:
     """Make room for so many bytes in all, and SNAPPY_SLACK; False if there is no memory."""
     cdef unsigned char* data
-    if room <= g.room:
+    if room <= g.room and g.data != NULL:  # of an empty page, too, it is a buffer
         return True
     room = room + room // 2
     data = <unsigned char*>realloc(g.data, <size_t>(room + SNAPPY_SLACK))

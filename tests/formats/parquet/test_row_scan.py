@@ -310,3 +310,10 @@ def test_files_that_contradict_themselves_are_left_to_the_search_by_filters(
     second = of_pages(tmp_path / "b", {"id": ("INT64", ids), "word": ("BYTE_ARRAY", words)}, rows, values)
     assert again(first, first, [*range(300)]).rows.to_pylist() == [*range(8)]
     assert again(first, second, [*range(300)]) is None, why
+
+
+def test_pages_without_a_value_are_passed_over(tmp_path: Path) -> None:
+    empty, first = data_page(b"", 0), of_pages(tmp_path / "a", {"id": ("INT64", [IDS])}, 8)
+    for pages in ([empty, IDS], [IDS, empty], [empty, IDS, empty]):
+        second = of_pages(tmp_path / "b", {"id": ("INT64", pages)}, 8)
+        assert again(first, second, [*range(300)]).rows.to_pylist() == [*range(8)]
