@@ -13,6 +13,7 @@ cdef enum:
     SCAN_PAGE_MOST = 64 << 20            # bytes of a page, and of a chunk, that are read here
     SCAN_VALUES_MOST = 1 << 26           # values of a page
     SCAN_OUT_MOST = 64 << 20             # bytes of a column's values in one file
+    SCAN_ALL_MOST = 128 << 20            # and of those of all columns
     SCAN_LEFT_MOST = 128 << 10           # bytes of a chunk that filters left: of a larger one not all pages may be needed
     CODEC_NONE = 0
     CODEC_SNAPPY = 1
@@ -165,7 +166,7 @@ cdef struct Grown:
 cdef bint _has_room(Grown* g, int64_t room) noexcept nogil:
     """Make room for so many bytes in all, and SNAPPY_SLACK; False if there is no memory."""
     cdef unsigned char* data
-    if room <= g.room:
+    if room <= g.room and g.data != NULL:  # of an empty page, too, it is a buffer
         return True
     room = room + room // 2
     data = <unsigned char*>realloc(g.data, <size_t>(room + SNAPPY_SLACK))
@@ -578,8 +579,19 @@ cdef class _FileScan:
                 self._pick_searched(before)
             else:
                 self._pick(group, column, rows, before)
+            self._need_bounded()
         for at in range(before, self._rows.count):
             self._rows.items[at] += first_row
+        return 0
+
+    cdef int _need_bounded(self) except -1:
+        """Raise _NotScanned where the values that are held have too many bytes: other searches hold some at a time."""
+        cdef int64_t whole = 0
+        cdef Py_ssize_t column
+        for column in range(self._ruling.column_count):
+            whole += self._outputs[column].values.count
+        if whole > SCAN_ALL_MOST:
+            raise _NotScanned
         return 0
 
     cdef int _find(self, Py_ssize_t group, int64_t rows) except -1:

@@ -310,3 +310,21 @@ def test_files_that_contradict_themselves_are_left_to_the_search_by_filters(
     second = of_pages(tmp_path / "b", {"id": ("INT64", ids), "word": ("BYTE_ARRAY", words)}, rows, values)
     assert again(first, first, [*range(300)]).rows.to_pylist() == [*range(8)]
     assert again(first, second, [*range(300)]) is None, why
+
+
+def test_pages_without_a_value_are_passed_over(tmp_path: Path) -> None:
+    empty, first = data_page(b"", 0), of_pages(tmp_path / "a", {"id": ("INT64", [IDS])}, 8)
+    for pages in ([empty, IDS], [IDS, empty], [empty, IDS, empty]):
+        second = of_pages(tmp_path / "b", {"id": ("INT64", pages)}, 8)
+        assert again(first, second, [*range(300)]).rows.to_pylist() == [*range(8)]
+
+
+def test_rows_of_more_bytes_than_are_held_are_left_to_the_search_that_reads_some_at_a_time(tmp_path: Path) -> None:
+    """Of each column there are fewer bytes than a column may have."""
+    texts_of_a_mebi = pa.array(["x" * (1 << 20)] * 50)
+    data = pa.table({"id": range(50), **{f"c{number}": texts_of_a_mebi for number in range(3)}})
+    wanted = [*range(300)]
+    assert scanned(tmp_path, data, wanted, compression="zstd") is None
+    found = scanned(tmp_path, data, wanted, select=("id", "c1", "c2"), compression="zstd")
+    assert found is not None
+    assert found.rows.to_pylist() == [*range(50)]
