@@ -45,6 +45,60 @@ cdef extern from *:
         return last >> (4 * count) >> (4 * count) | next << (64 - 8 * count);
     }
 
+    /* Goes on while short literals and copies take turns, as in columns of numbers: in each turn there are a literal of
+       at most 4 bytes, or none, and a copy of at most 16 bytes from 16 bytes before or more; or an integer of 8 bytes
+       of which as many of the lower ones differ from the one before as in the last such turn. Nothing else is branched
+       on: which of them comes next can't be predicted. 8 bytes of output are there, and `limit` is at least 32 before
+       its end. Stops in front of whatever is different. */
+    BLOOM_ALWAYS void bloom_snappy_turns(bloom_snappy* s, int64_t limit) {
+        const unsigned char *p = s->at, *most = s->end - 8, *source;
+        unsigned char* out = s->out;
+        int64_t done = s->done, literal, length, offset, lower = 1;
+        uint64_t word, low, high, kind, two, last = s->last;
+        uint64_t mask = 0xFFFF00FF, integer = 0x080D0000, differs = 0xFF;
+        while (p <= most && done < limit) {
+            word = bloom_load64(p);
+            if ((word & mask) == integer) {
+                last = (last & ~differs) | (word >> 8 & differs);
+                memcpy(out + done, &last, 8);
+                p += 3 + lower;
+                done += 8;
+                continue;
+            }
+            low = word >> 8;
+            literal = (word & 3) == 0 ? (int64_t)(word >> 2 & 63) + 1 : 0;
+            if (literal > 4)
+                break;
+            word >>= literal ? 8 * literal + 8 : 0;
+            kind = word & 3;
+            two = 0 - (kind >> 1);  /* all bits of a copy with an offset of 2 bytes, none of one with 1 */
+            length = (int64_t)((word >> 2 & (7 | (two & 56))) + 4 - (two & 3));
+            offset = (int64_t)((word >> 8 & (0xFF | (two & 0xFF00))) | (word & 0xE0 & ~two) << 3);
+            if (offset == 8 && literal && kind == 1 && literal + length == 8) {
+                lower = literal;  /* the same turn again, as an integer */
+                differs = ((uint64_t)1 << 8 * lower) - 1;
+                mask = ~(differs << 8) & (((uint64_t)1 << 8 * (lower + 2) << 8) - 1);
+                integer = (uint64_t)(lower - 1) << 2 | (uint64_t)(0x0800 | (4 - lower) << 2 | 1) << (8 * lower + 8);
+                continue;
+            }
+            if (kind - 1 > 1 || length > 16 || offset < 16 || offset > done + literal)
+                break;
+            memcpy(out + done, &low, 8);
+            p += literal + (literal != 0) + 1 + kind;
+            done += literal;
+            source = out + done - offset;
+            low = bloom_load64(source);
+            high = bloom_load64(source + 8);
+            memcpy(out + done, &low, 8);
+            memcpy(out + done + 8, &high, 8);
+            done += length;
+            last = bloom_load64(out + done - 8);
+        }
+        s->at = p;
+        s->done = done;
+        s->last = last;
+    }
+
     /* Goes on until `wanted` bytes are there, or a few more; 0 if the block is damaged. Behind the packed bytes, and
        behind the output, there are SNAPPY_SLACK bytes. Columns of integers have mostly copies from 8 bytes before:
        the last 8 bytes are kept in a register, because bytes that were just written in parts are read slowly. */
@@ -58,6 +112,17 @@ cdef extern from *:
         if (wanted > size)
             wanted = size;
         while (done < wanted) {
+            if (done >= 8 && end - p >= 8) {
+                s->at = p;
+                s->done = done;
+                s->last = last;
+                bloom_snappy_turns(s, wanted < size - 32 ? wanted : size - 32);
+                p = s->at;
+                done = s->done;
+                last = s->last;
+                if (done >= wanted)
+                    break;
+            }
             if (p >= end)
                 return 0;
             tag = *p++;

@@ -247,6 +247,29 @@ def test_copies_of_snappy_from_any_distance_are_made(tmp_path: Path, period: int
     check(found, tmp_path / "b.parquet", wanted)
 
 
+@pytest.mark.parametrize("bits", [3, 8, 12, 16, 20, 24, 30, 33, 40, 47, 60])
+def test_numbers_that_share_their_higher_bytes_with_numbers_before_are_decompressed(
+    tmp_path: Path, bits: int
+) -> None:
+    chance = random.Random(bits)
+    high = chance.getrandbits(62) & -(1 << bits)
+    near = [high + chance.randrange(-(1 << bits) // 2, (1 << bits) // 2) for _ in range(ROWS)]
+    few = [near[chance.randrange(20)] if chance.random() < 0.3 else number for number in near]
+    steps = [(high >> 1) + k * (1 << bits) // ROWS for k in range(ROWS)]
+    columns = {
+        "near": pa.array(near, pa.int64()),
+        "few": pa.array(few, pa.int64()),
+        "step": pa.array(steps, pa.int64()),
+        "price": pa.array([round(chance.gauss(100, bits), 2) for _ in range(ROWS)]),
+    }
+    data = table().select(["id"])
+    for name, column in columns.items():
+        data = data.append_column(name, column)
+    wanted = some_ids(data)
+    found = scanned(tmp_path, data, wanted, use_dictionary=False, data_page_size=1 << 20)
+    check(found, tmp_path / "b.parquet", wanted)
+
+
 def test_a_limit_and_files_only_are_kept(tmp_path: Path) -> None:
     wanted = some_ids(table())
     scanned(tmp_path, table(), wanted)
