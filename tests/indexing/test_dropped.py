@@ -13,6 +13,8 @@ from support.stores import Place
 import bloomcli
 from bloomcli.model.indexing import IndexReport
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 
 @pytest.fixture
 def lake(place: Place) -> Place:

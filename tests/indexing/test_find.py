@@ -19,6 +19,8 @@ from bloomcli.commands import find
 from bloomcli.errors import UsageError
 from bloomcli.storage import registry
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 FILES, ROWS = 6, 400
 ALL = [n * 7 for n in range(0, FILES * ROWS, 37)]
 
