@@ -11,7 +11,6 @@ from support.servers import running
 from support.stores import PLACES, SERVED, Place
 
 from bloomcli.cli import run
-from bloomcli.datasets import local
 
 
 @pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.servers)])
@@ -24,13 +23,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     root = tmp_path / "root"
     root.mkdir()
     return PLACES[request.param](root, monkeypatch)
-
-
-@pytest.fixture
-def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indexes are built in this process, for tests of what is done with one: another process first imports what a
-    store needs, which takes 2 seconds. Indexes that workers build are in test_build.py and test_places.py."""
-    monkeypatch.setattr(local, "default_jobs", lambda **_: 1)
 
 
 @pytest.fixture

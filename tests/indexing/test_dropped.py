@@ -14,6 +14,7 @@ import bloomcli
 from bloomcli.model.indexing import IndexReport
 
 pytestmark = pytest.mark.usefixtures("one_process")
+"""Indexes that workers build are in test_build.py and test_places.py."""
 
 
 @pytest.fixture
