@@ -51,6 +51,15 @@ def need(there: bool, what: str) -> None:
     pytest.skip(f"needs {what}")
 
 
+@pytest.fixture
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands on many files work in this process, unless --jobs says otherwise: another takes a fifth of a second to
+    start, and 2 seconds where it imports what a store needs."""
+    from bloomcli.datasets import local
+
+    monkeypatch.setattr(local, "default_jobs", lambda **_: 1)
+
+
 @pytest.fixture(scope="session")
 def fixtures() -> Path:
     """The folder of small files that real engines wrote."""

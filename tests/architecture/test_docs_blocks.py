@@ -29,6 +29,8 @@ import bloomcli
 from bloomcli import cli
 from bloomcli.formats.format import Format
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 README: Final = ROOT / "README.md"
 PAGES: Final = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 ORDERS: Final = ROOT / "fixtures" / "parquet" / "orders.parquet"

@@ -10,7 +10,6 @@ import pytest
 from support.cli import Bloom, Result
 
 from bloomcli.cli import run
-from bloomcli.datasets import local
 
 
 @pytest.fixture
@@ -32,10 +31,10 @@ def several_processes() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _one_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands on many files work in this process, unless --jobs says otherwise: starting others takes longer."""
+def _one_process(request: pytest.FixtureRequest) -> None:
+    """Commands on many files work in this process, unless a test is about the others."""
     if "several_processes" not in request.fixturenames:
-        monkeypatch.setattr(local, "default_jobs", lambda **_: 1)
+        request.getfixturevalue("one_process")
 
 
 def table(rows: int = 3000) -> pa.Table:

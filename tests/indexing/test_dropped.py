@@ -13,6 +13,9 @@ from support.stores import Place
 import bloomcli
 from bloomcli.model.indexing import IndexReport
 
+pytestmark = pytest.mark.usefixtures("one_process")
+"""Indexes that workers build are in test_build.py and test_places.py."""
+
 
 @pytest.fixture
 def lake(place: Place) -> Place:

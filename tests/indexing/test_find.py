@@ -19,6 +19,9 @@ from bloomcli.commands import find
 from bloomcli.errors import UsageError
 from bloomcli.storage import registry
 
+pytestmark = pytest.mark.usefixtures("one_process")
+"""Indexes that workers build are in test_build.py and test_places.py."""
+
 FILES, ROWS = 6, 400
 ALL = [n * 7 for n in range(0, FILES * ROWS, 37)]
 

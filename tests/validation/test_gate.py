@@ -13,13 +13,12 @@ import pytest
 from support import datasets
 
 import bloomcli
-from bloomcli.datasets import local
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_process")]
 
 POLICY = """
 require = ["id"]
@@ -33,12 +32,6 @@ filter-fpp = "warning"
 paths = ["lake/part=1/**"]
 require = ["name"]
 """
-
-
-@pytest.fixture(autouse=True)
-def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gate looks at files in this process: starting others takes longer."""
-    monkeypatch.setattr(local, "default_jobs", lambda *, remote: 1)  # noqa: ARG005  a keyword
 
 
 @pytest.fixture
