@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.compact.batches import StoredBatches
+from bloomcli.formats.arrays import counting
 from bloomcli.formats.finding import Wanted
 from bloomcli.storage.os_errors import in_temporary_file
 
@@ -84,7 +85,7 @@ def wanted_of(batch: pa.RecordBatch, nan: tuple[bytes, int] | None, *, keyed: bo
     return Wanted(
         texts=texts if nan is None else pa.concat_arrays([texts, pa.array([nan[0]], pa.large_binary())]),
         forms=batch.column("form"),
-        owners=pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), len(texts))), 1),
+        owners=counting(0, len(texts)),
         hashes=batch.column("hash").buffers()[1].to_pybytes()[: 8 * len(texts)]
         if "hash" in names and len(texts)
         else b"",

@@ -3,8 +3,8 @@
     hashes of the column  ->  filter of the sought hashes  ->  parts, which ascend by hash  ->  the few sought values
     (page by page)            (memory)                        (temporary file)                  that the file may have
 
-The file is then searched for these few as for any values: its filters and statistics tell the same of a value. The time
-that a file takes depends on its own values, and hardly on how many are looked for.
+The file is then searched for these few as for any values: its filters and statistics tell the same of each value. The
+time that a file takes depends on its own values, and hardly on how many are looked for.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ class Sieve:
     def picked(self, search: ColumnSearch, stop: Stop) -> Picked | None:
         """The values that a file may have; None where they are many, or where its filters and statistics are to be
         asked for all values. Raises Stopped."""
-        stored = search.stored(self._count, self._ranges, stop)
-        if stored is None:
-            return None
         row_groups: list[Candidates] = []
         pages: dict[tuple[int | None, int], int] = {}
         found = _Positions(self._parts)
         try:
+            stored = search.stored(self._count, self._ranges, stop)
+            if stored is None:
+                return None
             for group in stored:
                 row_groups.append(group.candidates)
                 if group.hashes is None:

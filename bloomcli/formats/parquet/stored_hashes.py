@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.finding import StoredHashes
 from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.values import hashed_pages
+from bloomcli.formats.unit_search import SOUGHT_FOR_EACH
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
-
-_SOUGHT_FOR_EACH: Final = 8
-"""A filter is asked for so many values in the time in which one value of a column is read and looked up."""
 
 
 def read_first(chunks: Sequence[ColumnChunk], sought: int, request_bytes: int) -> bool:
@@ -28,7 +25,7 @@ def read_first(chunks: Sequence[ColumnChunk], sought: int, request_bytes: int) -
     if request_bytes and any(chunk.compressed_bytes > request_bytes for chunk in chunks):
         return False
     asked = [chunk for chunk in chunks if chunk.bloom_filter_offset is not None]
-    return sum(chunk.num_values for chunk in asked) * _SOUGHT_FOR_EACH <= sought * len(asked)
+    return sum(chunk.num_values for chunk in asked) * SOUGHT_FOR_EACH <= sought * len(asked)
 
 
 def stored_hashes(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> Iterator[StoredHashes]:
