@@ -28,10 +28,10 @@ class StoredParts(StoredBatches):
         with in_temporary_file("values"):
             return super().add(batch)
 
-    def all_mapped(self) -> list[pa.RecordBatch]:
-        """All batches, without their being in memory. Raises WriteError."""
+    def mapped(self, position: int) -> pa.RecordBatch:
+        """A batch that isn't in memory. Raises WriteError where the system doesn't map the file."""
         with in_temporary_file("values"):
-            return [self.mapped(at) for at in range(len(self))]
+            return super().mapped(position)
 
 
 def stored(wanted: Wanted, first: int) -> pa.RecordBatch:

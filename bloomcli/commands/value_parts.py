@@ -122,9 +122,8 @@ class PartedSearch:
     def candidates(self) -> list[Candidates]:
         """Of each row group whether it may have a value. `forms` is empty if not; else its positions mean nothing."""
         found: list[Candidates] = []
-        parts = self._parts.all_mapped()
-        for number in range(len(parts)):
-            part = parts[number]
+        for number in range(len(self._parts)):
+            part = self._parts.mapped(number)
             nan = nan_of(part)
             wanted = wanted_of(part, nan, keyed=is_keyed(part))
             for at, candidates in enumerate(self._search.candidates(wanted)):

@@ -60,13 +60,17 @@ class Sieve:
     """
 
     def __init__(self, parts: StoredParts) -> None:
-        self._parts = parts.all_mapped()
+        self._parts = [parts.mapped(at) for at in range(len(parts))]
         self._count = sum(part.num_rows for part in self._parts)
         blocks = -(-self._count * _BITS // (8 * _BLOCK))
         self._bits = bytearray(_BLOCK * max(min(blocks, _FILTER_MOST // _BLOCK), 1))
-        for part in self._parts:
+        keys: list[tuple[Any, Any] | None] = []
+        for at in range(len(parts)):
+            part = parts.mapped(at)  # the pages of `_parts` that are read here would stay in memory
             kernels.sbbf_insert(self._bits, hashes_of(part), part.num_rows)
-        self._ranges = _ranges(self._parts)
+            if part.num_rows:
+                keys.append(_range(part))
+        self._ranges = [ends for ends in keys if ends is not None] if None not in keys else None
 
     def picked(self, search: ColumnSearch, stop: Stop) -> Picked | None:
         """The values that a file may have; None where they are many, or where its filters and statistics are to be
@@ -155,17 +159,12 @@ def _each_once(found: Sequence[pa.Int64Array]) -> pa.Int64Array | None:
     return once.take(pc.array_sort_indices(once))
 
 
-def _ranges(parts: Sequence[pa.RecordBatch]) -> list[tuple[Any, Any]] | None:
-    """Of each part the least and the greatest key; None without an order."""
-    if not all(map(is_keyed, parts)):
+def _range(part: pa.RecordBatch) -> tuple[Any, Any] | None:
+    """The least and the greatest key of a part; None without an order."""
+    if not is_keyed(part):
         return None
-    found: list[tuple[Any, Any]] = []
-    for part in parts:
-        if not part.num_rows:
-            continue
-        try:
-            ends = pc.min_max(keys_of(part))
-        except pa.ArrowNotImplementedError:
-            return None
-        found.append((ends["min"].as_py(), ends["max"].as_py()))
-    return found
+    try:
+        ends = pc.min_max(keys_of(part))
+    except pa.ArrowNotImplementedError:
+        return None
+    return ends["min"].as_py(), ends["max"].as_py()
