@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from bloomcli.commands.find_columns import Emit, batch_of
@@ -143,31 +144,28 @@ def _run(
         search.row_groups = row_groups
         search.bounds_checked = by_index and indexed is not None and indexed.end is not None
         search.values_told = answer is not None and answer.texts is not None
-        work = work_of(values, file, column, search, options, emit)
+        work = work_of(values, file, column, search, options, emit, stop)
         if isinstance(values, Values) and work.wanted is not None and row_groups is None:
             values.like_files = search.like_files(work.wanted, work.columns)
         groups = list(placed(work.candidates()))
-        left = [
-            place
+        has_some = [
+            place.candidates.possible and (row_groups is None or place.candidates.indexed_unit in row_groups)
             for place in groups
-            if place.candidates.possible and (row_groups is None or place.candidates.indexed_unit in row_groups)
         ]
         if not options.maybe:
-            for place in left:
-                if stop is not None:
-                    stop.check()
-                work.row_group(place)
-                if work.enough:
-                    break
+            work.row_groups_of(compress(groups, has_some), stop)
+        possible = [
+            p.candidates for p, some in zip(groups, has_some, strict=True) if some or work.was_read(p.candidates)
+        ]
         return FileFound(
             path=path,
             format=file.format,
             row_groups=len(groups),
-            row_groups_possible=tuple(place.candidates.row_group for place in left),
-            stripes_possible=tuple(p.candidates.stripe for p in left if p.candidates.stripe is not None),
+            row_groups_possible=tuple(candidates.row_group for candidates in possible),
+            stripes_possible=tuple(c.stripe for c in possible if c.stripe is not None),
             row_groups_read=work.row_groups,
-            pages_read=search.pages_read,
-            pages_left_out=search.pages_left_out,
+            pages_read=work.pages_read,
+            pages_left_out=work.pages_left_out,
             rows=work.rows,
             bytes_read=source.bytes_read + (0 if answer is None else answer.bytes_read),
             scan_bytes=work.scan_bytes(groups),

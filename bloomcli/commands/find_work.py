@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find_columns import Emit, batch_of
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.record_columns import selected
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.base import FilterFile
 from bloomcli.model.file import Column
 
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.value_parts import PartedSearch, ValueParts
+    from bloomcli.commands.value_sieve import Picked
     from bloomcli.formats.finding import Candidates, ColumnSearch, Wanted
+
+
+_ROWS_BEFORE_FIRST: Final = 1 << 20
+"""Rows of a file whose column is read as a whole although the first rows may be enough."""
 
 
 class Place(NamedTuple):
@@ -51,6 +57,21 @@ class Work:
         assert self.wanted is not None  # noqa: S101  see `_PartedWork`
         return self.search.candidates(self.wanted)
 
+    def was_read(self, candidates: Candidates) -> bool:
+        """Whether the column was read before it was known what the row group may have: it never is by default."""
+        del candidates
+        return False
+
+    @property
+    def pages_read(self) -> int:
+        """Data pages that were decoded."""
+        return self.search.pages_read
+
+    @property
+    def pages_left_out(self) -> int:
+        """Data pages of the row groups that were read, which the page index rules out."""
+        return self.search.pages_left_out
+
     @property
     def enough(self) -> bool:
         """No further row is wanted."""
@@ -61,6 +82,15 @@ class Work:
         if self.options.rows:
             return self.search.scanned_bytes(self.columns)
         return sum(place.candidates.chunk_bytes for place in groups)
+
+    def row_groups_of(self, places: Iterable[Place], stop: Stop | None) -> None:
+        """Find the rows of row groups, until there are enough. Raises Stopped."""
+        for place in places:
+            if stop is not None:
+                stop.check()
+            self.row_group(place)
+            if self.enough:
+                break
 
     def row_group(self, place: Place) -> None:
         """Find the rows of a row group, and give them to `emit`."""
@@ -110,6 +140,40 @@ class Work:
             at += count
 
 
+class _PickedWork(Work):
+    """The search of one file for those of many values that it may have, by the hashes of its column."""
+
+    def __init__(
+        self, file: FilterFile, search: ColumnSearch, picked: Picked, options: FindOptions, emit: Emit
+    ) -> None:
+        super().__init__(file, search, picked.wanted, options, emit)
+        self._picked = picked
+        self.row_groups = len(picked.pages)
+
+    def candidates(self) -> Iterable[Candidates]:
+        """Of each row group the values that it may have."""
+        return super().candidates() if self._picked.any_value else self._picked.row_groups
+
+    def was_read(self, candidates: Candidates) -> bool:
+        """Whether the column was read before it was known what the row group may have."""
+        return (candidates.stripe, candidates.row_group) in self._picked.pages
+
+    def row_group(self, place: Place) -> None:
+        """Find the rows of a row group, and give them to `emit`."""
+        self.row_groups -= self.was_read(place.candidates)  # it was counted
+        super().row_group(place)
+
+    @property
+    def pages_read(self) -> int:
+        """Data pages that were decoded, most of which were decoded again if they have values."""
+        return max(sum(self._picked.pages.values()), self.search.pages_read)
+
+    @property
+    def pages_left_out(self) -> int:
+        """Data pages that the page index rules out, and that weren't decoded before."""
+        return max(self.search.pages_read + self.search.pages_left_out - self.pages_read, 0)
+
+
 class _PartedWork(Work):
     """The search of one file for values in parts."""
 
@@ -144,14 +208,34 @@ def work_of(
     search: ColumnSearch,
     options: FindOptions,
     emit: Emit,
+    stop: Stop | None,
 ) -> Work:
-    """The search of a file. Raises LiteralError."""
+    """The search of a file. Raises LiteralError, Stopped."""
     if isinstance(values, Values):
         return Work(file, search, values.of(file, column, search), options, emit)
     if column.physical == "BOOLEAN":  # millions of texts are two values
         return Work(file, search, search.wanted(values.distinct()), options, emit)
     from bloomcli.commands.value_parts import PartedSearch
 
+    picked = _picked(values, file, column, search, options, stop)
+    if picked is not None:
+        return _PickedWork(file, search, picked, options, emit)
     work = _PartedWork(file, search, None, options, emit)
-    work.parted = PartedSearch(search, values.of(file, column, search))
+    work.parted = PartedSearch(search, values.of(file, column, search), maybe=options.maybe)
     return work
+
+
+def _picked(
+    values: ValueParts,
+    file: FilterFile,
+    column: Column,
+    search: ColumnSearch,
+    options: FindOptions,
+    stop: Stop | None,
+) -> Picked | None:
+    """Those of many values that a file may have; None where they aren't known before the search."""
+    if options.maybe:  # that is what filters and statistics tell of all values
+        return None
+    if (options.files_only or options.limit is not None) and file.rows > _ROWS_BEFORE_FIRST:
+        return None
+    return values.sieve(file, column, search).picked(search, stop or Stop())

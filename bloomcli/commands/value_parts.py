@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.commands.columns import kind_of
-from bloomcli.compact.batches import StoredBatches
+from bloomcli.commands.stored_values import StoredParts, is_keyed, nan_of, only_nan, stored, wanted_of
+from bloomcli.commands.value_sieve import Sieve
 from bloomcli.formats.finding import Candidates, Wanted
 from bloomcli.formats.registry import hash_for_index
-from bloomcli.storage.os_errors import in_temporary_file
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile
@@ -34,20 +34,6 @@ PART_BYTES: Final = 64 << 20
 """Bytes of a part's texts, about."""
 _HELD_BYTES: Final = 32 << 20
 """Bytes of the values that are left for the row groups of a file, and in memory."""
-_NAN, _NAN_OWNER, _KEYED = b"nan", b"nan owner", b"keyed"
-
-
-class _Stored(StoredBatches):
-    """Batches of values. `add` raises WriteError."""
-
-    def __init__(self) -> None:
-        with in_temporary_file("values"):
-            super().__init__()
-
-    def add(self, batch: pa.RecordBatch) -> int:
-        """Write a batch; gives its position. Raises WriteError where there is no room in the temporary directory."""
-        with in_temporary_file("values"):
-            return super().add(batch)
 
 
 class ValueParts:
@@ -67,13 +53,14 @@ class ValueParts:
     file: str | None = None
 
     def __init__(self, parts: Iterable[pa.LargeBinaryArray]) -> None:
-        self._texts = _Stored()
+        self._texts = StoredParts()
         self.count = 0
         for part in parts:
             self._texts.add(pa.record_batch([part], ["text"]))
             self.count += len(part)
         self._lock = Lock()
-        self._converted: dict[object, StoredBatches] = {}
+        self._converted: dict[object, StoredParts] = {}
+        self._sieves: dict[object, Sieve] = {}
 
     @property
     def texts(self) -> pa.LargeBinaryArray:
@@ -89,7 +76,7 @@ class ValueParts:
         """The values as an index has those of a column, part by part. Raises LiteralError."""
         return (hash_for_index(self._texts[at].column(0), column) for at in range(len(self._texts)))
 
-    def of(self, file: FilterFile, column: Column, search: ColumnSearch) -> StoredBatches:
+    def of(self, file: FilterFile, column: Column, search: ColumnSearch) -> StoredParts:
         """The values as a file's column stores them, a batch for each part. Raises LiteralError."""
         key = kind_of(file, column)
         with self._lock:
@@ -97,58 +84,21 @@ class ValueParts:
                 self._converted[key] = self._convert(search)
             return self._converted[key]
 
-    def _convert(self, search: ColumnSearch) -> StoredBatches:
-        out, first = _Stored(), 0
+    def sieve(self, file: FilterFile, column: Column, search: ColumnSearch) -> Sieve:
+        """What picks those of the values that a file may have. Raises LiteralError."""
+        parts, key = self.of(file, column, search), kind_of(file, column)
+        with self._lock:
+            if key not in self._sieves:
+                self._sieves[key] = Sieve(parts)
+            return self._sieves[key]
+
+    def _convert(self, search: ColumnSearch) -> StoredParts:
+        out, first = StoredParts(), 0
         for at in range(len(self._texts)):
             texts = self._texts[at].column(0)
-            out.add(_stored(search.wanted(texts), first))
+            out.add(stored(search.wanted(texts), first))
             first += len(texts)
         return out
-
-
-def _stored(wanted: Wanted, first: int) -> pa.RecordBatch:
-    """A part as it is kept, with an entry for each form: `form`; `text`, the value as it was given; `owner`, its
-    position among all values; `hash`; and `key`, if it isn't the form. The schema's metadata have the text that is
-    NaN, and whether there are keys. `first`: the position of the part's first value among all."""
-    columns = {
-        "form": wanted.forms,
-        "text": wanted.texts.take(wanted.owners),
-        "owner": pc.add(wanted.owners, first),
-    }
-    if wanted.hashes:
-        columns["hash"] = pa.Array.from_buffers(pa.uint64(), len(wanted.forms), [None, pa.py_buffer(wanted.hashes)])
-    keyed = wanted.keys is not None
-    if isinstance(wanted.keys, list):
-        try:
-            columns["key"] = pa.array(wanted.keys)
-        except (pa.ArrowException, OverflowError):
-            keyed = False
-    metadata = {_KEYED: b"1" if keyed else b""}
-    if wanted.nan is not None:
-        metadata |= {_NAN: wanted.texts[wanted.nan].as_py(), _NAN_OWNER: str(first + wanted.nan).encode()}
-    return pa.record_batch(list(columns.values()), list(columns)).replace_schema_metadata(metadata)
-
-
-def _nan_of(batch: pa.RecordBatch) -> tuple[bytes, int] | None:
-    found = batch.schema.metadata
-    return (found[_NAN], int(found[_NAN_OWNER])) if _NAN in found else None
-
-
-def wanted_of(batch: pa.RecordBatch, nan: tuple[bytes, int] | None, *, keyed: bool) -> Wanted:
-    """Values as a search takes them. Each form has its own text."""
-    texts = batch.column("text")
-    names = batch.schema.names
-    keys: Any = None
-    if keyed:
-        keys = batch.column("key").to_pylist() if "key" in names else batch.column("form")
-    return Wanted(
-        texts=texts if nan is None else pa.concat_arrays([texts, pa.array([nan[0]], pa.large_binary())]),
-        forms=batch.column("form"),
-        owners=pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), len(texts))), 1),
-        hashes=batch.column("hash").buffers()[1].to_pybytes()[: 8 * len(texts)] if "hash" in names else b"",
-        keys=keys,
-        nan=None if nan is None else len(texts),
-    )
 
 
 class PartedSearch:
@@ -157,23 +107,25 @@ class PartedSearch:
     Args:
         search: of the file's column.
         parts: as `ValueParts.of` gives them.
+        maybe: `rounds` isn't called.
     """
 
-    def __init__(self, search: ColumnSearch, parts: StoredBatches) -> None:
+    def __init__(self, search: ColumnSearch, parts: StoredParts, *, maybe: bool) -> None:
         self._search = search
+        self._maybe = maybe
         self._parts = parts
         self._held: dict[tuple[int | None, int], list[pa.RecordBatch | int]] = {}
         """Of each row group what each part leaves: batches, or their positions in the file."""
         self._bytes = 0
-        self._file: StoredBatches | None = None
+        self._file: StoredParts | None = None
 
     def candidates(self) -> list[Candidates]:
         """Of each row group whether it may have a value. `forms` is empty if not; else its positions mean nothing."""
         found: list[Candidates] = []
         for number in range(len(self._parts)):
-            part = self._parts[number]
-            nan = _nan_of(part)
-            wanted = wanted_of(part, nan, keyed=bool(part.schema.metadata[_KEYED]))
+            part = self._parts.mapped(number)
+            nan = nan_of(part)
+            wanted = wanted_of(part, nan, keyed=is_keyed(part))
             for at, candidates in enumerate(self._search.candidates(wanted)):
                 some = pa.array([0][: len(candidates.forms)], pa.int64())  # a slice would keep the whole array
                 if number == 0:
@@ -185,22 +137,19 @@ class PartedSearch:
                         nan=found[at].nan or candidates.nan,
                         trusted=found[at].trusted and candidates.trusted,
                     )
-                if candidates.possible:
+                if candidates.possible and not self._maybe:
                     self._keep(candidates, part.take(candidates.forms), nan if candidates.nan else None)
         return found
 
     def _keep(self, candidates: Candidates, batch: pa.RecordBatch, nan: tuple[bytes, int] | None) -> None:
         held = self._held[candidates.stripe, candidates.row_group]
-        metadata = dict(batch.schema.metadata)
-        if nan is None:
-            metadata = {_KEYED: metadata[_KEYED]}
-        batch = batch.replace_schema_metadata(metadata)
+        batch = only_nan(batch, nan)
         self._bytes += batch.nbytes
         if self._bytes <= _HELD_BYTES:
             held.append(batch)
             return
         if self._file is None:
-            self._file = _Stored()
+            self._file = StoredParts()
         held.append(self._file.add(batch))
 
     def rounds(self, candidates: Candidates) -> Iterator[tuple[Wanted, pa.Int64Array]]:
@@ -222,8 +171,8 @@ class PartedSearch:
 
 
 def _round(batches: Sequence[pa.RecordBatch]) -> tuple[Wanted, pa.Int64Array]:
-    keyed = all(batch.schema.metadata[_KEYED] for batch in batches)
-    nan = next((found for found in map(_nan_of, batches) if found is not None), None)
+    keyed = all(map(is_keyed, batches))
+    nan = next((found for found in map(nan_of, batches) if found is not None), None)
     alike = len({tuple(batch.schema.names) for batch in batches}) == 1
     names = [name for name in ("form", "text", "owner", "key") if name in batches[0].schema.names]
     if not alike:  # of some parts the keys are the forms

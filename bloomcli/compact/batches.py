@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import mmap
 import tempfile
 import weakref
 from contextlib import suppress
 from threading import Lock
-from typing import IO
+from typing import IO, Final
 
 import pyarrow as pa
+
+_ALIGNED: Final = 64
+"""Batches begin at multiples of so many bytes, as Arrow wants its buffers."""
 
 
 def _closed(file: IO[bytes]) -> None:
@@ -39,7 +43,9 @@ class StoredBatches:
             writer.write_batch(batch)
         data = sink.getvalue()
         with self._lock:
-            offset = self._file.seek(0, 2)
+            end = self._file.seek(0, 2)
+            offset = end + -end % _ALIGNED
+            self._file.write(bytes(offset - end))
             self._file.write(data)
             self._file.flush()  # what is buffered would fail when a batch is read
             self._extents.append((offset, data.size))
@@ -52,4 +58,13 @@ class StoredBatches:
             self._file.seek(offset)
             data = self._file.read(size)
         with pa.ipc.open_stream(data) as reader:
+            return reader.read_next_batch()
+
+    def mapped(self, position: int) -> pa.RecordBatch:
+        """A batch whose columns lie in the file: of those that aren't looked at nothing is read, and what was read
+        takes no memory that the system can't use otherwise. Raises OSError."""
+        offset, size = self._extents[position]
+        before = offset % mmap.ALLOCATIONGRANULARITY
+        mapping = mmap.mmap(self._file.fileno(), before + size, access=mmap.ACCESS_READ, offset=offset - before)
+        with pa.ipc.open_stream(pa.py_buffer(mapping).slice(before, size)) as reader:
             return reader.read_next_batch()

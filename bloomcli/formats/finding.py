@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.arrays import binaries, counting, int64s
 from bloomcli.formats.filter_answer import LikeFiles
@@ -89,6 +90,27 @@ class Matches(NamedTuple):
     """Of each row the position of the text of a value that it has."""
 
 
+class StoredHashes(NamedTuple):
+    """Hashes of some values that a row group stores."""
+
+    hashes: bytes | bytearray
+    """As `Wanted.hashes` has them, of each value or of each different one."""
+    values: int
+    """How many hashes there are."""
+    pages: int
+    """Data pages that were decoded for them."""
+
+
+class Stored(NamedTuple):
+    """A row group whose values are read before it is known which of them are looked for."""
+
+    candidates: Candidates
+    """Without values."""
+    hashes: Iterator[StoredHashes] | None
+    """Of all its values; None where it has none of those that are looked for. Raises CorruptFile, UnsupportedError,
+    Stopped."""
+
+
 class ColumnSearch(ABC):
     """Finds the rows that have values of one column of an open file."""
 
@@ -112,6 +134,21 @@ class ColumnSearch(ABC):
     @abstractmethod
     def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
         """Of each row group the values that filters, statistics and dictionaries don't rule out."""
+
+    def stored(self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored] | None:
+        """Each row group, and the hashes of its values.
+
+        Args:
+            count: of the values that are looked for.
+            ranges: the least and the greatest keys of parts of these, as `Wanted.keys`; None if they have no order.
+            stop: ends it.
+
+        Returns:
+            None where `candidates` tells in less time which values a row group may have, or where nothing is read
+            but by `matches`: the default.
+        """
+        del count, ranges, stop
+        return None
 
     @abstractmethod
     def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:

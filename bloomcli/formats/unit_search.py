@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,10 @@ from bloomcli.values.literals import Literal, decode_bound
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile
+
+
+SOUGHT_FOR_EACH: Final = 8
+"""A filter is asked for so many values in the time in which one value of a column is read and looked up."""
 
 
 class BoundedUnit(NamedTuple):

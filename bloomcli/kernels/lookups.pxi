@@ -320,3 +320,45 @@ def has_any(const unsigned char[::1] hashes not None, Py_ssize_t count, const un
                 if found:
                     break
     return found
+
+
+def hashes_among(const unsigned char[::1] ascending not None, Py_ssize_t count,
+                 const unsigned char[::1] sought not None, Py_ssize_t sought_count):
+    """Return the positions of those of `count` hashes that are among the sought ones: ascending int64s as bytes.
+
+    All are uint64s in native order, which ascend; equal ones may come several times.
+    """
+    cdef const unsigned char* a
+    cdef const unsigned char* s
+    cdef Py_ssize_t at = 0, i, step, low, high, middle
+    cdef uint64_t value
+    cdef bint enough_memory = True
+    cdef Positions found
+    if count < 0 or sought_count < 0 or ascending.shape[0] // 8 < count or sought.shape[0] // 8 < sought_count:
+        raise ValueError("fewer hashes than requested")
+    if count == 0 or sought_count == 0:
+        return b""
+    memset(&found, 0, sizeof(Positions))
+    a, s = &ascending[0], &sought[0]
+    with nogil:
+        for i in range(sought_count):
+            value = _load64(s + i * 8)
+            if i and value == _load64(s + i * 8 - 8):
+                continue
+            step = 1
+            while at + step < count and _load64(a + (at + step) * 8) < value:
+                step *= 2
+            low, high = at + step // 2, min(at + step, count)
+            while low < high:  # the first that isn't less
+                middle = (low + high) // 2
+                if _load64(a + middle * 8) < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            at = low
+            while at < count and enough_memory and _load64(a + at * 8) == value:
+                enough_memory = _append(&found, at)
+                at += 1
+            if at == count or not enough_memory:
+                break
+    return _positions_as_bytes(&found, enough_memory)

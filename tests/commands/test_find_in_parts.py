@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import pickle
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,14 @@ from bloomcli.commands import value_parts
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.value_parts import ValueParts
+from bloomcli.commands.value_sieve import Sieve
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import LiteralError, UsageError
 from bloomcli.finding import value_file
 from bloomcli.finding.lake import Search
+from bloomcli.formats.mosaic import search as mosaic_search
+from bloomcli.formats.orc import search as orc_search
+from bloomcli.formats.parquet import search as parquet_search
 from bloomcli.storage import registry
 
 ROWS = 6000
@@ -70,6 +75,26 @@ def found(where: Any, values: Values | ValueParts, **options: Any) -> tuple[list
     return rows, search.report
 
 
+@pytest.fixture(params=["filters first", "columns first"])
+def order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is asked of a file first, whatever takes less time. Fails if the other was."""
+    columns = request.param == "columns first"
+    monkeypatch.setattr(parquet_search, "read_first", lambda *_: columns)
+    for module in (orc_search, mosaic_search):
+        monkeypatch.setattr(module, "SOUGHT_FOR_EACH", 0 if columns else 1 << 60)
+    known: list[bool] = []
+    picked = Sieve.picked
+
+    def watched(self: Sieve, search: Any, stop: Stop) -> Any:
+        found = picked(self, search, stop)
+        known.append(found is not None)
+        return found
+
+    monkeypatch.setattr(Sieve, "picked", watched)
+    yield
+    assert set(known) <= {columns}
+
+
 VALUES = {
     "id": [str(n) for n in range(0, 30_000, 7)] + ["7", "7", "0x0e", "14"],
     "text": [f"t{n}" for n in range(0, 30_000, 5)] + ["t5", "other"],
@@ -81,6 +106,7 @@ VALUES = {
 
 @pytest.mark.parametrize("column", VALUES)
 @pytest.mark.parametrize("size", [pytest.param(300, marks=pytest.mark.slow), 1000])
+@pytest.mark.usefixtures("order")
 def test_values_in_parts_find_the_same_rows(
     lake: Path, column: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +122,7 @@ def test_values_in_parts_find_the_same_rows(
     assert found(lake, parted(values, size), column=column, select=("id",))[0] == expected
 
 
+@pytest.mark.usefixtures("order")
 def test_a_row_comes_once_with_the_first_of_its_values(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_parts, "PART_VALUES", 300)
     values = [str(n) for n in range(3000, 5000)]
@@ -110,6 +137,7 @@ def test_a_row_comes_once_with_the_first_of_its_values(lake: Path, monkeypatch: 
     assert [row[:3] for row in whole] == places
 
 
+@pytest.mark.usefixtures("order")
 @pytest.mark.parametrize(
     "options", [{"limit": 17}, {"files_only": True}, {"maybe": True}], ids=lambda o: next(iter(o))
 )
@@ -122,6 +150,7 @@ def test_limits_and_files_are_the_same(lake: Path, options: dict[str, Any]) -> N
     assert (again.row_groups_possible, again.limited) == (report.row_groups_possible, report.limited)
 
 
+@pytest.mark.usefixtures("order")
 def test_a_text_that_is_no_value_is_an_error_of_each_file(lake: Path) -> None:
     rows, report = found(lake, parted([*map(str, range(600)), "a word"], 300), column="id")
     assert rows == []
@@ -247,6 +276,7 @@ def test_blanks_around_a_text_are_part_of_it_and_around_a_number_are_not(tmp_pat
         assert [row[2] for row in found(path, values, column="id")[0]] == [1]
 
 
+@pytest.mark.usefixtures("order")
 def test_row_groups_of_stripes_are_searched_in_parts(tmp_path: Path) -> None:
     path = tmp_path / "f.orc"
     numbers = random.Random(4).sample(range(100_000), 60_000)

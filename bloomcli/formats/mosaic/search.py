@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UsageError
 from bloomcli.formats import arrow_forms, finding
-from bloomcli.formats.finding import Candidates, Matches, Wanted
+from bloomcli.formats.arrays import counting
+from bloomcli.formats.finding import Candidates, Matches, Stored, StoredHashes, Wanted
 from bloomcli.formats.mosaic import schema, values
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
-from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, is_nan
+from bloomcli.formats.unit_search import SOUGHT_FOR_EACH, BoundedUnit, UnitSearch, is_nan
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile
+    from bloomcli.formats.mosaic.footer import RowGroup
     from bloomcli.values.literals import Literal
 
 _ROWS_AT_ONCE = 8192
@@ -72,6 +76,28 @@ class MosaicSearch(UnitSearch):
         for facts, low, high in self._units(count):
             bounds = ((None if bound is None else bound[::-1]) for bound in (low, high)) if turned else (low, high)
             yield BoundedUnit(facts, *bounds)
+
+    def stored(self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored] | None:
+        """The column's row groups, where they are small."""
+        del ranges  # row groups are decoded as wholes, and are small here
+        groups, source = self._filters.footer.row_groups, self._file.source
+        if sum(group.rows for group in groups) * SOUGHT_FOR_EACH > count * len(groups):
+            return None
+        if source.request_bytes and any(g.bucket_bytes(self._mosaic.bucket) > source.request_bytes for g in groups):
+            return None
+        return map(partial(self._stored, stop), groups)
+
+    def _stored(self, stop: Stop, group: RowGroup) -> Stored:
+        bucket_bytes = group.bucket_bytes(self._mosaic.bucket)
+        empty = Candidates(group.ordinal, group.rows, bucket_bytes, counting(0, 0))
+        searched = bool(group.rows) and (self.row_groups is None or group.ordinal in self.row_groups)
+        return Stored(empty, self._stored_hashes(group, stop) if searched else None)
+
+    def _stored_hashes(self, group: RowGroup, stop: Stop) -> Iterator[StoredHashes]:
+        stop.check()
+        found = self._decoded(group.ordinal, [self._mosaic]).column(0).drop_null()
+        forms = finding.comparable(arrow_forms.forms_of(found), self._typed)
+        yield StoredHashes(self.hashes_of(forms), len(forms), 0)
 
     def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates. The column is decoded as a whole."""

@@ -14,17 +14,17 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import int64s
-from bloomcli.formats.finding import Candidates, Matches, Wanted
-from bloomcli.formats.orc import positions, search_forms, values
+from bloomcli.formats.finding import Candidates, Matches, Stored, Wanted
+from bloomcli.formats.orc import positions, search_forms, stored_hashes, values
 from bloomcli.formats.orc.column_reader import TIMESTAMPS
 from bloomcli.formats.orc.filter_header import KINDS
 from bloomcli.formats.orc.filters import Filters
-from bloomcli.formats.orc.footer import StripeFooter
+from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.records import Records
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.formats.orc.streams import Position
 from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, ValueReader, Values
-from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, each_row, is_nan
+from bloomcli.formats.unit_search import SOUGHT_FOR_EACH, BoundedUnit, UnitSearch, each_row, is_nan
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
@@ -102,14 +102,46 @@ class OrcSearch(UnitSearch):
         answers = answer.answers(self._file.unit_facts(self._column, literals, stripes), explain=False)
         found = self.of_units(wanted, literals, answers)
         for stripe in footer.stripes:
-            groups = footer.row_groups(stripe) if footer.stride else min(stripe.rows, 1)
             if stripe.ordinal in stripes:
-                yield from islice(found, groups)
-                continue
-            chunk = self._scanned_in(footer.stripe_footer(stripe), self._column.index)
-            for group in range(groups):
-                rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
-                yield Candidates(group, rows, chunk * rows // stripe.rows, int64s(()), stripe=stripe.ordinal)
+                yield from islice(found, self._row_groups_in(stripe))
+            else:
+                yield from self._without_values(stripe)
+
+    def _without_values(self, stripe: Stripe) -> Iterator[Candidates]:
+        """The row groups of a stripe."""
+        footer = self._filters.footer
+        chunk = self._scanned_in(footer.stripe_footer(stripe), self._column.index)
+        for group in range(self._row_groups_in(stripe)):
+            rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
+            yield Candidates(group, rows, chunk * rows // stripe.rows, int64s(()), stripe=stripe.ordinal)
+
+    def stored(self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored] | None:
+        """The column's row groups, where they are small, in files of this machine."""
+        del ranges  # they are bounds of row groups, and stripes are read as wholes
+        footer = self._filters.footer
+        groups = sum(map(self._row_groups_in, footer.stripes))
+        if self._united or self._file.source.request_bytes:
+            return None
+        if sum(stripe.rows for stripe in footer.stripes) * SOUGHT_FOR_EACH > count * groups:
+            return None
+        return self._stored(stop)
+
+    def _stored(self, stop: Stop) -> Iterator[Stored]:
+        self._refuse_unreadable()
+        footer = self._filters.footer
+        for stripe in footer.stripes:
+            streams = footer.stripe_footer(stripe)
+            searched = self.row_groups is None or stripe.ordinal in self.row_groups
+            hashes = stored_hashes.of_row_groups(self._filters, streams, self._orc, self._hashed, stop)
+            for empty in self._without_values(stripe):
+                yield Stored(empty, next(hashes) if searched else None)
+
+    def _hashed(self, values: pa.Array) -> bytes:
+        return self.hashes_of(finding.comparable(values, self._typed))
+
+    def _row_groups_in(self, stripe: Stripe) -> int:
+        footer = self._filters.footer
+        return footer.row_groups(stripe) if footer.stride else min(stripe.rows, 1)
 
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
         """The column's row groups."""

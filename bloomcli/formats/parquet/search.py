@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.filter_answer import LikeFiles
-from bloomcli.formats.finding import Candidates, Matches, Wanted
+from bloomcli.formats.finding import Candidates, Matches, Stored, Wanted
 from bloomcli.formats.parquet import excerpt, page_matches, page_values
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
@@ -26,6 +27,7 @@ from bloomcli.formats.parquet.page_values import Sought
 from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.parquet.row_scan import RowScan, row_scan
+from bloomcli.formats.parquet.stored_hashes import read_first, stored_hashes
 from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, decoded, each_row, is_nan, within
 from bloomcli.model.file import Column, ColumnChunk
 
@@ -186,6 +188,44 @@ class ParquetSearch(UnitSearch):
                 forms = within(every, wanted.keys, low, high)
             unread = Candidates(group, rows, chunk.compressed_bytes, forms, nan=nan, trusted=checked)
             yield answered.get(group, unread)
+
+    def stored(self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored] | None:
+        """The column's chunks, where they take less time than their filters."""
+        chunks = list(self._filters.chunks_of(self._column.index))
+        units = self.row_groups
+        searched = [chunk for chunk in chunks if units is None or chunk.row_group in units]
+        source = self._file.source
+        if not read_first(searched, count, source.request_bytes):
+            return None
+        return self._stored(chunks, frozenset(chunk.row_group for chunk in searched), ranges, stop)
+
+    def _stored(
+        self,
+        chunks: Sequence[ColumnChunk],
+        units: Container[int],
+        ranges: Sequence[tuple[Any, Any]] | None,
+        stop: Stop,
+    ) -> Iterator[Stored]:
+        """The column's chunks; of those of some row groups the values."""
+        footer = self._filters.footer
+        for chunk in chunks:
+            rows = footer.row_group(chunk.row_group).rows
+            empty = Candidates(chunk.row_group, rows, chunk.compressed_bytes, counting(0, 0))
+            if chunk.num_values < rows:  # a row has a value or a null in each column
+                raise CorruptFile("fewer values than rows", path=self._file.source.path)
+            if chunk.row_group not in units or not chunk.num_values or self._outside(chunk, ranges):
+                yield Stored(empty, None)
+            else:
+                yield Stored(empty, stored_hashes(self._file.source, chunk, footer.start, stop))
+
+    def _outside(self, chunk: ColumnChunk, ranges: Sequence[tuple[Any, Any]] | None) -> bool:
+        """Whether a chunk's bounds exclude all values that are in some ranges of keys, as `candidates` has it."""
+        low, high = decoded(chunk.min_value, self._column), decoded(chunk.max_value, self._column)
+        if ranges is None or low is None or high is None or low > high:
+            return False
+        if not all(high < least or greatest < low for least, greatest in ranges):
+            return False
+        return answer.may_have(self._facts_of(chunk, 0), b"", 0).bounded  # a filter may contradict the bounds
 
     def prepare(self, wanted: Wanted, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool) -> None:
         """Announce to a store what is read of a row group."""

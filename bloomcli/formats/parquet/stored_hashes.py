@@ -1,0 +1,40 @@
+"""Reads the hashes of a column chunk's values, for a search that looks them up among millions of sought values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.formats.finding import StoredHashes
+from bloomcli.formats.parquet.pages import chunk_range
+from bloomcli.formats.parquet.values import hashed_pages
+from bloomcli.formats.unit_search import SOUGHT_FOR_EACH
+from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.base import Source
+
+
+def read_first(chunks: Sequence[ColumnChunk], sought: int, request_bytes: int) -> bool:
+    """Whether chunks are read in less time than their filters are asked for so many values. Of millions, a usual
+    filter lets some through that aren't there, so that the chunk is read in any case.
+
+    Args:
+        chunks: of a column.
+        sought: how many values are looked for.
+        request_bytes: as `Source.request_bytes`; larger chunks of a store are left to their filters and page indexes.
+    """
+    if request_bytes and any(chunk.compressed_bytes > request_bytes for chunk in chunks):
+        return False
+    asked = [chunk for chunk in chunks if chunk.bloom_filter_offset is not None]
+    return sum(chunk.num_values for chunk in asked) * SOUGHT_FOR_EACH <= sought * len(asked)
+
+
+def stored_hashes(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> Iterator[StoredHashes]:
+    """The hashes of a chunk's values, of its dictionary's entries once. Raises CorruptFile, UnsupportedError,
+    Stopped."""
+    if source.request_bytes:
+        source.will_read([chunk_range(chunk)])
+    last = None
+    for page in hashed_pages(source, chunk, data_end, unreferenced=True, stop=stop, checked=True):
+        pages = int(not page.dictionary and page.end != last)  # a large page comes in slices
+        last = page.end
+        yield StoredHashes(page.hashes, page.count, pages)
