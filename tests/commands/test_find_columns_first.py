@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 from support import mosaicfiles
+from support.object_stores import SCHEME, MemoryObjects
 
 import bloomcli
 from bloomcli.commands import value_sieve
@@ -25,6 +26,7 @@ from bloomcli.finding.lake import Search
 from bloomcli.formats.mosaic import search as mosaic_search
 from bloomcli.formats.orc import search as orc_search
 from bloomcli.formats.parquet import search as parquet_search
+from bloomcli.storage import registry
 
 ROWS = 3000
 
@@ -219,6 +221,18 @@ def test_orc_files_without_a_row_index_are_read_by_stripes(fixtures: Path, picks
     rows, again = found(path, parted(values))
     assert (rows, again.row_groups_read) == (expected, report.row_groups_read)
     assert picks == [True]
+
+
+def test_a_store_is_asked_for_the_column_before_its_filters(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryObjects()
+    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    where = f"{SCHEME}://lake/f.parquet"
+    store.client.store(where, (lake / "0-False.parquet").read_bytes())
+    expected, _ = found(where, Values(texts(NUMBERS)))
+    once = len(store.client.requests)
+    assert len(expected) > 100
+    assert found(where, parted(NUMBERS))[0] == expected
+    assert len(store.client.requests) <= 2 * once + 1
 
 
 def test_limits_give_the_first_rows(lake: Path) -> None:

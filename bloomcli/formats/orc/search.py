@@ -132,12 +132,9 @@ class OrcSearch(UnitSearch):
         for stripe in footer.stripes:
             streams = footer.stripe_footer(stripe)
             searched = self.row_groups is None or stripe.ordinal in self.row_groups
-            hashes = stored_hashes.of_row_groups(self._filters, streams, self._orc, self._hashed, stop)
+            hashes = stored_hashes.of_row_groups(self._filters, streams, self._orc, self._typed, stop)
             for empty in self._without_values(stripe):
                 yield Stored(empty, next(hashes) if searched else None)
-
-    def _hashed(self, values: pa.Array) -> bytes:
-        return self.hashes_of(finding.comparable(values, self._typed))
 
     def _row_groups_in(self, stripe: Stripe) -> int:
         footer = self._filters.footer

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
+from bloomcli.formats import finding
 from bloomcli.formats.finding import StoredHashes
+from bloomcli.formats.orc import search_forms
 from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.value_reader import ValueReader
+from bloomcli.model.file import Column
 
 
 def of_row_groups(
-    filters: Filters, streams: StripeFooter, orc: OrcType, hashes_of: Callable[[pa.Array], bytes], stop: Stop
+    filters: Filters, streams: StripeFooter, orc: OrcType, typed: Column, stop: Stop
 ) -> Iterator[Iterator[StoredHashes]]:
     """The hashes of a stripe's values, row group by row group; each is taken before the next. Those of a dictionary's
     entries come with the first.
@@ -25,7 +28,7 @@ def of_row_groups(
         filters: those of the file.
         streams: of the stripe.
         orc: the column, which isn't in a union.
-        hashes_of: hashes values as `ValueReader` gives them.
+        typed: the column as literals are parsed for it.
         stop: ends the reading.
 
     Raises:
@@ -33,21 +36,22 @@ def of_row_groups(
         Stopped: soon after `stop` is set.
     """
     footer, stripe = filters.footer, streams.stripe
+
+    def hashed(parts: Iterable[pa.Array]) -> Iterator[StoredHashes]:
+        for values in parts:
+            if values.null_count:
+                raise UnsupportedError("a string that is longer than those that are looked for together")
+            if len(values):
+                forms = finding.comparable(values, typed)
+                yield StoredHashes(search_forms.hashes_of(forms, orc, typed), len(forms), 0)
+
     reader = ValueReader(filters.source, footer, streams, orc, 0, stop)
     if reader.entries is not None:
-        yield _hashed(reader.dictionary(), hashes_of)
+        yield hashed(reader.dictionary())
         while True:
             yield iter(())
     if not footer.stride:
-        yield _hashed((found.values for found in reader.take(stripe.rows)), hashes_of)
+        yield hashed(found.values for found in reader.take(stripe.rows))
         return
     for group in range(footer.row_groups(stripe)):
-        yield _hashed((found.values for found in reader.take(footer.rows_in(stripe, group))), hashes_of)
-
-
-def _hashed(parts: Iterable[pa.Array], hashes_of: Callable[[pa.Array], bytes]) -> Iterator[StoredHashes]:
-    for values in parts:
-        if values.null_count:
-            raise UnsupportedError("a string that is longer than those that are looked for together")
-        if len(values):
-            yield StoredHashes(hashes_of(values), len(values), 0)
+        yield hashed(found.values for found in reader.take(footer.rows_in(stripe, group)))
