@@ -654,7 +654,8 @@ cdef class _FileScan:
         cdef int64_t whole = 0
         cdef Py_ssize_t column
         for column in range(self._ruling.column_count):
-            whole += self._outputs[column].values.count
+            whole += self._outputs[column].values.count + self._outputs[column].sizes.count
+            whole += self._outputs[column].positions.count
         if whole > SCAN_ALL_MOST:
             raise _NotScanned
         return 0

@@ -131,3 +131,37 @@ def test_a_later_file_has_a_later_time(place: Place) -> None:
         assert status is not None
         times.append(status.mtime_ns)
     assert 0 < times[0] <= times[1]
+
+
+def test_a_known_file_is_read_as_it_is_or_not_opened(place: Place) -> None:
+    place.put("data.bin", CONTENT)
+    path = place.path("data.bin")
+    seen = place.store.fingerprint(path)
+    assert seen is not None
+    known = place.store.open_known(path, seen, [(100, CONTENT[100:200]), (10_000, CONTENT[10_000:])])
+    if known is None:  # without requests, or nothing would tell that it has changed
+        assert not seen.tag or not place.store.remote
+        return
+    with known as source:
+        for offset, length in ((0, 10_240), (50, 100), (100, 100), (120, 30), (150, 100), (9_990, 20), (10_000, 240)):
+            assert source.read_at(offset, length) == CONTENT[offset : offset + length]
+        source.check_unchanged()
+
+
+@pytest.mark.parametrize("other", [CONTENT[::-1], CONTENT + b"more", None], ids=["same size", "longer", "gone"])
+def test_a_known_file_that_was_written_anew_or_is_gone_is_never_read(place: Place, other: bytes | None) -> None:
+    place.put("data.bin", CONTENT)
+    path = place.path("data.bin")
+    seen = place.store.fingerprint(path)
+    assert seen is not None
+    if other is None:
+        place.remove("data.bin")
+    else:
+        place.put("data.bin", other)
+    known = place.store.open_known(path, seen, [(10_000, CONTENT[10_000:])])
+    if known is None:
+        return
+    with known as source:
+        for offset, length in ((0, 10), (5_000, 5_100)):
+            with pytest.raises(SourceChanged):
+                source.read_at(offset, length)
