@@ -1,7 +1,8 @@
 # Finds the values of Parquet pages that are sought: of each page their positions, by a table of the sought values.
 #
 # Values are compared byte by byte. A value is first looked up in a bitmap by a mixture of its first and last bytes, so
-# that most values take neither a hash nor a look into the table.
+# that most values take neither a hash nor a look into the table. Of a value that isn't sought, one in 30 to 60 is in the
+# bitmap by chance: then it is looked up in a second one by another mixture.
 
 
 cdef inline uint64_t _mixed(const unsigned char* p, Py_ssize_t size) noexcept nogil:
@@ -17,6 +18,11 @@ cdef inline uint64_t _mixed(const unsigned char* p, Py_ssize_t size) noexcept no
         for i in range(size):
             found = (found << 8) | p[i]
     return found * 0x9E3779B185EBCA87ULL
+
+
+cdef inline uint64_t _mixed_again(uint64_t mixed) noexcept nogil:
+    """Another mixture of the same bytes."""
+    return (mixed ^ (mixed >> 29)) * 0xC2B2AE3D27D4EB4FULL
 
 
 cdef class ValueTable:
@@ -38,12 +44,13 @@ cdef class ValueTable:
     cdef int bitmap_shift
     cdef uint32_t* slots
     cdef unsigned char* bitmap
+    cdef unsigned char* second           # half of the bitmap's memory
 
     def __cinit__(self, const unsigned char[::1] hashes not None, const unsigned char[::1] values not None,
                   const int64_t[::1] offsets, Py_ssize_t width):
         cdef Py_ssize_t i, count = hashes.shape[0] // 8, size
         cdef int bits = 16
-        cdef uint64_t slot
+        cdef uint64_t slot, mixed
         cdef const unsigned char* p
         self.hashes, self.values, self.offsets, self.count, self.width = hashes, values, offsets, count, width
         if count > 0x3FFFFFFF:
@@ -64,16 +71,20 @@ cdef class ValueTable:
             bits += 1
         self.bitmap_shift = 64 - bits
         self.slots = <uint32_t*>malloc(self.mask * 4)
-        self.bitmap = <unsigned char*>malloc((<size_t>1 << bits) // 8)
+        self.bitmap = <unsigned char*>malloc((<size_t>1 << bits) // 4)
         if self.slots == NULL or self.bitmap == NULL:
             raise MemoryError
         memset(self.slots, 0, self.mask * 4)
-        memset(self.bitmap, 0, (<size_t>1 << bits) // 8)
+        memset(self.bitmap, 0, (<size_t>1 << bits) // 4)
+        self.second = self.bitmap + (<size_t>1 << bits) // 8
         self.mask -= 1
         for i in range(count):
             p = self._value(i, &size)
-            slot = _mixed(p, size) >> self.bitmap_shift
+            mixed = _mixed(p, size)
+            slot = mixed >> self.bitmap_shift
             self.bitmap[slot >> 3] |= <unsigned char>(1 << (slot & 7))
+            slot = _mixed_again(mixed) >> self.bitmap_shift
+            self.second[slot >> 3] |= <unsigned char>(1 << (slot & 7))
             slot = _load64(&hashes[i * 8]) & self.mask
             # equal values take one slot: a value that is given a million times would else take as many steps each time
             while self.slots[slot] and not self._equal(self.slots[slot] - 1, i):
@@ -101,10 +112,13 @@ cdef class ValueTable:
 
     cdef int64_t _find(self, const unsigned char* p, Py_ssize_t size) noexcept nogil:
         """The number of a value; -1 where it isn't sought."""
-        cdef uint64_t slot = _mixed(p, size) >> self.bitmap_shift, h
+        cdef uint64_t mixed = _mixed(p, size), slot = mixed >> self.bitmap_shift, h
         cdef Py_ssize_t own, i
         cdef const unsigned char* value
         if not (self.bitmap[slot >> 3] >> (slot & 7)) & 1:
+            return -1
+        slot = _mixed_again(mixed) >> self.bitmap_shift
+        if not (self.second[slot >> 3] >> (slot & 7)) & 1:
             return -1
         h = _xxh64_8(p) if size == 8 else _xxh64_4(p) if size == 4 else _xxh64(p, size)
         slot = h & self.mask
