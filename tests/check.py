@@ -39,18 +39,19 @@ AT_EVERY_CALL: Final = ("faults", "property", "storage/local")
 PARTS: Final = (
     ("cli", "architecture"),
     ("datasets", "validation"),
-    ("formats",),
+    ("stores",),
     ("tables/test_*.py",),
     ("tables/delta", "tables/iceberg"),
+    ("formats",),
     ("interop",),
-    ("advice", "finding", "report", "trials"),
     AT_EVERY_CALL,
-    ("stores",),
+    ("advice", "finding", "report", "trials"),
     ("storage/[!_l]*",),
 )
 """Folders and files of tests that share a process, and with it a Spark session, those that take longest first. The
-folders that are not named are one more part. tests/tables needs processes of its own, for another PySpark; they begin
-when `SPARK` has made what their Java starts from, which it makes first."""
+folders that are not named are one more part. tests/stores waits for most of its time, and is one of the first: at the
+end nothing would use the processors meanwhile. tests/tables needs processes of its own, for another PySpark; they
+begin when `SPARK` has made what their Java starts from, which it makes first."""
 UNMEASURED: Final = (("interop",), AT_EVERY_CALL)
 """Parts without coverage."""
 ALREADY_QUICK: Final = ("interop", "stores", "tables/test_*.py")

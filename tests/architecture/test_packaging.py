@@ -23,11 +23,11 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path) -> None:
+def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     source = tmp_path / "source"
     checkout.copy(source)
     build = ["pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", tmp_path, source]
-    compiler = os.environ | checkout.quick_compiler(tmp_path)
+    compiler = os.environ | checkout.quick_compiler(tmp_path_factory)
     subprocess.run([sys.executable, "-m", *build], check=True, env=compiler)
     (wheel,) = tmp_path.glob("bloomcli-*.whl")
     names = zipfile.ZipFile(wheel).namelist()

@@ -111,7 +111,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     # what a workspace has must not be taken for Python's own modules
     for name in ("venv", "types"):
         (workspace / f"{name}.py").write_text("raise SystemExit('the workspace was imported')\n")
-    compiler = checkout.quick_compiler(tmp_path_factory.mktemp("compiler"))
+    compiler = checkout.quick_compiler(tmp_path_factory)
     first = Job(action, temp, workspace, compiler).use(paths="nowhere", python=sys.executable)
     assert (temp / "bloom-venv" / "bin" / "bloom").exists(), first.log
     assert first.code == 3

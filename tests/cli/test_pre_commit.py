@@ -49,7 +49,7 @@ class Hooks:
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
     """Built by the first hook that runs, once: `pre-commit try-repo` would build for every run."""
     source = checkout.copy(tmp_path_factory.mktemp("hooks") / "bloomcli")
-    compiler = checkout.quick_compiler(tmp_path_factory.mktemp("compiler"))
+    compiler = checkout.quick_compiler(tmp_path_factory)
     return Hooks(source, checkout.commit(source), tmp_path_factory.mktemp("pre-commit"), compiler)
 
 
