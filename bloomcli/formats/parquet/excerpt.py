@@ -284,6 +284,11 @@ def _decode(
     import pyarrow.parquet as pq
 
     count, first = sum(number for _, number in rows), 0
+    most = sum(page.values for page in pages)
+    if (
+        count > most
+    ):  # each row has a value or a null: of more rows there would be a list before the pages are decoded
+        raise reader.fault(f"the column's pages have {most} values, too few for {count} rows")
     pages, dictionary = [_measured(reader, page) for page in pages], dictionary and _measured(reader, dictionary)
     places = pa.concat_arrays([counting(start, number) for start, number in rows])
     try:

@@ -291,3 +291,19 @@ def test_a_file_whose_schema_arrow_cannot_read_does_not_end_the_search_of_others
     found = bloomcli.find(folder, [501, *more], column="c")
     assert list(found) == []
     assert found.report.errors == ()
+
+
+@pytest.mark.parametrize("page_index", [False, True], ids=["no page index", "page index"])
+@pytest.mark.parametrize("rows", [1 << 40, (1 << 63) - 1])
+def test_lists_of_more_rows_than_values_are_refused_before_memory_is_taken_for_them(
+    tmp_path: Path, rows: int, page_index: bool
+) -> None:
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"list": [[n, n + 1] for n in range(300)]}), path, write_page_index=page_index)
+    data, footer = footers.split(path.read_bytes())
+    tree, _ = thrift.parse(footer)
+    tree[4][1].values[0][3] = (thrift.I64, rows)
+    path.write_bytes(footers.join(data, thrift.encode(tree)))
+    found, report = rows_of(path, "list.list.element", [5])
+    assert found == []
+    assert f"the column's pages have 600 values, too few for {rows} rows" in str(report.errors[0].error)
