@@ -32,6 +32,7 @@ from bloomcli.storage.remembered import RememberedSource
 
 if TYPE_CHECKING:
     from bloomcli.formats.finding import Candidates, Wanted
+    from bloomcli.storage.base import Fingerprint
 
 
 _PART_BYTES: Final = 1 << 30
@@ -160,6 +161,8 @@ class _File:
         self.job, self.file, self.spool = job, file, spool
         self._rows = 0
         self._indexed = file.indexed
+        self._seen: Fingerprint | None = None
+        """Of the file whose filters left values, block by block."""
         options = job.options
         self._counts_rows = options.files_only and file.deleted is not None
         if file.deleted is not None and not options.maybe:
@@ -180,6 +183,9 @@ class _File:
         parts = [FileFound(path=self.file.path)]
         rows = Spool()
         parts.extend(self._block(block, rows) for block in self._possible(blocks, parts))
+        with open_source(self.file.path) as source:  # each block has opened it
+            if source.fingerprint != self._seen:
+                raise source.changed("changed")
         self._in_order(rows)
         return self._found(_sum(parts))
 
@@ -209,6 +215,9 @@ class _File:
         ]
         rows = Spool()
         parts.extend(self._block(block_of(given), rows) for given in _joined(left.given))
+        if not is_same(self.file.path, left):
+            with open_source(self.file.path) as source:
+                raise source.changed("changed")
         self._in_order(rows)
         return self._found(_sum(parts))
 
@@ -250,6 +259,7 @@ class _File:
         waiting: list[pa.Array] = []
         options, given = self.options, pa.nulls(0)
         with RememberedSource(open_source(self.file.path)) as source:  # all blocks are looked up in the same filters
+            self._seen = source.fingerprint
             file = open_file(source, options.names)
             column = only_column(file, options.column, purpose="find")
             finder = file.search(column)

@@ -119,6 +119,36 @@ def test_a_file_that_changes_while_blocks_are_looked_up_is_searched_by_itself(
     assert [(row["path"], row["value"]) for row in rows] == [(str(files[1]), 10**6 + 5000)]
 
 
+@pytest.mark.parametrize("count", [1, FILES])
+def test_a_file_that_changes_between_its_blocks_is_an_error_and_not_rows_of_two_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    from bloomcli.commands import find
+
+    lake = made(tmp_path)
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(work, "BLOCK_VALUES", 100)
+    files = files_of(lake)[:count]
+    job = Job(FindOptions(column="id").checked(), typed=True)
+    here = pa.array(range(ROWS))
+    values = [here[at : at + 100] for at in range(0, 1000, 100)]
+    assert len(searched(files, values, job)[0]) > 200
+    original, ran = find.run, list[str]()
+
+    def replaced(path: str, *rest: Any, **more: Any) -> FileFound:
+        found = original(path, *rest, **more)
+        if path == str(files[0]) and path not in ran:
+            ran.append(path)
+            pq.write_table(pq.read_table(path).slice(1), path)
+        return found
+
+    monkeypatch.setattr(find, "run", replaced)
+    rows, done = searched(files, values, job)
+    assert ran
+    assert [row for row in rows if row["path"] == str(files[0])] == []
+    assert "changed while it was being worked on" in str(done[0].error)
+
+
 def test_files_of_another_schema_and_damaged_ones_are_searched_by_themselves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
