@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 _PART_BYTES: Final = 1 << 30
 """The least size of a part: of most files little is read."""
 
+_TOGETHER_ROWS: Final = 10_000
+_TOGETHER_BYTES: Final = 4 << 20
+"""Of rows that wait to be brought into the shape of all records together, at most."""
+
 
 class DeletedRows(Protocol):
     """The rows of a data file that its table has deleted."""
@@ -110,7 +114,8 @@ def parts_of(files: Sequence[FileWork], sizes: Sequence[int], job: Job, cores: i
 
 
 def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:
-    """Yield the rows of each file, and behind them what was done with the file."""
+    """Yield the rows of each file, and behind them what was done with the file. Typed rows of several files may come
+    together, in front of what was done with these files."""
     files, job = part
     blocks = Blocks(pieces)
     try:
@@ -118,6 +123,9 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
         if blocks.only is None:
             paths = [file.path if file.found is None else None for file in files]
             known = left_of(paths, job.options, blocks)
+        if blocks.only is not None and job.typed:
+            yield from _typed(job, files, blocks, blocks.only)
+            return
         for at, file in enumerate(files):
             spool = Spool()
             found = _searched(job, file, blocks, spool, known.pop(at, None))
@@ -127,14 +135,115 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
         blocks.close()
 
 
-def _searched(job: Job, file: FileWork, blocks: Blocks, spool: Spool, left: Left | None) -> FileFound:
+class _Found:
+    """Rows as they were found, while they are few.
+
+    Attributes:
+        rows: how many.
+        bytes: of their batches.
+    """
+
+    def __init__(self) -> None:
+        self.batches: list[pa.RecordBatch] = []
+        self.rows = self.bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> bool:
+        """Add rows; False if they would be too many."""
+        size = batch.nbytes
+        if not self._has_room(batch.num_rows, size):
+            return False
+        self.batches.append(batch)
+        self.rows, self.bytes = self.rows + batch.num_rows, self.bytes + size
+        return True
+
+    def takes(self, other: _Found) -> bool:
+        """Whether others are few together with these, and have the same columns."""
+        schemas = [batch.schema for batch in (*self.batches[:1], *other.batches)]
+        alike = all(schema.equals(schemas[0], check_metadata=True) for schema in schemas[1:])
+        return alike and self._has_room(other.rows, other.bytes)
+
+    def take(self, other: _Found) -> None:
+        """Add others, which `takes` is true of."""
+        self.batches += other.batches
+        self.rows, self.bytes = self.rows + other.rows, self.bytes + other.bytes
+
+    def _has_room(self, rows: int, size: int) -> bool:
+        return self.rows + rows <= _TOGETHER_ROWS and self.bytes + size <= _TOGETHER_BYTES
+
+    def taken(self) -> list[pa.RecordBatch]:
+        """All rows. None are left."""
+        batches, self.batches, self.rows, self.bytes = self.batches, [], 0, 0
+        return batches
+
+
+class _Waiting:
+    """Rows of several files as they were found, and what was done with the files. They are brought into the shape of
+    all records at once, because that takes as long for few rows as for many."""
+
+    def __init__(self, job: Job, blocks: Blocks, block: Block) -> None:
+        self._job, self._blocks, self._block = job, blocks, block
+        self._files: list[tuple[FileWork, FileFound]] = []
+        self._rows = _Found()
+
+    def add(self, file: FileWork, rows: _Found, found: FileFound) -> Iterator[pa.RecordBatch | FileFound]:
+        """Let a file wait, with its rows. Yield what can't wait with them any longer."""
+        if not self._rows.takes(rows):
+            yield from self.given()
+        self._files.append((file, found))
+        self._rows.take(rows)
+        if found.error is not None:
+            yield from self.given()
+
+    def given(self) -> Iterator[pa.RecordBatch | FileFound]:
+        """Yield all rows, and behind them what was done with their files. None waits then."""
+        files, batches, self._files = self._files, self._rows.taken(), []
+        made: list[pa.RecordBatch] = []
+        try:
+            if batches:
+                made.append(_File(self._job, files[0][0], Spool()).kept(pa.concat_batches(batches), self._block))
+        except Exception:  # noqa: BLE001  rows of one of the files have no such shape: it is to be named
+            for file, _ in files:
+                spool = Spool()
+                found = _searched(self._job, file, self._blocks, spool, None)
+                yield from spool.batches()
+                yield found
+            return
+        yield from made
+        for _, found in files:
+            yield found
+
+
+def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) -> Iterator[pa.RecordBatch | FileFound]:
+    """As `search`, for typed rows and values of one block."""
+    waiting = _Waiting(job, blocks, block)
+    for file in files:
+        spool, later = Spool(), _Found()
+        alone = file.deleted is not None or bool(file.constants)
+        found = _searched(job, file, blocks, spool, None, None if alone else later)
+        if later.rows or not (found.rows or found.error):
+            yield from waiting.add(file, later, found)
+        else:
+            yield from waiting.given()
+            yield from spool.batches()
+            yield found
+    yield from waiting.given()
+
+
+def _searched(
+    job: Job,
+    file: FileWork,
+    blocks: Blocks,
+    spool: Spool,
+    left: Left | None,
+    later: _Found | None = None,
+) -> FileFound:
     if file.found is not None:
         return file.found
     try:
         with refused(file.path):
             if left is not None and file.indexed_column is None and is_same(file.path, left):
                 return _File(job, file, spool).search_left(left)
-            return _File(job, file, spool).search(blocks)
+            return _File(job, file, spool, later).search(blocks)
     except UnknownFormat as error:
         if file.walked and not known_suffix(file.path):
             return FileFound(path=file.path, reason=OTHER_KIND)
@@ -154,10 +263,17 @@ def _searched(job: Job, file: FileWork, blocks: Blocks, spool: Spool, left: Left
 
 
 class _File:
-    """The search of one file."""
+    """The search of one file.
 
-    def __init__(self, job: Job, file: FileWork, spool: Spool) -> None:
-        self.job, self.file, self.spool = job, file, spool
+    Args:
+        job: what is searched.
+        file: the file.
+        spool: takes the rows in the shape of all records.
+        later: takes them as they were found, if they are few; None: they are shaped at once.
+    """
+
+    def __init__(self, job: Job, file: FileWork, spool: Spool, later: _Found | None = None) -> None:
+        self.job, self.file, self.spool, self.later = job, file, spool, later
         self._rows = 0
         self._indexed = file.indexed
         options = job.options
@@ -214,23 +330,32 @@ class _File:
 
     def _block(self, block: Block, spool: Spool) -> FileFound:
         def emit(batch: pa.RecordBatch) -> None:
-            kept = self._kept(batch, block)
-            if kept.num_rows:
-                self._rows += kept.num_rows
-                if not self._counts_rows:
-                    spool.add(kept)
+            given = [batch]
+            if self.later is not None:
+                if self.later.add(batch):
+                    return
+                given = [*self.later.taken(), batch]
+                self.later = None
+            for one in given:
+                kept = self.kept(one, block)
+                if kept.num_rows:
+                    self._rows += kept.num_rows
+                    if not self._counts_rows:
+                        spool.add(kept)
 
         return find.run(self.file.path, self.options, block.values, emit, indexed=self._indexed)
 
     def _found(self, found: FileFound) -> FileFound:
         if self.options.rows:
+            if self.later is not None:
+                return replace(found, rows=self._rows + self.later.rows)
             rows = min(self._rows, 1) if self._counts_rows else self._rows
             return replace(found, rows=rows)
         return found
 
-    def _kept(self, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
+    def kept(self, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
         """The rows that the table has, in the shape of all records."""
-        job, path = self.job, self.file.path
+        job, path, made = self.job, self.file.path, dict[str, pa.Array]()
         if job.shape is not None:
             read = job.read or job.shape
             record = shaped(batch.column("record"), read, path, self.file.constants)
@@ -240,10 +365,10 @@ class _File:
             if len(read) > len(job.shape):
                 columns = [record.field(field.name) for field in job.shape]
                 record = pa.StructArray.from_arrays(columns, fields=list(struct_of(job.shape)))
-            batch = _with(batch, "record", record)
+            made["record"] = record
         if job.typed:
-            batch = _with(batch, "value", block.joined(batch.column("value")))
-        return batch
+            made["value"] = block.joined(batch.column("value"))
+        return _with(batch, made) if made else batch
 
     def _possible(self, blocks: Blocks, parts: list[FileFound]) -> Iterator[Block]:
         """Yield blocks of the values that the file may have, of all blocks of values."""
@@ -304,9 +429,10 @@ def _owners(found: Candidates, wanted: Wanted) -> pa.Int64Array:
     return owners
 
 
-def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
-    columns = [column if field.name == name else batch.column(field.name) for field in batch.schema]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+def _with(batch: pa.RecordBatch, made: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    names = batch.schema.names
+    columns = [made[name] if name in made else batch.column(at) for at, name in enumerate(names)]
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _sum(parts: list[FileFound]) -> FileFound:
