@@ -22,6 +22,7 @@ from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, Unsupporte
 from bloomcli.finding.lake import failed
 from bloomcli.finding.many_files import Left, is_same, left_of
 from bloomcli.finding.spool import Spool
+from bloomcli.finding.together import Found, Waiting
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
 
 _PART_BYTES: Final = 1 << 30
 """The least size of a part: of most files little is read."""
-
-_TOGETHER_ROWS: Final = 10_000
-_TOGETHER_BYTES: Final = 4 << 20
-"""Of rows that wait to be brought into the shape of all records together, at most."""
 
 
 class DeletedRows(Protocol):
@@ -127,106 +124,36 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
             yield from _typed(job, files, blocks, blocks.only)
             return
         for at, file in enumerate(files):
-            spool = Spool()
-            found = _searched(job, file, blocks, spool, known.pop(at, None))
-            yield from spool.batches()
-            yield found
+            yield from _rows_of(job, file, blocks, known.pop(at, None))
     finally:
         blocks.close()
 
 
-class _Found:
-    """Rows as they were found, while they are few.
-
-    Attributes:
-        rows: how many.
-        bytes: of their batches.
-    """
-
-    def __init__(self) -> None:
-        self.batches: list[pa.RecordBatch] = []
-        self.rows = self.bytes = 0
-
-    def add(self, batch: pa.RecordBatch) -> bool:
-        """Add rows; False if they would be too many."""
-        size = batch.nbytes
-        if not self._has_room(batch.num_rows, size):
-            return False
-        self.batches.append(batch)
-        self.rows, self.bytes = self.rows + batch.num_rows, self.bytes + size
-        return True
-
-    def takes(self, other: _Found) -> bool:
-        """Whether others are few together with these, and have the same columns."""
-        schemas = [batch.schema for batch in (*self.batches[:1], *other.batches)]
-        alike = all(schema.equals(schemas[0], check_metadata=True) for schema in schemas[1:])
-        return alike and self._has_room(other.rows, other.bytes)
-
-    def take(self, other: _Found) -> None:
-        """Add others, which `takes` is true of."""
-        self.batches += other.batches
-        self.rows, self.bytes = self.rows + other.rows, self.bytes + other.bytes
-
-    def _has_room(self, rows: int, size: int) -> bool:
-        return self.rows + rows <= _TOGETHER_ROWS and self.bytes + size <= _TOGETHER_BYTES
-
-    def taken(self) -> list[pa.RecordBatch]:
-        """All rows. None are left."""
-        batches, self.batches, self.rows, self.bytes = self.batches, [], 0, 0
-        return batches
-
-
-class _Waiting:
-    """Rows of several files as they were found, and what was done with the files. They are brought into the shape of
-    all records at once, because that takes as long for few rows as for many."""
-
-    def __init__(self, job: Job, blocks: Blocks, block: Block) -> None:
-        self._job, self._blocks, self._block = job, blocks, block
-        self._files: list[tuple[FileWork, FileFound]] = []
-        self._rows = _Found()
-
-    def add(self, file: FileWork, rows: _Found, found: FileFound) -> Iterator[pa.RecordBatch | FileFound]:
-        """Let a file wait, with its rows. Yield what can't wait with them any longer."""
-        if not self._rows.takes(rows):
-            yield from self.given()
-        self._files.append((file, found))
-        self._rows.take(rows)
-        if found.error is not None:
-            yield from self.given()
-
-    def given(self) -> Iterator[pa.RecordBatch | FileFound]:
-        """Yield all rows, and behind them what was done with their files. None waits then."""
-        files, batches, self._files = self._files, self._rows.taken(), []
-        made: list[pa.RecordBatch] = []
-        try:
-            if batches:
-                made.append(_File(self._job, files[0][0], Spool()).kept(pa.concat_batches(batches), self._block))
-        except Exception:  # noqa: BLE001  rows of one of the files have no such shape: it is to be named
-            for file, _ in files:
-                spool = Spool()
-                found = _searched(self._job, file, self._blocks, spool, None)
-                yield from spool.batches()
-                yield found
-            return
-        yield from made
-        for _, found in files:
-            yield found
-
-
 def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) -> Iterator[pa.RecordBatch | FileFound]:
     """As `search`, for typed rows and values of one block."""
-    waiting = _Waiting(job, blocks, block)
-    for file in files:
-        spool, later = Spool(), _Found()
+    waiting = Waiting(
+        lambda rows: _File(job, FileWork(""), Spool()).kept(rows, block),
+        lambda at: _rows_of(job, files[at], blocks, None),
+    )
+    for at, file in enumerate(files):
+        spool, later = Spool(), Found()
         alone = file.deleted is not None or bool(file.constants)
         found = _searched(job, file, blocks, spool, None, None if alone else later)
         if later.rows or not (found.rows or found.error):
-            yield from waiting.add(file, later, found)
+            yield from waiting.add(at, later, found)
         else:
             yield from waiting.given()
             yield from spool.batches()
             yield found
     yield from waiting.given()
+
+
+def _rows_of(job: Job, file: FileWork, blocks: Blocks, left: Left | None) -> Iterator[pa.RecordBatch | FileFound]:
+    """The rows of a file, and behind them what was done with it."""
+    spool = Spool()
+    found = _searched(job, file, blocks, spool, left)
+    yield from spool.batches()
+    yield found
 
 
 def _searched(
@@ -235,7 +162,7 @@ def _searched(
     blocks: Blocks,
     spool: Spool,
     left: Left | None,
-    later: _Found | None = None,
+    later: Found | None = None,
 ) -> FileFound:
     if file.found is not None:
         return file.found
@@ -272,7 +199,7 @@ class _File:
         later: takes them as they were found, if they are few; None: they are shaped at once.
     """
 
-    def __init__(self, job: Job, file: FileWork, spool: Spool, later: _Found | None = None) -> None:
+    def __init__(self, job: Job, file: FileWork, spool: Spool, later: Found | None = None) -> None:
         self.job, self.file, self.spool, self.later = job, file, spool, later
         self._rows = 0
         self._indexed = file.indexed

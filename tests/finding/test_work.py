@@ -14,7 +14,7 @@ from support.found_lake import FILES, ROWS, made
 import bloomcli
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.datasets.record_shape import Shape, by_names, leaves, pruned
-from bloomcli.finding import many_files, work
+from bloomcli.finding import many_files, together, work
 from bloomcli.finding import values as blocks
 from bloomcli.finding.values import packed
 from bloomcli.finding.work import FileWork, Job, parts_of, search
@@ -185,11 +185,11 @@ def small_files(folder: Path, count: int, kinds: dict[int, pa.DataType]) -> list
     return files
 
 
-@pytest.mark.parametrize("together", [1, 7, 30, 10_000])
+@pytest.mark.parametrize("most", [1, 7, 30, 10_000])
 def test_typed_rows_of_files_with_other_types_are_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(work, "_TOGETHER_ROWS", together)
+    monkeypatch.setattr(together, "_ROWS_MOST", most)
     files = small_files(tmp_path, 12, {3: pa.int16(), 4: pa.int16(), 8: pa.int64()})
     wanted = pa.array([n for n in range(120) if n // 10 != 6 and n % 3], pa.int64())
     rows, done = searched(files, [wanted], typed(pa.schema({"id": pa.int64(), "other": pa.int64()})))
