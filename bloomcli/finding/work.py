@@ -22,6 +22,7 @@ from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, Unsupporte
 from bloomcli.finding.lake import failed
 from bloomcli.finding.many_files import Left, is_same, left_of
 from bloomcli.finding.spool import Spool
+from bloomcli.finding.together import Found, Waiting
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
@@ -111,7 +112,8 @@ def parts_of(files: Sequence[FileWork], sizes: Sequence[int], job: Job, cores: i
 
 
 def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:
-    """Yield the rows of each file, and behind them what was done with the file."""
+    """Yield the rows of each file, and behind them what was done with the file. Typed rows of several files may come
+    together, in front of what was done with these files."""
     files, job = part
     blocks = Blocks(pieces)
     try:
@@ -119,23 +121,57 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
         if blocks.only is None:
             paths = [file.path if file.found is None else None for file in files]
             known = left_of(paths, job.options, blocks)
+        if blocks.only is not None and job.typed:
+            yield from _typed(job, files, blocks, blocks.only)
+            return
         for at, file in enumerate(files):
-            spool = Spool()
-            found = _searched(job, file, blocks, spool, known.pop(at, None))
-            yield from spool.batches()
-            yield found
+            yield from _rows_of(job, file, blocks, known.pop(at, None))
     finally:
         blocks.close()
 
 
-def _searched(job: Job, file: FileWork, blocks: Blocks, spool: Spool, left: Left | None) -> FileFound:
+def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) -> Iterator[pa.RecordBatch | FileFound]:
+    """As `search`, for typed rows and values of one block."""
+    waiting = Waiting(
+        lambda rows: _File(job, FileWork(""), Spool()).kept(rows, block),
+        lambda at: _rows_of(job, files[at], blocks, None),
+    )
+    for at, file in enumerate(files):
+        spool, later = Spool(), Found()
+        alone = file.deleted is not None or bool(file.constants)
+        found = _searched(job, file, blocks, spool, None, None if alone else later)
+        if later.rows or not (found.rows or found.error):
+            yield from waiting.add(at, later, found)
+        else:
+            yield from waiting.given()
+            yield from spool.batches()
+            yield found
+    yield from waiting.given()
+
+
+def _rows_of(job: Job, file: FileWork, blocks: Blocks, left: Left | None) -> Iterator[pa.RecordBatch | FileFound]:
+    """The rows of a file, and behind them what was done with it."""
+    spool = Spool()
+    found = _searched(job, file, blocks, spool, left)
+    yield from spool.batches()
+    yield found
+
+
+def _searched(
+    job: Job,
+    file: FileWork,
+    blocks: Blocks,
+    spool: Spool,
+    left: Left | None,
+    later: Found | None = None,
+) -> FileFound:
     if file.found is not None:
         return file.found
     try:
         with refused(file.path):
             if left is not None and file.indexed_column is None and is_same(file.path, left):
                 return _File(job, file, spool).search_left(left)
-            return _File(job, file, spool).search(blocks)
+            return _File(job, file, spool, later).search(blocks)
     except UnknownFormat as error:
         if file.walked and not known_suffix(file.path):
             return FileFound(path=file.path, reason=OTHER_KIND)
@@ -155,10 +191,17 @@ def _searched(job: Job, file: FileWork, blocks: Blocks, spool: Spool, left: Left
 
 
 class _File:
-    """The search of one file."""
+    """The search of one file.
 
-    def __init__(self, job: Job, file: FileWork, spool: Spool) -> None:
-        self.job, self.file, self.spool = job, file, spool
+    Args:
+        job: what is searched.
+        file: the file.
+        spool: takes the rows in the shape of all records.
+        later: takes them as they were found, if they are few; None: they are shaped at once.
+    """
+
+    def __init__(self, job: Job, file: FileWork, spool: Spool, later: Found | None = None) -> None:
+        self.job, self.file, self.spool, self.later = job, file, spool, later
         self._rows = 0
         self._indexed = file.indexed
         self._seen: Fingerprint | None = None
@@ -223,23 +266,32 @@ class _File:
 
     def _block(self, block: Block, spool: Spool) -> FileFound:
         def emit(batch: pa.RecordBatch) -> None:
-            kept = self._kept(batch, block)
-            if kept.num_rows:
-                self._rows += kept.num_rows
-                if not self._counts_rows:
-                    spool.add(kept)
+            given = [batch]
+            if self.later is not None:
+                if self.later.add(batch):
+                    return
+                given = [*self.later.taken(), batch]
+                self.later = None
+            for one in given:
+                kept = self.kept(one, block)
+                if kept.num_rows:
+                    self._rows += kept.num_rows
+                    if not self._counts_rows:
+                        spool.add(kept)
 
         return find.run(self.file.path, self.options, block.values, emit, indexed=self._indexed)
 
     def _found(self, found: FileFound) -> FileFound:
         if self.options.rows:
+            if self.later is not None:
+                return replace(found, rows=self._rows + self.later.rows)
             rows = min(self._rows, 1) if self._counts_rows else self._rows
             return replace(found, rows=rows)
         return found
 
-    def _kept(self, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
+    def kept(self, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
         """The rows that the table has, in the shape of all records."""
-        job, path = self.job, self.file.path
+        job, path, made = self.job, self.file.path, dict[str, pa.Array]()
         if job.shape is not None:
             read = job.read or job.shape
             record = shaped(batch.column("record"), read, path, self.file.constants)
@@ -249,10 +301,10 @@ class _File:
             if len(read) > len(job.shape):
                 columns = [record.field(field.name) for field in job.shape]
                 record = pa.StructArray.from_arrays(columns, fields=list(struct_of(job.shape)))
-            batch = _with(batch, "record", record)
+            made["record"] = record
         if job.typed:
-            batch = _with(batch, "value", block.joined(batch.column("value")))
-        return batch
+            made["value"] = block.joined(batch.column("value"))
+        return _with(batch, made) if made else batch
 
     def _possible(self, blocks: Blocks, parts: list[FileFound]) -> Iterator[Block]:
         """Yield blocks of the values that the file may have, of all blocks of values."""
@@ -314,9 +366,10 @@ def _owners(found: Candidates, wanted: Wanted) -> pa.Int64Array:
     return owners
 
 
-def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
-    columns = [column if field.name == name else batch.column(field.name) for field in batch.schema]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+def _with(batch: pa.RecordBatch, made: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    names = batch.schema.names
+    columns = [made[name] if name in made else batch.column(at) for at, name in enumerate(names)]
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _sum(parts: list[FileFound]) -> FileFound:

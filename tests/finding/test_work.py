@@ -14,7 +14,7 @@ from support.found_lake import FILES, ROWS, made
 import bloomcli
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.datasets.record_shape import Shape, by_names, leaves, pruned
-from bloomcli.finding import many_files, work
+from bloomcli.finding import many_files, together, work
 from bloomcli.finding import values as blocks
 from bloomcli.finding.values import packed
 from bloomcli.finding.work import FileWork, Job, parts_of, search
@@ -197,6 +197,60 @@ def test_records_have_the_shape_s_types_and_nulls_for_what_a_file_lacks(tmp_path
     _, (failed,) = searched([path], [pa.array([b"1"], pa.large_binary())], narrow)
     assert f"{path}: its column other is string, which isn't read as int64" in str(failed.error)
     assert (failed.exit_code, failed.hint) == (4, "--select names other columns; or search the files apart")
+
+
+def typed(schema: pa.Schema) -> Job:
+    """A job of records with these columns."""
+    shape: Shape = by_names(schema)
+    return Job(FindOptions(column="id").checked(), shape=shape, read=shape, typed=True)
+
+
+def small_files(folder: Path, count: int, kinds: dict[int, pa.DataType]) -> list[Path]:
+    """Files with ids from 0 on, ten in each, and a column of the usual type or of another."""
+    files = [folder / f"{number}.parquet" for number in range(count)]
+    for number, file in enumerate(files):
+        ids = range(10 * number, 10 * number + 10)
+        other = pa.array([None if n % 4 == 0 else n for n in ids], pa.int32()).cast(kinds.get(number, pa.int32()))
+        pq.write_table(pa.table({"id": pa.array(ids, pa.int64()), "other": other}), file)
+    return files
+
+
+@pytest.mark.parametrize("most", [1, 7, 30, 10_000])
+def test_typed_rows_of_files_with_other_types_are_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(together, "_ROWS_MOST", most)
+    files = small_files(tmp_path, 12, {3: pa.int16(), 4: pa.int16(), 8: pa.int64()})
+    wanted = pa.array([n for n in range(120) if n // 10 != 6 and n % 3], pa.int64())
+    rows, done = searched(files, [wanted], typed(pa.schema({"id": pa.int64(), "other": pa.int64()})))
+    ids = wanted.to_pylist()
+    assert [row["value"] for row in rows] == ids
+    assert [row["row"] for row in rows] == [n % 10 for n in ids]
+    assert [row["path"] for row in rows] == [str(files[n // 10]) for n in ids]
+    assert [row["record"] for row in rows] == [{"id": n, "other": None if n % 4 == 0 else n} for n in ids]
+    assert [(one.path, one.rows) for one in done] == [
+        (str(file), sum(n // 10 == number for n in ids)) for number, file in enumerate(files)
+    ]
+
+
+def test_typed_rows_of_few_files_come_in_one_batch(tmp_path: Path) -> None:
+    files = small_files(tmp_path, 12, {})
+    job = typed(pa.schema({"id": pa.int64(), "other": pa.int32()}))
+    part = (tuple(FileWork(str(file)) for file in files), job)
+    found = list(search(part, [packed(pa.array(range(0, 120, 5)))]))
+    assert [one.num_rows for one in found if isinstance(one, pa.RecordBatch)] == [24]
+    assert len(found) == 13
+
+
+def test_of_rows_that_come_together_a_file_without_the_shape_is_named(tmp_path: Path) -> None:
+    files = small_files(tmp_path, 9, {4: pa.string(), 5: pa.string()})
+    job = typed(pa.schema({"id": pa.int64(), "other": pa.int32()}))
+    rows, done = searched(files, [pa.array(range(0, 90, 2))], job)
+    failed = [one for one in done if one.error is not None]
+    assert [one.path for one in done] == [str(file) for file in files]
+    assert [one.path for one in failed] == [str(files[4]), str(files[5])]
+    assert all(str(one.path) in str(one.error) for one in failed)
+    assert [row["value"] for row in rows] == [n for n in range(0, 90, 2) if n // 10 not in (4, 5)]
 
 
 def test_a_shape_keeps_the_chosen_leaves() -> None:

@@ -1,0 +1,100 @@
+"""Rows of several files that wait until they are brought into the shape of a frame, all at once.
+
+That takes as long for few rows as for many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from bloomcli.model.find import FileFound
+
+_ROWS_MOST: Final = 10_000
+_BYTES_MOST: Final = 4 << 20
+"""Of rows that wait together, at most."""
+
+
+class Found:
+    """Rows as they were found, while they are few.
+
+    Attributes:
+        rows: how many.
+        bytes: of their batches.
+    """
+
+    def __init__(self) -> None:
+        self.batches: list[pa.RecordBatch] = []
+        self.rows = self.bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> bool:
+        """Add rows; False if they would be too many."""
+        size = batch.nbytes
+        if not self._has_room(batch.num_rows, size):
+            return False
+        self.batches.append(batch)
+        self.rows, self.bytes = self.rows + batch.num_rows, self.bytes + size
+        return True
+
+    def takes(self, other: Found) -> bool:
+        """Whether others are few together with these, and have the same columns."""
+        schemas = [batch.schema for batch in (*self.batches[:1], *other.batches)]
+        alike = all(schema.equals(schemas[0], check_metadata=True) for schema in schemas[1:])
+        return alike and self._has_room(other.rows, other.bytes)
+
+    def take(self, other: Found) -> None:
+        """Add others, which `takes` is true of."""
+        self.batches += other.batches
+        self.rows, self.bytes = self.rows + other.rows, self.bytes + other.bytes
+
+    def _has_room(self, rows: int, size: int) -> bool:
+        return self.rows + rows <= _ROWS_MOST and self.bytes + size <= _BYTES_MOST
+
+    def taken(self) -> list[pa.RecordBatch]:
+        """All rows. None are left."""
+        batches, self.batches, self.rows, self.bytes = self.batches, [], 0, 0
+        return batches
+
+
+class Waiting:
+    """Rows of several files as they were found, and what was done with the files.
+
+    Args:
+        kept: brings rows into the shape of all records; may raise any error.
+        searched: searches a file by its number, and yields its rows in this shape, and what was done with it.
+    """
+
+    def __init__(
+        self,
+        kept: Callable[[pa.RecordBatch], pa.RecordBatch],
+        searched: Callable[[int], Iterator[pa.RecordBatch | FileFound]],
+    ) -> None:
+        self._kept, self._searched = kept, searched
+        self._files: list[tuple[int, FileFound]] = []
+        self._rows = Found()
+
+    def add(self, file: int, rows: Found, found: FileFound) -> Iterator[pa.RecordBatch | FileFound]:
+        """Let a file wait, with its rows. Yield what can't wait with them any longer."""
+        if not self._rows.takes(rows):
+            yield from self.given()
+        self._files.append((file, found))
+        self._rows.take(rows)
+        if found.error is not None:
+            yield from self.given()
+
+    def given(self) -> Iterator[pa.RecordBatch | FileFound]:
+        """Yield all rows, and behind them what was done with their files. None waits then."""
+        files, batches, self._files = self._files, self._rows.taken(), []
+        made: list[pa.RecordBatch] = []
+        try:
+            if batches:
+                made.append(self._kept(pa.concat_batches(batches)))
+        except Exception:  # noqa: BLE001  rows of one of the files have no such shape: it is to be named
+            for file, _ in files:
+                yield from self._searched(file)
+            return
+        yield from made
+        for _, found in files:
+            yield found
