@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.found_lake import FILES, GROUP, ROWS, made, place_of
+from support.value_picks import lying
 
 import bloomcli
 from bloomcli.errors import UsageError
@@ -103,23 +104,6 @@ def test_pages_are_decoded_some_at_a_time(lake: Path, monkeypatch: pytest.Monkey
     whole = rows_of(bloomcli.find(lake, ["name 3", "name 8"], column="name"))
     monkeypatch.setattr(excerpt, "_TOGETHER_BYTES", 2000)
     assert rows_of(bloomcli.find(lake, ["name 3", "name 8"], column="name")) == whole
-
-
-def lying(path: Path, *, blooms: bool) -> Path:
-    """A file whose statistics and page index say that its ids, 1000 to 1999, are 5000 to 5999."""
-    options = {"id": {"ndv": 1000, "fpp": 0.001}} if blooms else None
-    table = pa.table({"id": pa.array(range(1000, 2000), pa.int64())})
-    pq.write_table(
-        table, path, use_dictionary=False, compression="none", write_page_index=True, bloom_filter_options=options
-    )
-    data = path.read_bytes()
-    body = 4 + 1000 * 8 + 64  # behind the page
-    tail = data[body:]
-    for low, high in ((1000, 5000), (1999, 5999)):
-        assert struct.pack("<q", low) in tail
-        tail = tail.replace(struct.pack("<q", low), struct.pack("<q", high))
-    path.write_bytes(data[:body] + tail)
-    return path
 
 
 def test_statistics_that_a_filter_contradicts_are_not_trusted(tmp_path: Path) -> None:

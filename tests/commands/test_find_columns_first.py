@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ import pytest
 from pyarrow import orc
 from support import mosaicfiles
 from support.object_stores import SCHEME, MemoryObjects
+from support.value_picks import lying, watched_picks
 
 import bloomcli
 from bloomcli.commands import value_sieve
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.value_parts import ValueParts
-from bloomcli.commands.value_sieve import Sieve
 from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.finding.lake import Search
 from bloomcli.formats.mosaic import search as mosaic_search
@@ -37,16 +36,7 @@ def picks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     monkeypatch.setattr(parquet_search, "read_first", lambda *_: True)
     for module in (orc_search, mosaic_search):
         monkeypatch.setattr(module, "SOUGHT_FOR_EACH", 0)
-    known: list[bool] = []
-    picked = Sieve.picked
-
-    def watched(self: Sieve, search: Any, stop: Stop) -> Any:
-        found = picked(self, search, stop)
-        known.append(found is not None)
-        return found
-
-    monkeypatch.setattr(Sieve, "picked", watched)
-    return known
+    return watched_picks(monkeypatch)
 
 
 def texts(values: Sequence[str]) -> pa.LargeBinaryArray:
@@ -148,23 +138,6 @@ def test_nan_and_both_zeros_are_found(tmp_path: Path, picks: list[bool]) -> None
         assert [row[:4] for row in rows] == [row[:4] for row in expected]
         assert found(tmp_path, parted(every[::-1]))[1].rows == len(expected)
     assert all(picks)
-
-
-def lying(path: Path, *, blooms: bool) -> Path:
-    """A file whose statistics say that its ids, 1000 to 1999, are 5000 to 5999."""
-    options = {"id": {"ndv": 1000, "fpp": 0.001}} if blooms else None
-    table = pa.table({"id": pa.array(range(1000, 2000), pa.int64())})
-    pq.write_table(
-        table, path, use_dictionary=False, compression="none", write_page_index=True, bloom_filter_options=options
-    )
-    data = path.read_bytes()
-    body = 4 + 1000 * 8 + 64  # behind the page
-    tail = data[body:]
-    for low, high in ((1000, 5000), (1999, 5999)):
-        assert struct.pack("<q", low) in tail
-        tail = tail.replace(struct.pack("<q", low), struct.pack("<q", high))
-    path.write_bytes(data[:body] + tail)
-    return path
 
 
 @pytest.mark.parametrize(("blooms", "rows"), [(True, 500), (False, 0)])

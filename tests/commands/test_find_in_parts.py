@@ -15,14 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 from support.object_stores import SCHEME, MemoryObjects
+from support.value_picks import watched_picks
 
 import bloomcli
 from bloomcli.commands import value_parts
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.value_parts import ValueParts
-from bloomcli.commands.value_sieve import Sieve
-from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import LiteralError, UsageError
 from bloomcli.finding import value_file
 from bloomcli.finding.lake import Search
@@ -82,15 +81,7 @@ def order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(parquet_search, "read_first", lambda *_: columns)
     for module in (orc_search, mosaic_search):
         monkeypatch.setattr(module, "SOUGHT_FOR_EACH", 0 if columns else 1 << 60)
-    known: list[bool] = []
-    picked = Sieve.picked
-
-    def watched(self: Sieve, search: Any, stop: Stop) -> Any:
-        found = picked(self, search, stop)
-        known.append(found is not None)
-        return found
-
-    monkeypatch.setattr(Sieve, "picked", watched)
+    known = watched_picks(monkeypatch)
     yield
     assert set(known) <= {columns}
 

@@ -1,0 +1,45 @@
+"""Whether searches for millions of values read columns first, and files whose statistics lie."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bloomcli.commands.value_sieve import Sieve
+from bloomcli.concurrency.cancellation import Stop
+
+
+def watched_picks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each file that is searched from now on: whether its column told which values it may have."""
+    known: list[bool] = []
+    picked = Sieve.picked
+
+    def watched(self: Sieve, search: Any, stop: Stop) -> Any:
+        found = picked(self, search, stop)
+        known.append(found is not None)
+        return found
+
+    monkeypatch.setattr(Sieve, "picked", watched)
+    return known
+
+
+def lying(path: Path, *, blooms: bool) -> Path:
+    """A file whose statistics and page index say that its ids, 1000 to 1999, are 5000 to 5999."""
+    options = {"id": {"ndv": 1000, "fpp": 0.001}} if blooms else None
+    table = pa.table({"id": pa.array(range(1000, 2000), pa.int64())})
+    pq.write_table(
+        table, path, use_dictionary=False, compression="none", write_page_index=True, bloom_filter_options=options
+    )
+    data = path.read_bytes()
+    body = 4 + 1000 * 8 + 64  # behind the page
+    tail = data[body:]
+    for low, high in ((1000, 5000), (1999, 5999)):
+        assert struct.pack("<q", low) in tail
+        tail = tail.replace(struct.pack("<q", low), struct.pack("<q", high))
+    path.write_bytes(data[:body] + tail)
+    return path
