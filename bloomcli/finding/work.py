@@ -133,7 +133,7 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
 def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) -> Iterator[pa.RecordBatch | FileFound]:
     """As `search`, for typed rows and values of one block."""
     waiting = Waiting(
-        lambda rows: _File(job, FileWork(""), Spool()).kept(rows, block),
+        lambda rows: _kept(job, FileWork(""), rows, block),  # of several files
         lambda at: _rows_of(job, files[at], blocks, None),
     )
     for at, file in enumerate(files):
@@ -273,7 +273,7 @@ class _File:
                 given = [*self.later.taken(), batch]
                 self.later = None
             for one in given:
-                kept = self.kept(one, block)
+                kept = _kept(self.job, self.file, one, block)
                 if kept.num_rows:
                     self._rows += kept.num_rows
                     if not self._counts_rows:
@@ -288,23 +288,6 @@ class _File:
             rows = min(self._rows, 1) if self._counts_rows else self._rows
             return replace(found, rows=rows)
         return found
-
-    def kept(self, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
-        """The rows that the table has, in the shape of all records."""
-        job, path, made = self.job, self.file.path, dict[str, pa.Array]()
-        if job.shape is not None:
-            read = job.read or job.shape
-            record = shaped(batch.column("record"), read, path, self.file.constants)
-            if self.file.deleted is not None:
-                kept = self.file.deleted.kept(batch.column("row"), record)
-                batch, record = batch.filter(kept), record.filter(kept)
-            if len(read) > len(job.shape):
-                columns = [record.field(field.name) for field in job.shape]
-                record = pa.StructArray.from_arrays(columns, fields=list(struct_of(job.shape)))
-            made["record"] = record
-        if job.typed:
-            made["value"] = block.joined(batch.column("value"))
-        return _with(batch, made) if made else batch
 
     def _possible(self, blocks: Blocks, parts: list[FileFound]) -> Iterator[Block]:
         """Yield blocks of the values that the file may have, of all blocks of values."""
@@ -339,6 +322,24 @@ class _File:
         self._rows = table.num_rows
         for batch in table.to_batches():
             self.spool.add(batch)
+
+
+def _kept(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
+    """The rows that the table has, in the shape of all records."""
+    made: dict[str, pa.Array] = {}
+    if job.shape is not None:
+        read = job.read or job.shape
+        record = shaped(batch.column("record"), read, file.path, file.constants)
+        if file.deleted is not None:
+            kept = file.deleted.kept(batch.column("row"), record)
+            batch, record = batch.filter(kept), record.filter(kept)
+        if len(read) > len(job.shape):
+            columns = [record.field(field.name) for field in job.shape]
+            record = pa.StructArray.from_arrays(columns, fields=list(struct_of(job.shape)))
+        made["record"] = record
+    if job.typed:
+        made["value"] = block.joined(batch.column("value"))
+    return _with(batch, made) if made else batch
 
 
 def _joined(arrays: Iterable[pa.Array]) -> Iterator[pa.Array]:
