@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import _thread
 import gc
+import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -17,8 +18,23 @@ _NEW_OBJECTS: Final = 100_000
 twentieth of the time of a short run."""
 
 
-def main() -> None:
-    """Run the command line. Ctrl-C ends it without a traceback, also while its modules are imported."""
+def command() -> NoReturn:
+    """Run the command line, and end the process."""
+    try:
+        main()
+    except SystemExit as end:
+        if isinstance(end.code, int):
+            _end(end.code)
+        raise
+    raise AssertionError("main() always exits")
+
+
+def main() -> NoReturn:
+    """Run the command line. Ctrl-C ends it without a traceback, also while its modules are imported.
+
+    Raises:
+        SystemExit: always, with the exit code.
+    """
     sys.unraisablehook = _raise_later
     gc.set_threshold(_NEW_OBJECTS)
     try:
@@ -29,8 +45,23 @@ def main() -> None:
         with suppress(OSError, AttributeError):  # standard error may be closed
             sys.stderr.write("bloom: stopped\n")
         code = _INTERRUPTED
-    gc.freeze()  # a last search for cycles would take a twentieth of a short run, and the memory is given back anyway
     sys.exit(code)
+
+
+def _end(code: int) -> None:
+    """End the process with this exit code, and leave its memory to the system: to free all objects and modules takes
+    a twenty-fifth of a short run. Return where Python has more to do at its end: other threads run, warnings were
+    asked for (of files that are still open, say), or the last output can't be written, which Python reports."""
+    with suppress(Exception, KeyboardInterrupt):
+        import atexit
+        import threading
+
+        if sys.warnoptions or sys.flags.dev_mode or threading.active_count() > 1:
+            return
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _raise_later(failed: UnraisableHookArgs) -> None:
@@ -42,4 +73,4 @@ def _raise_later(failed: UnraisableHookArgs) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command()
